@@ -35,6 +35,7 @@ const PROGRAM = `
       setStatus: (res, status) => void (res.status = status),
       send: (_req, res, problem) => void (res.body = JSON.stringify(problem)),
       onFinished: (_req, _res, listener) => listener(),
+      proxySetting: '',
       handlerFrame: /(?!)/,
     },
   )

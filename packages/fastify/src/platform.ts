@@ -30,5 +30,6 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
     reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
+  proxySetting: "Fastify({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses",
   handlerFrame: /\bpreHandlerCallback/,
 }

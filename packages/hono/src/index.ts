@@ -1,5 +1,12 @@
 import { type Decision } from '@sluice/core'
-import { createGuard, decisionAbout, type Denied, refuseSlips, type RequestLimitOptions } from '@sluice/http'
+import {
+  createGuard,
+  decisionAbout,
+  type Denied,
+  PROXY_SETTING,
+  refuseSlips,
+  type RequestLimitOptions,
+} from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
@@ -34,7 +41,7 @@ export function rateLimit<E extends Env>(options: RateLimitOptions<E>): Middlewa
 /** In Hono the context is both the request and the response that the guard takes. */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...limit } = { ...options }
-  refuseSlips(limit)
+  refuseSlips(limit, PROXY_SETTING)
   const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
     const outcome = guard(c, c)

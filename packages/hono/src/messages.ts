@@ -122,6 +122,7 @@ function messagePlatform(request: Platform<Context, Context>): Platform<Message,
     setStatus: () => undefined,
     send: () => undefined,
     onFinished: () => undefined,
+    proxySetting: request.proxySetting,
     handlerFrame: request.handlerFrame,
   }
 }

@@ -5,6 +5,7 @@ import {
   hasHungUp,
   lowerCase,
   type Platform,
+  PROXY_SETTING,
   type ProxyOptions,
   remembering,
 } from '@sluice/http'
@@ -63,6 +64,7 @@ export function platformFor(
     send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),
     onHungUp: (_request, c, listener) => onGone(c, listener),
+    proxySetting: PROXY_SETTING,
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }

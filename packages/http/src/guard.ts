@@ -9,9 +9,8 @@ import { type Denied, ifHungUp, type Responder, responder } from './denial.js'
 import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { holdsRawIpv6 } from './keys.js'
-import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
+import { type ChoosePolicies, type RequestLimitOptions, policyChooser } from './options.js'
 import { chain, type Platform } from './platform.js'
-import { type AskAboutSeveral, guardOfSeveral } from './several-limits.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 import { type WaitingRequests, waitingRequests } from './waiting.js'
 
@@ -36,50 +35,33 @@ export interface GuardSteps<Req, Res> {
   deny(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied>
 }
 
-/**
- * Makes the guard of an adapter: the function that it calls on each request, which returns undefined if the request may
- * pass and else has answered it. It waits only for callbacks and stores that are async. If a callback throws or
- * rejects, so does the call, and nothing is charged. `around` returns steps to take in place of the guard's own,
- * `aroundSeveral` stands around the decision on `limits`.
- * @throws {PolicyError} for options that cannot work.
- */
-export function createGuard<Req, Res>(
-  options: RequestLimitOptions<Req, Res>,
-  platform: Platform<Req, Res>,
-  around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
-  aroundSeveral?: AskAboutSeveral<Req>,
-): Guard<Req, Res> {
-  if (options?.limits !== undefined) return guardOfSeveral(options, platform, aroundSeveral)
-  const guard = new RequestGuard(options, platform, around)
-  const { limiter } = guard
-  if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
-  const check = guard.choosesAccess ? guard.enter.bind(guard) : guard.identify.bind(guard)
-  return Object.assign(check, { limiter, limiters: [limiter], options })
-}
+/** Returns steps to take in place of the guard's own. */
+export type AroundSteps<Req, Res> = (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>
 
 /** The steps in their order. A request that waits for nothing takes them in one tick and makes no closure. */
-class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
-  readonly limiter: Limiter
+export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
+  /** Returns undefined if a request may pass; otherwise it has been answered. */
+  readonly check: (req: Req, res: Res) => MaybePromise<Denied | undefined>
+  /** The policies of each request; undefined if the limiter's own apply to all. */
+  readonly choosePolicies: ChoosePolicies<Req> | undefined
+  readonly source: KeySource<Req>
   readonly #options: RequestLimitOptions<Req, Res>
   readonly #platform: Platform<Req, Res>
   readonly #steps: GuardSteps<Req, Res>
   readonly #writeHeaders: WriteHeaders<Res> | undefined
   readonly #recorder: Recorder<Req>
   readonly #respond: Responder<Req, Res>
-  readonly #choosePolicies: ChoosePolicies<Req> | undefined
   readonly #keyOf: KeyFunction<Req>
   readonly #reportExceeded: ReportExceeded<Req, Res> | undefined
-  readonly #source: KeySource<Req>
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
   readonly #waiting: WaitingRequests | undefined
 
   constructor(
     options: RequestLimitOptions<Req, Res>,
+    readonly limiter: Limiter,
     platform: Platform<Req, Res>,
-    around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
+    around?: AroundSteps<Req, Res>,
   ) {
-    const limiter = limiterOf(options)
-    this.limiter = limiter
     this.#options = options
     this.#platform = platform
     this.#steps = around ? around(this) : this
@@ -87,28 +69,25 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     this.#writeHeaders = headerWriter(options, platform, setHeader)
     this.#recorder = new Recorder(limiter, this.#writeHeaders !== undefined, platform)
     this.#respond = responder(options.onDenied, platform, setHeader)
-    this.#choosePolicies = policyChooser(options)
+    this.choosePolicies = policyChooser(options)
     this.#keyOf = options.key ?? byIp()
     this.#reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
-    this.#source = {
+    this.source = {
       ...platform,
       ...addressReader(platform),
-      warn: (warning) => warn(limiter, warning),
+      warn: (warning) => warn(limiter, warning, platform.proxySetting),
     }
-    this.#chooseAccess = accessChooser(options, this.#source)
+    this.#chooseAccess = accessChooser(options, this.source)
     this.#waiting = waitingRequests(options)
-  }
-
-  /** Whether requests begin with `enter`, and not with `identify`. */
-  get choosesAccess(): boolean {
-    return this.#chooseAccess !== undefined
+    this.check = this.#chooseAccess ? this.#enter.bind(this) : this.#identify.bind(this)
+    if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
   }
 
   /**
    * Asks the lists `deny` and `allow` and the option `skip`, and then counts the request, lets it pass uncounted, or
    * answers 403.
    */
-  enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
+  #enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
     try {
       access = this.#chooseAccess!(req)
@@ -122,15 +101,15 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
 
   /** Carries out the outcome of these lists. */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
-    if (access === 'count') return this.identify(req, res)
+    if (access === 'count') return this.#identify(req, res)
     return access === 'pass' ? undefined : this.#respond.forbid(req, res)
   }
 
   /** Finds the key of the request by the option `key`, or by its address, and goes on to its cost. */
-  identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
+  #identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let key
     try {
-      key = this.#keyOf(req, this.#source)
+      key = this.#keyOf(req, this.source)
     } catch (error) {
       return ifHungUp(error)
     }
@@ -143,14 +122,14 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   /** Finds the cost of the request, and asks the limiter. */
   count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
     const { key: ownKey, cost: costOf } = this.#options
-    if (ownKey && holdsRawIpv6(key, req, this.#source)) warn(this.limiter, 'KEY_RAW_IPV6')
+    if (ownKey && holdsRawIpv6(key, req, this.source)) warn(this.limiter, 'KEY_RAW_IPV6')
     if (!costOf) return this.#steps.ask(req, res, key, 1)
     return chain(costOf(req), (cost) => this.#steps.ask(req, res, key, checkCost(cost)))
   }
 
   /** Asks the limiter, after the policies for this request were chosen if the option `policies` is a function. */
   ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    const choosePolicies = this.#choosePolicies
+    const { choosePolicies } = this
     if (!choosePolicies) return this.#decide(req, res, key, cost, cost === 1 ? undefined : { cost })
     return chain(choosePolicies(req), (policies) =>
       this.#decide(req, res, key, cost, policies ? { cost, policies } : { cost }),

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { behindProxies, type ProxyOptions } from './forwarded-for.js'
-import { createGuard } from './guard.js'
+import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
+import { createGuard } from './create-guard.js'
 import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent } from './hung-up.js'
 import type { RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
@@ -69,5 +69,6 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   send: (_req, res, _problem, text) => res.end(text),
   onFinished: onResponseSent,
   onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
+  proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,
 }

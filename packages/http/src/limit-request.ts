@@ -1,8 +1,8 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
 import { onAborted, whenRead, withHeaders } from './fetch-exchange.js'
-import { behindProxies, type ProxyOptions } from './forwarded-for.js'
-import { createGuard } from './guard.js'
+import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
+import { createGuard } from './create-guard.js'
 import { NODE_SERVER } from './hung-up.js'
 import type { RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
@@ -120,5 +120,6 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address' | 'proxyTrust'>
   send: (_request, exchange, _problem, text) => new Response(text, exchange),
   onFinished: (_request, { listeners }, listener) => void listeners.push(listener),
   onHungUp: (request, _exchange, listener) => onAborted(request, listener),
+  proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,
 }

@@ -25,7 +25,6 @@ import { type HeaderOptions, HEADERS } from './headers.js'
 import type { KeyFunction } from './caller.js'
 import { chain } from './platform.js'
 import { addName } from './setup-warnings.js'
-import { refuseSlips } from './slips.js'
 import { WAITING, type RequestWaitOptions } from './waiting.js'
 
 /** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
@@ -110,7 +109,6 @@ type LimitOption = 'limiter' | 'limit' | 'window'
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Limiter {
-  refuseSlips(options)
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limiter = options.limiter
     ? checkShared(options, options.limiter)
@@ -142,9 +140,11 @@ export function pick<O extends object, Name extends keyof O>(
 
 const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...settings } = LIMITER
 
+const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
+
 /** The options that limits inherit from a plugin or a module around them, for their limiters and for their requests. */
 export const INHERITED = {
-  byLimiters: Object.keys(settings) as (keyof LimiterSettings)[],
+  byLimiters: BY_LIMITERS,
   byRequests: ['key', 'skip', 'allow', 'deny', 'headers', 'headerNames', 'resetAs', 'onDenied', 'onExceeded'],
 } as const
 
@@ -156,24 +156,6 @@ const OF_LIMITERS = Object.fromEntries(Object.keys(LIMITER).map((name) => [name,
   readonly [Name in keyof typeof LIMITER]: Option<unknown>
 }
 
-/** The options of every adapter. */
-export const REQUEST_LIMIT = {
-  ...OF_LIMITERS,
-  ...LIMIT,
-  ...HEADERS,
-  ...WAITING,
-  limiter: unchecked(),
-  key: func(),
-  cost: func(),
-  skip: func(),
-  shouldCharge: func(),
-  onDenied: func(),
-  onExceeded: func(),
-  allow: unchecked(),
-  deny: unchecked(),
-  limits: unchecked(),
-} satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
-
 const PART = {
   ...OF_LIMITERS,
   ...LIMIT,
@@ -183,6 +165,18 @@ const PART = {
   skip: func(),
   shouldCharge: func(),
 } satisfies DeclarationOf<PartLimitOptions<unknown, unknown>>
+
+/** The options of every adapter. `createLimiter` checks those of limiters. */
+export const REQUEST_LIMIT = {
+  ...PART,
+  ...HEADERS,
+  ...WAITING,
+  onDenied: func(),
+  onExceeded: func(),
+  allow: unchecked(),
+  deny: unchecked(),
+  limits: unchecked(),
+} satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
 
 const DEFAULTS_OF_PARTS = ['key', 'cost', 'shouldCharge'] as const
 const MOST_PARTS = 16
@@ -194,7 +188,6 @@ const MOST_PARTS = 16
 export function partsOf<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
 ): readonly RequestLimitOptions<Req, Res>[] {
-  refuseSlips(options)
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const { limits } = options
   checkMostParts(limits)
@@ -203,7 +196,7 @@ export function partsOf<Req, Res>(
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {
     read(PART, part, { what: 'a limit of rateLimit' })
-    const ofLimiter = part.limiter ? undefined : pick(options, INHERITED.byLimiters)
+    const ofLimiter = part.limiter ? undefined : pick(options, BY_LIMITERS)
     return { ...ofLimiter, ...pick(options, DEFAULTS_OF_PARTS), ...part }
   })
 }

@@ -1,26 +1,17 @@
-import {
-  decideAll,
-  type Decision,
-  type Limiter,
-  type PartOptions,
-  type Policy,
-  PolicyError,
-  type WholeDecision,
-} from '@sluice/core'
-import { ANSWER, checkCost } from '@sluice/core/internal'
+import type { Decision, Limiter, PartOptions, Policy } from '@sluice/core'
+import { ANSWER, decideTogether } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
-import { addressReader, byIp, keepAddresses, type KeySource } from './caller.js'
+import { keepAddresses } from './caller.js'
 import { moreRestrictive, Recorder, type RequestDecision } from './decisions.js'
 import { type Denied, ifHungUp, type Responder, responder } from './denial.js'
 import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { getOrMake } from './get-or-make.js'
+import { RequestGuard } from './guard.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
-import { holdsRawIpv6 } from './keys.js'
-import { checkMostParts, limiterOf, partsOf, policyChooser, type RequestLimitOptions } from './options.js'
+import type { RequestLimitOptions } from './options.js'
 import { chain, type Platform } from './platform.js'
-import { warn, warnInsideHandler } from './setup-warnings.js'
 
 /*
  * A request under several limits, in one decision: it is charged under all of them, or under none. Guards one after the other
@@ -34,71 +25,23 @@ export type AskAboutSeveral<Req> = (
   ask: () => MaybePromise<Denied | undefined>,
 ) => MaybePromise<Denied | undefined>
 
-/**
- * Makes the guard of options with `limits`.
- * @throws {PolicyError} for options that cannot work.
- */
-export function guardOfSeveral<Req, Res>(
-  options: RequestLimitOptions<Req, Res>,
-  platform: Platform<Req, Res>,
-  around?: AskAboutSeveral<Req>,
-) {
-  const frame = frameOf(options, platform)
-  const parts = partsOf(options).map((part) => new OneLimit(part, limiterOf(part), frame))
-  const guard = new SeveralGuard(parts, platform, around)
-  const limiters = parts.map(({ limiter }) => limiter)
-  checkNames(limiters)
-  return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
-}
+/** What the limits of one guard have in common: who is counted at all, and how requests are answered. */
+export type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
 
-/**
- * Makes one guard of several, whose limits are decided together. Each keeps its own callbacks, headers and answer.
- * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
- */
-export function combineGuards<Req, Res>(
-  guards: readonly CombinableGuard<Req, Res>[],
-  platform: Platform<Req, Res>,
-  around?: AskAboutSeveral<Req>,
-) {
-  const frames = new Map<object, PartFrame<Req, Res>>()
-  const parts = guards.map(({ options, limiter, place }) => {
-    const frame = getOrMake(frames, options, () => frameOf(options, platform))
-    const { skip: _ofFrame, ...alone } = options
-    return new OneLimit(place === undefined ? alone : partsOf(options)[place]!, limiter, frame)
-  })
-  checkMostParts(parts)
-  const guard = new SeveralGuard(parts, platform, around)
-  const limiters: readonly Limiter[] = parts.map(({ limiter }) => limiter)
-  return Object.assign(guard.check.bind(guard), { limiters })
-}
-
-/** A guard of one limit, or one of the limits of a guard, as far as another is made of it. */
-export interface CombinableGuard<Req, Res> {
-  readonly limiter: Limiter
-  readonly options: RequestLimitOptions<Req, Res>
-  /** Of one of `options.limits`. */
-  readonly place?: number
-}
-
-/** The common part of the limits of one guard: who is counted at all, and how requests are answered. */
-type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
-
-function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
+export function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
   const setHeader = headerSetter(options.headerNames, platform)
   const writeHeaders: WriteHeaders<Res> | undefined = headerWriter(options, platform, setHeader)
   const respond: Responder<Req, Res> = responder(options.onDenied, platform, setHeader)
   return { options, platform, writeHeaders, respond }
 }
 
-/** One limit, as requests are counted under it. */
-class OneLimit<Req, Res> {
-  readonly source: KeySource<Req>
+/** One limit of several. Its own guard finds key, cost and policies of a request, and here takes note of them in place of asking. */
+export class OneLimit<Req, Res> {
   readonly recorder: Recorder<Req>
   readonly reportExceeded: ReportExceeded<Req, Res> | undefined
   readonly shouldCharge: RequestLimitOptions<Req, Res>['shouldCharge']
-  readonly #options: RequestLimitOptions<Req, Res>
-  readonly #keyOf
-  readonly #choosePolicies
+  /** In place of a response, steps get the list to which the part of a request is added. */
+  readonly guard: RequestGuard<Req, Counted<Req, Res>[]>
 
   constructor(
     options: RequestLimitOptions<Req, Res>,
@@ -107,35 +50,31 @@ class OneLimit<Req, Res> {
   ) {
     const { platform, writeHeaders } = frame
     const { onExceeded } = frame.options
-    this.source = { ...platform, ...addressReader(platform), warn: (warning) => warn(limiter, warning) }
     this.recorder = new Recorder(limiter, writeHeaders !== undefined, platform)
     this.reportExceeded = onExceeded && exceededReporter(limiter, onExceeded)
     this.shouldCharge = options.shouldCharge
-    this.#options = options
-    this.#keyOf = options.key ?? byIp<Req>()
-    this.#choosePolicies = policyChooser(options)
-    if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
+    // Options and platform as of a guard whose responses are lists: it takes no step that has one.
+    const [counting, onList] = [options, platform] as unknown as [
+      RequestLimitOptions<Req, Counted<Req, Res>[]>,
+      Platform<Req, Counted<Req, Res>[]>,
+    ]
+    this.guard = new RequestGuard(counting, limiter, onList, (steps) => ({
+      limiter,
+      count: steps.count.bind(steps),
+      deny: steps.deny.bind(steps),
+      ask: (req, counted, key, cost) =>
+        chain(this.guard.choosePolicies?.(req), (policies) => this.#add(counted, key, cost, policies)),
+    }))
   }
 
-  /** The part of the decision about a request; undefined if the request is not counted here. */
-  of(req: Req): MaybePromise<PartOptions | undefined> {
-    const { skip } = this.#options
-    if (!skip) return this.#counted(req)
-    return chain(skip(req), (isSkipped) => (isSkipped ? undefined : this.#counted(req)))
-  }
-
-  #counted(req: Req): MaybePromise<PartOptions> {
-    return chain(this.#keyOf(req, this.source), (key) => {
-      if (this.#options.key && holdsRawIpv6(key, req, this.source)) warn(this.limiter, 'KEY_RAW_IPV6')
-      return chain(this.#options.cost?.(req) ?? 1, (cost) => this.#part(req, key, checkCost(cost)))
-    })
-  }
-
-  #part(req: Req, key: string, cost: number): MaybePromise<PartOptions> {
+  #add(
+    counted: Counted<Req, Res>[],
+    key: string,
+    cost: number,
+    policies: readonly Policy[] | undefined,
+  ): undefined {
     const { limiter } = this
-    const part = (policies: readonly Policy[] | undefined): PartOptions =>
-      policies ? { limiter, key, cost, policies } : { limiter, key, cost }
-    return chain(this.#choosePolicies?.(req), part)
+    counted.push({ part: this, call: { limiter, key, cost, ...(policies && { policies }) } })
   }
 }
 
@@ -158,7 +97,7 @@ interface Framed<Req, Res> {
   readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 }
 
-class SeveralGuard<Req, Res> {
+export class SeveralGuard<Req, Res> {
   readonly #frames: readonly Framed<Req, Res>[]
 
   constructor(
@@ -168,39 +107,42 @@ class SeveralGuard<Req, Res> {
   ) {
     this.#frames = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
       const own = parts.filter((part) => part.frame === frame)
-      return { frame, parts: own, chooseAccess: accessChooser(frame.options, own[0]!.source) }
+      return { frame, parts: own, chooseAccess: accessChooser(frame.options, own[0]!.guard.source) }
     })
   }
 
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    let counted
+    const counted: Counted<Req, Res>[] = []
+    let denied
     try {
-      counted = this.#enter(req, [], 0)
+      denied = this.#enter(req, res, counted, 0)
     } catch (error) {
       return ifHungUp(error)
     }
-    if (!(counted instanceof Promise)) return this.#decide(req, res, counted)
+    if (!(denied instanceof Promise)) return denied ?? this.#decide(req, res, counted)
     keepAddresses(req, this.platform)
-    return counted.then((later) => this.#decide(req, res, later), ifHungUp)
+    return denied.then((later) => later ?? this.#decide(req, res, counted), ifHungUp)
   }
 
-  /** Adds to `counted` the parts of the frames from `next` on. Returns the responder of a frame that forbids the request. */
-  #enter(req: Req, counted: Counted<Req, Res>[], next: number): MaybePromise<Entered<Req, Res>> {
+  /** Adds to `counted` the parts of the frames from `next` on. Returns the answer to a request that goes no further. */
+  #enter(req: Req, res: Res, counted: Counted<Req, Res>[], next: number): MaybePromise<Denied | undefined> {
     const framed = this.#frames[next]
-    if (!framed) return counted
+    if (!framed) return undefined
     return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
-      if (access === 'forbid') return framed.frame.respond
+      if (access === 'forbid') return framed.frame.respond.forbid(req, res)
       const parts = access === 'count' ? framed.parts : []
-      return chain(countParts(req, parts, counted, 0), () => this.#enter(req, counted, next + 1))
+      return chain(
+        countParts(req, parts, counted, 0),
+        (denied) => denied ?? this.#enter(req, res, counted, next + 1),
+      )
     })
   }
 
-  #decide(req: Req, res: Res, counted: Entered<Req, Res>): MaybePromise<Denied | undefined> {
-    if (!Array.isArray(counted)) return counted.forbid(req, res)
+  #decide(req: Req, res: Res, counted: readonly Counted<Req, Res>[]): MaybePromise<Denied | undefined> {
     if (counted.length === 0) return undefined
     const calls = counted.map(({ call }) => call)
     const ask = (): MaybePromise<Denied | undefined> =>
-      chain(decideAll(calls), (whole) => this.#obey(req, res, decidedParts(counted, whole), whole))
+      decideTogether(calls, (decisions) => this.#obey(req, res, counted, decisions))
     return this.around ? this.around(req, calls, ask) : ask()
   }
 
@@ -208,15 +150,17 @@ class SeveralGuard<Req, Res> {
   #obey(
     req: Req,
     res: Res,
-    decided: readonly Decided<Req, Res>[],
-    whole: WholeDecision,
+    counted: readonly Counted<Req, Res>[],
+    decisions: readonly Decision[],
   ): MaybePromise<Denied | undefined> {
+    const isAllowed = decisions.every(({ allowed }) => allowed)
+    const decided = decidedParts(counted, decisions, isAllowed)
     const binding = decided.reduce((one, other) =>
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
     const all = this.#record(req, decided, binding)
     for (const { writeHeaders } of new Set(decided.map(({ part }) => part.frame))) writeHeaders?.(all, res)
-    if (!whole.allowed) {
+    if (!isAllowed) {
       for (const { part, decision } of decided) {
         if (!decision.allowed) part.reportExceeded?.(req, res, decision.key, decision)
       }
@@ -251,43 +195,33 @@ class SeveralGuard<Req, Res> {
   }
 }
 
-/** The parts under which a request is counted, or what answers one that is forbidden. */
-type Entered<Req, Res> = Counted<Req, Res>[] | Responder<Req, Res>
-
-/** Adds to `counted` those of `parts` from `next` on that count a request, in their order. */
+/**
+ * Adds to `counted` those of `parts` from `next` on that count a request, in their order. Returns the answer to a caller who
+ * has hung up.
+ */
 function countParts<Req, Res>(
   req: Req,
   parts: readonly OneLimit<Req, Res>[],
   counted: Counted<Req, Res>[],
   next: number,
-): MaybePromise<void> {
+): MaybePromise<Denied | undefined> {
   const part = parts[next]
   if (!part) return undefined
-  return chain(part.of(req), (call) => {
-    if (call) counted.push({ part, call })
-    return countParts(req, parts, counted, next + 1)
-  })
+  return chain(
+    part.guard.check(req, counted),
+    (denied) => denied ?? countParts(req, parts, counted, next + 1),
+  )
 }
 
 /** The parts whose store was asked, each key once. Of a part that was not asked nothing is known. */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],
-  { allowed, decisions }: WholeDecision,
+  decisions: readonly Decision[],
+  isAllowed: boolean,
 ): readonly Decided<Req, Res>[] {
   return counted.flatMap(({ part }, i) => {
     const decision = decisions[i]!
-    const isKnown = allowed || decision.reason !== undefined || decision[ANSWER].from !== 'none'
+    const isKnown = isAllowed || decision.reason !== undefined || decision[ANSWER].from !== 'none'
     return isKnown && decisions.indexOf(decision) === i ? [{ part, decision }] : []
   })
-}
-
-/** Limits are listed by their names in headers, and found by them. */
-function checkNames(limiters: readonly Limiter[]): void {
-  const own = [...new Set(limiters)]
-  const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
-  if (!twice) return
-  throw new PolicyError(
-    'INVALID_OPTION',
-    `two of limits are named '${twice.name}': give each a name of its own`,
-  )
 }

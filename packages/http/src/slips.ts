@@ -1,13 +1,15 @@
 import { PolicyError } from '@sluice/core'
-import { SETTINGS } from './setup-warnings.js'
 
 /*
  * First attempts that cannot work, although they look as if they did, or whose error would not say what to write. Each is refused
  * when the limit is made, with the line to write.
  */
 
-/** @throws {PolicyError} INVALID_OPTION with the line to write in place of a known slip. */
-export function refuseSlips(given: unknown): void {
+/**
+ * Refuses known slips. `setting` is how the framework is told of its proxies.
+ * @throws {PolicyError} INVALID_OPTION with the line to write in place of one.
+ */
+export function refuseSlips(given: unknown, setting: string): void {
   const options = Object(given) as { readonly limit?: unknown; readonly key?: unknown }
   const { limit, key } = options
   if (REQUEST.some((name) => name in options)) {
@@ -30,7 +32,7 @@ export function refuseSlips(given: unknown): void {
       `key must be what ${call.replace(/\(.*/, '')} returns, got the function itself`,
       `key: ${call}`,
     )
-  if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', SETTINGS)
+  if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', setting)
 }
 
 /** Properties of requests, and of contexts of Koa and Hono, as far as they are their own. No option has one of these names. */

@@ -28,6 +28,7 @@ export const plain: Platform<PlainRequest, PlainResponse> = {
   setStatus: (res, status) => void (res.status = status),
   send: (_req, res, _problem, text) => (res.body = text),
   onFinished: (_req, res, listener) => void res.onFinished.push(listener),
+  proxySetting: 'trust(1)',
   handlerFrame: /\bhandleRequest\b/,
 }
 

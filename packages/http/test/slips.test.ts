@@ -35,12 +35,20 @@ describe('a first attempt that cannot work is refused at start, and the line of 
     ])
   })
 
-  it('trustProxy, which is a setting of Express', async () => {
-    const line = lineOf(() => rateLimit({ ...LIMIT, trustProxy: 1 } as object))
+  it('trustProxy, which is a setting of Express', () => {
     const app = express()
-    run(/app\.set\(.*?\)/.exec(line)![0], { app })
+    run(
+      lineOf(() => rateLimit({ ...LIMIT, trustProxy: 1 } as object)),
+      { app },
+    )
     expect(app.get('trust proxy')).toBe(1)
-    const koa = run(/new Koa\(.*?\)/.exec(line)![0], { Koa }) as Koa
+  })
+
+  it('and of Koa', () => {
+    const koa = run(
+      lineOf(() => rateLimitKoa({ ...LIMIT, trustProxy: 1 } as object)),
+      { Koa },
+    ) as Koa
     expect([koa.proxy, koa.maxIpsCount]).toEqual([true, 1])
   })
 })

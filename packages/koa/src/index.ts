@@ -90,6 +90,7 @@ const koa: Platform<Context, Response> = {
   send: (_ctx, res, _problem, text) => (res.body = text),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
+  proxySetting: 'new Koa({ proxy: true, maxIpsCount: 1 })',
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 

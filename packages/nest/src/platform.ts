@@ -75,6 +75,8 @@ export const nest: Platform<Call, Call> = {
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),
+  proxySetting:
+    "app.set('trust proxy', 1) on Express, new FastifyAdapter({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses on Fastify",
   // Limiters are made when the application starts.
   handlerFrame: /(?!)/,
 }

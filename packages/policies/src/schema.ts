@@ -1,3 +1,4 @@
+import { type Domain, DURATION } from '@sluice/core/internal'
 import { ALGORITHM_NAMES, type AlgorithmName, FACTORIES } from './factories.js'
 
 /** The JSON Schema (2020-12) of policy files, made from the declarations of the factories' options. */
@@ -23,9 +24,20 @@ export function policySchema(): object {
 /** The schema of a policy of one algorithm: its own options, and which of them are required. */
 function policyOf(algorithm: AlgorithmName): object {
   const options = Object.entries(FACTORIES[algorithm].options)
-  const properties = options.map(([name, { accepts, schema }]) => [name, { description: accepts, ...schema }])
+  const properties = options.map(([name, { accepts, domain }]) => [
+    name,
+    { description: accepts, ...(domain && schemaOf(domain)) },
+  ])
   const required = ['algorithm', ...options.filter(([, { isRequired }]) => isRequired).map(([name]) => name)]
   return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, required)
+}
+
+/** The schema of the values that an option accepts. */
+function schemaOf(domain: Domain): object {
+  if ('values' in domain) return { enum: domain.values }
+  if ('pattern' in domain) return { type: 'string', pattern: domain.pattern.source }
+  const integer = { type: 'integer', minimum: domain.least, maximum: domain.most }
+  return domain.isDuration ? { anyOf: [integer, { type: 'string', pattern: DURATION.source }] } : integer
 }
 
 function objectOf(properties: object, required: readonly string[]): object {

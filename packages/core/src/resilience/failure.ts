@@ -1,5 +1,5 @@
 import type { Answer, Keyspace, Notice, Outage, Report } from '../stores/store.js'
-import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
+import { codeOf, StoreError, type StoreFailure } from '../values/errors.js'
 import { warnProcess } from '../values/process-warning.js'
 import { nowMs } from '../values/clock.js'
 
@@ -51,12 +51,28 @@ const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
 /** Why the store did not decide. An error that another store throws without a reason counts as 'error'. */
 export function failureOf(error: unknown): StoreFailure {
   const failure = (error as Partial<StoreError> | null | undefined)?.failure
-  return failure !== undefined && Object.hasOwn(STORE_FAILURES, failure) ? failure : 'error'
+  return failure !== undefined && Object.hasOwn(IS_SILENCE, failure) ? failure : 'error'
+}
+
+/**
+ * Whether the server did not answer, or cannot serve any call at the moment, so that the next call would fail as well. Failures of
+ * this kind open the circuit.
+ */
+export const IS_SILENCE: Readonly<Record<StoreFailure, boolean>> = {
+  timeout: true,
+  unavailable: true,
+  overloaded: false,
+  oom: false,
+  readonly: false,
+  loading: true,
+  busy: true,
+  forbidden: false,
+  error: false,
 }
 
 /** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {
-  const { code } = STORE_FAILURES[failureOf(because)]
+  const code = codeOf(failureOf(because))
   return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
 }
 

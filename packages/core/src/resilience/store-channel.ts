@@ -1,11 +1,11 @@
 import { nowMs } from '../values/clock.js'
 import { type Cohort, InFlight } from '../stores/in-flight.js'
 import type { Ask, Caller, MaybePromise, Receiver, Store } from '../stores/store.js'
-import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
+import { codeOf, StoreError, type StoreFailure } from '../values/errors.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, DeadlineEntry, Traffic } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
-import { failureOf, type Health, isOutage, processHealth } from './failure.js'
+import { failureOf, IS_SILENCE, type Health, isOutage, processHealth } from './failure.js'
 
 /**
  * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
@@ -136,7 +136,7 @@ export class StoreChannel implements Traffic {
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
-    if (STORE_FAILURES[failureOf(error)].isSilence) this.#circuit.failed(failure, deadline.ms)
+    if (IS_SILENCE[failureOf(error)]) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
@@ -147,8 +147,7 @@ export class StoreChannel implements Traffic {
     if (!trouble) return error
     const { sent = true } = error as Partial<StoreError>
     if ((trouble as Partial<StoreError>).sent === sent) return trouble
-    const { code } = STORE_FAILURES[failureOf(trouble)]
-    return new StoreError(code, trouble.message, { cause: trouble.cause, sent })
+    return new StoreError(codeOf(failureOf(trouble)), trouble.message, { cause: trouble.cause, sent })
   }
 
   /** A call lost its caller. If it waits for room, it is not sent any more. */

@@ -78,29 +78,14 @@ export type InputErrorCode =
   | 'INVALID_PRIORITY'
   | 'INVALID_OPTION'
 
-/**
- * Why a store did not decide, and what follows from each reason:
- * - `isSilence`: the server did not answer, or cannot serve any call at the moment, so that the next call would fail as
- *   well. Failures of this kind open the circuit.
- * - `sent`: the failed call may have been carried out. A server that refused a call has not carried it out.
- */
-export const STORE_FAILURES = {
-  timeout: { code: 'STORE_TIMEOUT', isSilence: true, sent: true },
-  unavailable: { code: 'STORE_UNAVAILABLE', isSilence: true, sent: true },
-  overloaded: { code: 'STORE_OVERLOADED', isSilence: false, sent: false },
-  oom: { code: 'STORE_OOM', isSilence: false, sent: false },
-  readonly: { code: 'STORE_READONLY', isSilence: false, sent: false },
-  loading: { code: 'STORE_LOADING', isSilence: true, sent: false },
-  busy: { code: 'STORE_BUSY', isSilence: true, sent: false },
-  forbidden: { code: 'STORE_FORBIDDEN', isSilence: false, sent: false },
-  error: { code: 'STORE_ERROR', isSilence: false, sent: true },
-} as const
-
 /** Why a store did not decide: `decision.degraded`, and `failure` of a StoreError. */
-export type StoreFailure = keyof typeof STORE_FAILURES
+export type StoreFailure =
+  'timeout' | 'unavailable' | 'overloaded' | 'oom' | 'readonly' | 'loading' | 'busy' | 'forbidden' | 'error'
 
 /** The codes of failures; CLOSED and CLIENT_MISSING are mistakes in the order of calls or in the set-up. */
-export type StoreErrorCode = (typeof STORE_FAILURES)[StoreFailure]['code'] | 'CLOSED' | 'CLIENT_MISSING'
+export type StoreErrorCode = CodeOf<StoreFailure> | 'CLOSED' | 'CLIENT_MISSING'
+
+type CodeOf<Failure extends StoreFailure> = `STORE_${Uppercase<Failure>}`
 
 /** Every code. RATE_LIMIT_EXCEEDED is thrown by @sluice/outbound. */
 export type SluiceErrorCode =
@@ -109,7 +94,7 @@ export type SluiceErrorCode =
 export interface StoreErrorOptions extends ErrorOptions {
   /**
    * Whether the call may have been carried out.
-   * @default as `STORE_FAILURES` says
+   * @default true for 'timeout', 'unavailable' and 'error': a server that refused a call has not carried it out
    */
   readonly sent?: boolean
 }
@@ -125,14 +110,24 @@ export class StoreError extends SluiceError<StoreErrorCode> {
   /** `sent` says whether the call may have reached the store; where it is not given, the code says it. */
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
     super(code, message, options)
-    this.failure = FAILURE_BY_CODE.get(code)
-    this.sent = sent ?? (this.failure !== undefined && STORE_FAILURES[this.failure].sent)
+    this.failure = code.startsWith(STORE)
+      ? (code.slice(STORE.length).toLowerCase() as StoreFailure)
+      : undefined
+    this.sent = sent ?? maybeSent(code)
   }
 }
 
-const FAILURE_BY_CODE = new Map<string, StoreFailure>(
-  Object.entries(STORE_FAILURES).map(([failure, { code }]) => [code, failure as StoreFailure]),
-)
+const STORE = 'STORE_'
+
+/** The code of an error about this failure. */
+export function codeOf(failure: StoreFailure): StoreErrorCode {
+  return `${STORE}${failure.toUpperCase() as Uppercase<StoreFailure>}`
+}
+
+/** Whether the call that failed so may have been carried out. */
+function maybeSent(code: StoreErrorCode): boolean {
+  return /_(?:TIMEOUT|UNAVAILABLE|ERROR)$/.test(code)
+}
 
 /** An error whose message says what was expected, and ends with the value that came. */
 export function expected<Code extends SluiceErrorCode>(

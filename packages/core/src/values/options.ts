@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { DURATION, type Duration, durationsFrom, millisecondsOf } from './duration.js'
+import { type Duration, durationsFrom, millisecondsOf } from './duration.js'
 import { expected, PolicyError, type SluiceError, type SluiceErrorCode } from './errors.js'
 
 /*
@@ -18,11 +18,17 @@ export interface Option<Setting> {
   readonly isRequired?: true
   /** The code of the error for any other value; default INVALID_OPTION. */
   readonly code?: SluiceErrorCode
-  /** The JSON Schema of the accepted values, for options that may stand in a file. */
-  readonly schema?: object
+  /** The accepted values as data, for options that may stand in a file. */
+  readonly domain?: Domain
   /** The setting for a value, or `REFUSED`. A check that explains itself throws. */
   parse(value: unknown, name: string): Setting | typeof REFUSED
 }
+
+/** Numbers from `least` to `most`, durations in milliseconds of both, values of a list, or texts of a pattern. */
+export type Domain =
+  | { readonly least: number; readonly most: number; readonly isDuration?: true }
+  | { readonly values: readonly unknown[] }
+  | { readonly pattern: RegExp }
 
 /** The result of `parse` for a value that is not accepted. */
 export const REFUSED = Symbol('refused')
@@ -113,36 +119,25 @@ function unknownOption(name: string, names: readonly string[], { what, advice = 
 
 const ELSEWHERE = 'docs/migrate/README.md lists those of other packages'
 
-/** The name that differs by the fewest letters, at most a third of them, or that contains the other. */
+/** The name that differs by the fewest letters, at most two or a third of them, or that contains the other. */
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
-  const most = Math.max(1, Math.floor(name.length / 3))
+  const most = Math.max(2, Math.floor(name.length / 3))
   const [near] = names
     .map((known) => ({ known, distance: distanceOf(name.toLowerCase(), known.toLowerCase()) }))
     .sort((one, other) => one.distance - other.distance)
   return near && near.distance <= most ? near.known : undefined
 }
 
-/**
- * How far a name is from another: the letters to insert, remove or replace (Levenshtein). Letters in another order
- * count as one, and a part that is missing in front as half of one.
- */
+/** How far a name is from another: the letters between what both begin and end with; half of one where the other ends with it. */
 function distanceOf(one: string, other: string): number {
-  if (sorted(one) === sorted(other)) return one === other ? 0 : 1
+  if (one === other) return 0
   if (one.endsWith(other) || other.endsWith(one)) return 0.5
-  let row = Array.from({ length: other.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= other.length; j++) {
-      const replaced = row[j - 1]! + (one[i - 1] === other[j - 1] ? 0 : 1)
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[other.length]!
-}
-
-function sorted(text: string): string {
-  return text.split('').sort().join('')
+  const [short, long] = one.length < other.length ? [one, other] : [other, one]
+  let begin = 0
+  while (short[begin] === long[begin]) begin++
+  let end = 0
+  while (begin + end < short.length && short.at(-1 - end) === long.at(-1 - end)) end++
+  return long.length - begin - end
 }
 
 /** An option that must be given. */
@@ -155,14 +150,15 @@ export function option<Value, Otherwise = undefined>(
   accepts: string,
   parse: (value: unknown, name: string) => Value | typeof REFUSED,
   otherwise?: Otherwise,
-  { code, schema }: { readonly code?: SluiceErrorCode | undefined; readonly schema?: object } = {},
+  code?: SluiceErrorCode,
+  domain?: Domain,
 ): Option<Value | Otherwise> {
   return {
     accepts,
     parse,
     otherwise: otherwise as Otherwise,
     ...(code && { code }),
-    ...(schema && { schema }),
+    ...(domain && { domain }),
   }
 }
 
@@ -175,8 +171,8 @@ export function whole<Otherwise extends number | undefined = undefined>(
 ): Option<number | Otherwise> {
   const isOne = (value: unknown): value is number => Number.isInteger(value) && isWithin(value, least, most)
   const largest = most === 2 ** 52 ? '2^52' : most
-  const schema = { type: 'integer', minimum: least, maximum: most }
-  return option(`a whole number from ${least} to ${largest}`, accepting(isOne), otherwise, { code, schema })
+  const accepts = `a whole number from ${least} to ${largest}`
+  return option(accepts, accepting(isOne), otherwise, code, { least, most })
 }
 
 /** A number from `least` to `most`, whole or not. */
@@ -198,13 +194,8 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
     return Number.isInteger(ms) && isWithin(ms, leastMs, mostMs) ? ms : REFUSED
   }
   const otherwiseMs = otherwise === undefined ? undefined : millisecondsOf(otherwise)
-  const schema = {
-    anyOf: [
-      { type: 'integer', minimum: leastMs, maximum: mostMs },
-      { type: 'string', pattern: DURATION.source },
-    ],
-  }
-  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, { code, schema })
+  const domain = { least: leastMs, most: mostMs, isDuration: true } as const
+  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code, domain)
 }
 
 /** An option that is true or false, `otherwise` where it is left out. */
@@ -220,10 +211,8 @@ export function oneOf<const Value, Otherwise extends Value | undefined = undefin
 ): Option<Value | Otherwise> {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
   const isOne = (value: unknown): value is Value => values.includes(value as Value)
-  const schema = { enum: values }
-  return option(`${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`, accepting(isOne), otherwise, {
-    schema,
-  })
+  const accepts = `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`
+  return option(accepts, accepting(isOne), otherwise, undefined, { values })
 }
 
 /** A function. `returns` completes the message: 'that returns microseconds'. */
@@ -241,8 +230,7 @@ export function text<Otherwise extends string | undefined = undefined>(
   code?: SluiceErrorCode,
 ): Option<string | Otherwise> {
   const isOne = (value: unknown): value is string => typeof value === 'string' && pattern.test(value)
-  const schema = { type: 'string', pattern: pattern.source }
-  return option(accepts, accepting(isOne), otherwise, { code, schema })
+  return option(accepts, accepting(isOne), otherwise, code, { pattern })
 }
 
 /** A name as it stands in keys, headers and metrics. */

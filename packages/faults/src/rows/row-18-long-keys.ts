@@ -227,5 +227,6 @@ const platform: Platform<Call, unknown> = {
   setStatus() {},
   send() {},
   onFinished() {},
+  proxySetting: '',
   handlerFrame: /never/,
 }

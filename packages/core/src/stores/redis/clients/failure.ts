@@ -1,4 +1,4 @@
-import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../values/errors.js'
+import { codeOf, SluiceError, StoreError, type StoreFailure } from '../../../values/errors.js'
 
 /**
  * Whether the server refused a call with this code. Nothing was carried out.
@@ -28,10 +28,10 @@ export function storeError(error: unknown): Error {
   if (error instanceof SluiceError) return error
   const cause = withoutSecrets(error)
   const failure = storeFailure(cause)
-  // A call that the server refused was not carried out; a script that failed may have written.
-  const sent = STORE_FAILURES[failure].sent && (failure === 'error' || replyCode(cause) === undefined)
   const message = `Redis did not decide: ${textOf(cause)}`
-  return new StoreError(STORE_FAILURES[failure].code, message, { cause, sent })
+  // A call that the server refused was not carried out; a script that failed may have written.
+  const isRefused = failure !== 'error' && replyCode(cause) !== undefined
+  return new StoreError(codeOf(failure), message, { cause, ...(isRefused && { sent: false }) })
 }
 
 /**

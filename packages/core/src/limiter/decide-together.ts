@@ -1,0 +1,157 @@
+import type { Answer, MaybePromise, StoreGuard, WholeReceiver } from '../stores/store.js'
+import { decideHere, isWholeDenied } from '../stores/together.js'
+import { OPEN_PART, REPORT_PART } from '../values/contract.js'
+import { checkCost } from '../values/cost.js'
+import { InputError } from '../values/errors.js'
+import { Decision } from './decision.js'
+import type { Limiter } from './limiter.js'
+import type { CallOptions } from './limiter-options.js'
+import type { LimiterPart } from './limiter-part.js'
+
+/** One key of a call on several keys, with the options of `consume`. */
+export interface PartOptions extends CallOptions {
+  readonly limiter: Limiter
+  readonly key: string
+}
+
+/**
+ * Charges several keys in one decision, as `consumeAll` does, and returns what `as` makes of the decisions of all parts, in
+ * their order. `open` may check the parts, which are otherwise known to be right.
+ */
+export function decideTogether<T>(
+  given: readonly PartOptions[],
+  as: (decisions: readonly Decision[]) => MaybePromise<T>,
+  open = openPart,
+): MaybePromise<T> {
+  const call = new TogetherCall(given, as, open)
+  const { parts } = call
+  if (parts.length === 1) return decideOne(call, given[0]!)
+  const guard = guardOf(parts)
+  if (guard) return new LaterCall(call, guard).decide()
+  return call.charged(decideHere(parts), 0)
+}
+
+/** The part of a limiter that these options name. */
+export function openPart({ limiter, key, cost = 1, policies }: PartOptions): LimiterPart {
+  return limiter[OPEN_PART](key, checkCost(cost), policies)
+}
+
+/** A single part is decided as by `consume`. */
+function decideOne<T>(
+  { parts, places, as }: TogetherCall<T>,
+  { limiter, key, policies }: PartOptions,
+): MaybePromise<T> {
+  const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
+  const all = (decision: Decision): MaybePromise<T> => as(places.map(() => decision))
+  return decided instanceof Promise ? decided.then(all) : all(decided)
+}
+
+/** The guard of a store elsewhere; undefined if all parts are decided here. */
+function guardOf(parts: readonly LimiterPart[]): StoreGuard | undefined {
+  for (const { isHere, store } of parts) if (!isHere) return store.guard
+  return undefined
+}
+
+/** A call on several keys, and what `as` makes of its decisions. */
+export class TogetherCall<T> {
+  /** Each key once. */
+  readonly parts: readonly LimiterPart[]
+  /** The part of each place in the list of the caller. */
+  readonly places: readonly LimiterPart[]
+
+  constructor(
+    given: readonly PartOptions[],
+    readonly as: (decisions: readonly Decision[]) => MaybePromise<T>,
+    open: (options: PartOptions) => LimiterPart,
+  ) {
+    const parts: LimiterPart[] = []
+    let places: LimiterPart[] | undefined
+    for (let i = 0; i < given.length; i++) {
+      const part = open(given[i]!)
+      const same = twinOf(part, parts)
+      if (same) {
+        same.cost = checkCost(same.cost + part.cost, 'the sum of the costs of a key')
+        places ??= parts.slice()
+      } else parts.push(part)
+      places?.push(same ?? part)
+    }
+    this.parts = parts
+    this.places = places ?? parts
+  }
+
+  /** Takes these answers, for which the parts were charged if the whole passes. Each part is reported. */
+  charged(answers: readonly Answer[], storeMs: number): MaybePromise<T> {
+    const { parts } = this
+    const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!
+      part.limiter[REPORT_PART](part, decisions[i]!, parts.length, storeMs)
+    }
+    return this.as(this.placed(decisions))
+  }
+
+  /** The decisions of the parts. Those that were not charged cannot be settled. */
+  decisions(answers: readonly Answer[], areCharged: boolean): readonly Decision[] {
+    const { parts } = this
+    const decisions: Decision[] = []
+    for (let i = 0; i < parts.length; i++) {
+      const { set, callerKey, cost } = parts[i]!
+      decisions.push(new Decision(set, answers[i]!, callerKey, areCharged ? cost : 'none'))
+    }
+    return decisions
+  }
+
+  /** The decision of a part at each of its places. */
+  placed(decisions: readonly Decision[]): readonly Decision[] {
+    const { parts, places } = this
+    return parts === places ? decisions : places.map((part) => decisions[parts.indexOf(part)]!)
+  }
+}
+
+/** A call on several keys of which some are elsewhere, and its one promise. */
+class LaterCall<T> implements WholeReceiver {
+  readonly #sentAt = performance.now()
+  #resolve!: (made: MaybePromise<T>) => void
+  #reject!: (error: unknown) => void
+
+  constructor(
+    private readonly call: TogetherCall<T>,
+    private readonly guard: StoreGuard,
+  ) {}
+
+  /** What is made of the decisions if they are known now, otherwise its promise. */
+  decide(): MaybePromise<T> {
+    const answers = this.guard.decideParts(this.call.parts, this)
+    if (answers) return this.call.charged(answers, 0)
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  /** Resolves the promise with what these answers make. Without answers the parts cannot go together. */
+  answered(answers: readonly Answer[] | undefined): void {
+    if (!answers) return this.guard.decideApart(this.call.parts, this)
+    try {
+      this.#resolve(this.call.charged(answers, performance.now() - this.#sentAt))
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    this.#reject(error)
+  }
+}
+
+/** The part that has the state of this one: two limiters of one store and name share their states. */
+function twinOf(part: LimiterPart, parts: readonly LimiterPart[]): LimiterPart | undefined {
+  for (const other of parts) {
+    if (other.key !== part.key || other.store !== part.store) continue
+    if (other.set.limiter !== part.set.limiter) continue
+    if (other.limiter === part.limiter && other.set === part.set) return other
+    const why = `limiter '${part.limiter.name}' has the same key in two parts, under different policies`
+    throw new InputError('INVALID_OPTION', `${why}: put them into one list`)
+  }
+  return undefined
+}

@@ -1,0 +1,90 @@
+import { type Limiter, PolicyError } from '@sluice/core'
+import { getOrMake } from './get-or-make.js'
+import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
+import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions } from './options.js'
+import type { Platform } from './platform.js'
+import { refuseSlips } from './slips.js'
+import { type AskAboutSeveral, frameOf, OneLimit, type PartFrame, SeveralGuard } from './several-limits.js'
+
+/**
+ * Makes the guard of an adapter: the function that it calls on each request, which returns undefined if the request may
+ * pass and else has answered it. It waits only for callbacks and stores that are async. If a callback throws or
+ * rejects, so does the call, and nothing is charged. `around` returns steps to take in place of the guard's own,
+ * `aroundSeveral` stands around the decision on `limits`.
+ * @throws {PolicyError} for options that cannot work.
+ */
+export function createGuard<Req, Res>(
+  options: RequestLimitOptions<Req, Res>,
+  platform: Platform<Req, Res>,
+  around?: AroundSteps<Req, Res>,
+  aroundSeveral?: AskAboutSeveral<Req>,
+): Guard<Req, Res> {
+  refuseSlips(options, platform.proxySetting)
+  if (options?.limits !== undefined) return guardOfSeveral(options, platform, aroundSeveral)
+  const limiter = limiterOf(options)
+  const { check } = new RequestGuard(options, limiter, platform, around)
+  return Object.assign(check, { limiter, limiters: [limiter], options })
+}
+
+/**
+ * Makes the guard of options with `limits`.
+ * @throws {PolicyError} for options that cannot work.
+ */
+function guardOfSeveral<Req, Res>(
+  options: RequestLimitOptions<Req, Res>,
+  platform: Platform<Req, Res>,
+  around?: AskAboutSeveral<Req>,
+): Guard<Req, Res> {
+  const frame = frameOf(options, platform)
+  const parts = partsOf(options).map((part) => {
+    refuseSlips(part, platform.proxySetting)
+    return new OneLimit(part, limiterOf(part), frame)
+  })
+  const guard = new SeveralGuard(parts, platform, around)
+  const limiters = parts.map(({ limiter }) => limiter)
+  checkNames(limiters)
+  return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
+}
+
+/**
+ * Makes one guard of several, whose limits are decided together. Each keeps its own callbacks, headers and answer.
+ * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
+ */
+export function combineGuards<Req, Res>(
+  guards: readonly CombinableGuard<Req, Res>[],
+  platform: Platform<Req, Res>,
+  around?: AskAboutSeveral<Req>,
+): CombinedGuard<Req, Res> {
+  const frames = new Map<object, PartFrame<Req, Res>>()
+  const parts = guards.map(({ options, limiter, place }) => {
+    const frame = getOrMake(frames, options, () => frameOf(options, platform))
+    const { allow: _allow, deny: _deny, skip: _skip, ...alone } = options
+    return new OneLimit(place === undefined ? alone : partsOf(options)[place]!, limiter, frame)
+  })
+  checkMostParts(parts)
+  const guard = new SeveralGuard(parts, platform, around)
+  const limiters = parts.map(({ limiter }) => limiter)
+  return Object.assign(guard.check.bind(guard), { limiters })
+}
+
+/** A guard of one limit, or one of the limits of a guard, as far as another is made of it. */
+export interface CombinableGuard<Req, Res> {
+  readonly limiter: Limiter
+  readonly options: RequestLimitOptions<Req, Res>
+  /** Of one of `options.limits`. */
+  readonly place?: number
+}
+
+/** A guard that was made of several. */
+type CombinedGuard<Req, Res> = RequestGuard<Req, Res>['check'] & Pick<Guard<Req, Res>, 'limiters'>
+
+/** Limits are listed by their names in headers, and found by them. */
+function checkNames(limiters: readonly Limiter[]): void {
+  const own = [...new Set(limiters)]
+  const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
+  if (!twice) return
+  throw new PolicyError(
+    'INVALID_OPTION',
+    `two of limits are named '${twice.name}': give each a name of its own`,
+  )
+}
