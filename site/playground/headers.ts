@@ -40,5 +40,6 @@ const PLATFORM: Platform<object, Answer> = {
   setStatus: (res, status) => void (res.status = status),
   send: (_req, res, _problem, text) => void (res.body = text),
   onFinished: () => {},
+  proxySetting: '',
   handlerFrame: /$^/,
 }

@@ -8,6 +8,7 @@ import {
   nodePlatform,
   type Platform,
   propertyOf,
+  refuseUncalled,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { IncomingMessage } from 'node:http'
@@ -50,6 +51,9 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
   }
 }
 
+// `app.use` looks whether it is given an application.
+refuseUncalled(rateLimit, 'handle')
+
 /**
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
  * undefined if no such limiter has counted the request.
@@ -73,7 +77,7 @@ const express: Platform<Request, Response> = {
  * @throws {PolicyError} INVALID_OPTION for the name of a property that requests have already.
  */
 function withProperty(name: string): Platform<Request, Response> {
-  if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype || TAKEN.includes(name))
+  if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype || TAKEN.test(name))
     throw new PolicyError(
       'INVALID_OPTION',
       'requestProperty must be a text that names no property of requests',
@@ -85,9 +89,8 @@ function withProperty(name: string): Platform<Request, Response> {
  * Properties that Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a request would
  * be charged, and then fail. A list, because Express itself is not imported.
  */
-const TAKEN = [
-  'url method socket client httpVersion httpVersionMajor httpVersionMinor rawHeaders rawTrailers joinDuplicateHeaders',
-  'statusCode statusMessage complete aborted upgrade body params query route app res next baseUrl originalUrl',
-  'ip ips host hostname subdomains path protocol secure xhr fresh stale header get is param range accepts',
-  'acceptsCharset acceptsCharsets acceptsEncoding acceptsEncodings acceptsLanguage acceptsLanguages',
-].flatMap((names) => names.split(' '))
+const TAKEN = RegExp(
+  '^(?:url|method|socket|client|httpVersion(?:M..or)?|raw(?:Headers|Trailers)|joinDuplicateHeaders|status(?:Code|Message)|complete|' +
+    'aborted|upgrade|body|params|query|route|app|res|next|baseUrl|originalUrl|ips?|host(?:name)?|subdomains|path|protocol|secure|xhr|' +
+    'fresh|stale|header|get|is|param|range|accepts(?:(?:Charset|Encoding|Language)s?)?)$',
+)

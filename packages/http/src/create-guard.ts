@@ -1,10 +1,9 @@
 import { type Limiter, PolicyError } from '@sluice/core'
-import { getOrMake } from './get-or-make.js'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
 import { refuseSlips } from './slips.js'
-import { type AskAboutSeveral, frameOf, OneLimit, type PartFrame, SeveralGuard } from './several-limits.js'
+import { type AskAboutSeveral, oneLimit, SeveralGuard } from './several-limits.js'
 
 /**
  * Makes the guard of an adapter: the function that it calls on each request, which returns undefined if the request may
@@ -35,13 +34,12 @@ function guardOfSeveral<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req>,
 ): Guard<Req, Res> {
-  const frame = frameOf(options, platform)
   const parts = partsOf(options).map((part) => {
     refuseSlips(part, platform.proxySetting)
-    return new OneLimit(part, limiterOf(part), frame)
+    return oneLimit(part, options, limiterOf(part), platform)
   })
   const guard = new SeveralGuard(parts, platform, around)
-  const limiters = parts.map(({ limiter }) => limiter)
+  const limiters = parts.map(({ guard }) => guard.limiter)
   checkNames(limiters)
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
 }
@@ -55,15 +53,12 @@ export function combineGuards<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req>,
 ): CombinedGuard<Req, Res> {
-  const frames = new Map<object, PartFrame<Req, Res>>()
-  const parts = guards.map(({ options, limiter, place }) => {
-    const frame = getOrMake(frames, options, () => frameOf(options, platform))
-    const { allow: _allow, deny: _deny, skip: _skip, ...alone } = options
-    return new OneLimit(place === undefined ? alone : partsOf(options)[place]!, limiter, frame)
-  })
+  const parts = guards.map(({ options, limiter, place }) =>
+    oneLimit(place === undefined ? {} : partsOf(options)[place]!, options, limiter, platform),
+  )
   checkMostParts(parts)
   const guard = new SeveralGuard(parts, platform, around)
-  const limiters = parts.map(({ limiter }) => limiter)
+  const limiters = parts.map(({ guard }) => guard.limiter)
   return Object.assign(guard.check.bind(guard), { limiters })
 }
 
@@ -80,8 +75,9 @@ type CombinedGuard<Req, Res> = RequestGuard<Req, Res>['check'] & Pick<Guard<Req,
 
 /** Limits are listed by their names in headers, and found by them. */
 function checkNames(limiters: readonly Limiter[]): void {
-  const own = [...new Set(limiters)]
-  const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
+  const twice = limiters.find((one, i) =>
+    limiters.slice(i).some((other) => other !== one && other.name === one.name),
+  )
   if (!twice) return
   throw new PolicyError(
     'INVALID_OPTION',

@@ -45,33 +45,31 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   /** The policies of each request; undefined if the limiter's own apply to all. */
   readonly choosePolicies: ChoosePolicies<Req> | undefined
   readonly source: KeySource<Req>
-  readonly #options: RequestLimitOptions<Req, Res>
   readonly #platform: Platform<Req, Res>
   readonly #steps: GuardSteps<Req, Res>
-  readonly #writeHeaders: WriteHeaders<Res> | undefined
-  readonly #recorder: Recorder<Req>
-  readonly #respond: Responder<Req, Res>
+  readonly writeHeaders: WriteHeaders<Res> | undefined
+  readonly recorder: Recorder<Req>
+  readonly respond: Responder<Req, Res>
   readonly #keyOf: KeyFunction<Req>
-  readonly #reportExceeded: ReportExceeded<Req, Res> | undefined
+  readonly reportExceeded: ReportExceeded<Req, Res> | undefined
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
   readonly #waiting: WaitingRequests | undefined
 
   constructor(
-    options: RequestLimitOptions<Req, Res>,
+    readonly options: RequestLimitOptions<Req, Res>,
     readonly limiter: Limiter,
     platform: Platform<Req, Res>,
     around?: AroundSteps<Req, Res>,
   ) {
-    this.#options = options
     this.#platform = platform
     this.#steps = around ? around(this) : this
     const setHeader = headerSetter(options.headerNames, platform)
-    this.#writeHeaders = headerWriter(options, platform, setHeader)
-    this.#recorder = new Recorder(limiter, this.#writeHeaders !== undefined, platform)
-    this.#respond = responder(options.onDenied, platform, setHeader)
+    this.writeHeaders = headerWriter(options, platform, setHeader)
+    this.recorder = new Recorder(limiter, this.writeHeaders !== undefined, platform)
+    this.respond = responder(options.onDenied, platform, setHeader)
     this.choosePolicies = policyChooser(options)
     this.#keyOf = options.key ?? byIp()
-    this.#reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
+    this.reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
     this.source = {
       ...platform,
       ...addressReader(platform),
@@ -102,7 +100,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   /** Carries out the outcome of these lists. */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
     if (access === 'count') return this.#identify(req, res)
-    return access === 'pass' ? undefined : this.#respond.forbid(req, res)
+    return access === 'pass' ? undefined : this.respond.forbid(req, res)
   }
 
   /** Finds the key of the request by the option `key`, or by its address, and goes on to its cost. */
@@ -121,7 +119,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
 
   /** Finds the cost of the request, and asks the limiter. */
   count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
-    const { key: ownKey, cost: costOf } = this.#options
+    const { key: ownKey, cost: costOf } = this.options
     if (ownKey && holdsRawIpv6(key, req, this.source)) warn(this.limiter, 'KEY_RAW_IPV6')
     if (!costOf) return this.#steps.ask(req, res, key, 1)
     return chain(costOf(req), (cost) => this.#steps.ask(req, res, key, checkCost(cost)))
@@ -178,7 +176,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     platform.decided?.(req, decision)
     if (!decision.allowed) return this.#steps.deny(req, res, key, cost, decision)
     this.#record(req, res, decision)
-    const { shouldCharge } = this.#options
+    const { shouldCharge } = this.options
     if (shouldCharge) {
       platform.onFinished(
         req,
@@ -192,14 +190,14 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   /** Records a denial, reports it, and answers the request. */
   deny(req: Req, res: Res, key: string, _cost: number, decision: Decision): MaybePromise<Denied> {
     const all = this.#record(req, res, decision)
-    this.#reportExceeded?.(req, res, key, decision)
-    return this.#respond.deny(req, res, decision, all)
+    this.reportExceeded?.(req, res, key, decision)
+    return this.respond.deny(req, res, decision, all)
   }
 
   /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
   #record(req: Req, res: Res, decision: Decision): readonly RequestDecision[] {
-    const all = this.#recorder.record(req, decision)
-    this.#writeHeaders?.(all, res)
+    const all = this.recorder.record(req, decision)
+    this.writeHeaders?.(all, res)
     return all
   }
 }

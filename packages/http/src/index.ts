@@ -45,7 +45,7 @@ export {
   type RequestLimitOptions,
 } from './options.js'
 export { chain, type Platform, type Problem, type RequestReader } from './platform.js'
-export { refuseSlips } from './slips.js'
+export { refuseSlips, refuseUncalled } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
 export type { RequestWaitOptions } from './waiting.js'

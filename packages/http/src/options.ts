@@ -178,11 +178,10 @@ export const REQUEST_LIMIT = {
   limits: unchecked(),
 } satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
 
-const DEFAULTS_OF_PARTS = ['key', 'cost', 'shouldCharge'] as const
 const MOST_PARTS = 16
 
 /**
- * The options of each of `limits`, with those beside them as defaults.
+ * The options of each of `limits`, with those beside them that its limiter inherits.
  * @throws {PolicyError} INVALID_OPTION for options that are unknown or in conflict.
  */
 export function partsOf<Req, Res>(
@@ -197,7 +196,7 @@ export function partsOf<Req, Res>(
   return limits.map((part: PartLimitOptions<Req, Res>) => {
     read(PART, part, { what: 'a limit of rateLimit' })
     const ofLimiter = part.limiter ? undefined : pick(options, BY_LIMITERS)
-    return { ...ofLimiter, ...pick(options, DEFAULTS_OF_PARTS), ...part }
+    return { ...ofLimiter, ...part }
   })
 }
 

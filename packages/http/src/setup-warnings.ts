@@ -9,31 +9,27 @@ import { inCommon } from '@sluice/core/internal'
 /** Each says what happens and what to do. SETTING is how the framework is told of its proxies. */
 const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
-    'every proxy is trusted, so callers choose their own address in X-Forwarded-For: say how many proxies there are or which ' +
-    '(SETTING)',
+    'every proxy is trusted, so callers choose their own address: say how many proxies there are or which (SETTING)',
   FORWARDED_NOT_TRUSTED:
     'requests carry X-Forwarded-For and no proxy is trusted, so all callers behind one proxy share a limit: say how many proxies ' +
-    'there are (SETTING); without a proxy a caller made the header up, and nothing is wrong',
+    'there are (SETTING); without a proxy a caller made it up, and nothing is wrong',
   FORWARDED_IGNORED:
     'requests carry Forwarded, which frameworks do not read, so all callers behind one proxy share a limit: have the proxy send ' +
-    'X-Forwarded-For, and trust it (SETTING); without a proxy a caller made the header up, and nothing is wrong',
+    'X-Forwarded-For, and trust it (SETTING)',
   KEY_RAW_IPV6:
-    'the key holds a whole IPv6 address, and one host has 2^64 of them: use byIp() or ipKey(address), which count by the /64',
+    'the key holds a whole IPv6 address, of which one host has 2^64: use byIp() or ipKey(address)',
   LIMITER_IN_HANDLER:
-    'a limiter was made while a request was handled, so it starts empty for each: make it once, where the routes are set up',
+    'a limiter was made while a request was handled and starts empty for each: make it once, where the routes are set up',
   COUNTED_TWICE:
     'one limiter counted a request twice under one key: the middleware is mounted twice on the way to this route',
-  NAME_TWICE:
-    'two limiters of this name and store counted one request, and may share what was consumed: give each a name of its own',
+  NAME_TWICE: 'two limiters of this name and store counted one request: give each a name of its own',
   USER_MISSING:
-    'byUser found no user, and the request is limited by address: put the limiter behind authentication, unless such requests are ' +
-    'meant to come in',
+    'byUser found no user, and the request is limited by address: put the limiter behind authentication',
   API_KEY_MISSING:
-    'byApiKey found no API key, and the request is limited by address: refuse it before the limiter, unless such requests are ' +
-    'meant to come in',
+    'byApiKey found no API key, and the request is limited by address: refuse it before the limiter',
   ADDRESS_UNKNOWN:
-    'a request has no IP address (a Unix socket?), and all such callers share one limit: have the proxy send X-Forwarded-For and ' +
-    'trust it (SETTING), or choose another key',
+    'requests have no IP address (a Unix socket?) and share one limit: have the proxy send X-Forwarded-For, and trust it ' +
+    '(SETTING), or choose another key',
 } as const
 
 /** The code of a warning; docs/errors.md has a section for each. */

@@ -1,16 +1,14 @@
-import type { Decision, Limiter, PartOptions, Policy } from '@sluice/core'
+import type { Decision, Limiter, PartOptions } from '@sluice/core'
 import { ANSWER, decideTogether } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
 import { keepAddresses } from './caller.js'
-import { moreRestrictive, Recorder, type RequestDecision } from './decisions.js'
-import { type Denied, ifHungUp, type Responder, responder } from './denial.js'
-import { exceededReporter, type ReportExceeded } from './exceeded.js'
+import { moreRestrictive, type RequestDecision } from './decisions.js'
+import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
-import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
-import type { RequestLimitOptions } from './options.js'
+import type { PartLimitOptions, RequestLimitOptions } from './options.js'
 import { chain, type Platform } from './platform.js'
 
 /*
@@ -25,57 +23,38 @@ export type AskAboutSeveral<Req> = (
   ask: () => MaybePromise<Denied | undefined>,
 ) => MaybePromise<Denied | undefined>
 
-/** What the limits of one guard have in common: who is counted at all, and how requests are answered. */
-export type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
-
-export function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
-  const setHeader = headerSetter(options.headerNames, platform)
-  const writeHeaders: WriteHeaders<Res> | undefined = headerWriter(options, platform, setHeader)
-  const respond: Responder<Req, Res> = responder(options.onDenied, platform, setHeader)
-  return { options, platform, writeHeaders, respond }
+/** One limit of several. */
+export interface OneLimit<Req, Res> {
+  readonly guard: RequestGuard<Req, Res>
+  /** The options of the guard that it belongs to: who is counted at all, and how requests are answered. */
+  readonly frame: RequestLimitOptions<Req, Res>
 }
 
-/** One limit of several. Its own guard finds key, cost and policies of a request, and here takes note of them in place of asking. */
-export class OneLimit<Req, Res> {
-  readonly recorder: Recorder<Req>
-  readonly reportExceeded: ReportExceeded<Req, Res> | undefined
-  readonly shouldCharge: RequestLimitOptions<Req, Res>['shouldCharge']
-  /** In place of a response, steps get the list to which the part of a request is added. */
-  readonly guard: RequestGuard<Req, Counted<Req, Res>[]>
-
-  constructor(
-    options: RequestLimitOptions<Req, Res>,
-    readonly limiter: Limiter,
-    readonly frame: PartFrame<Req, Res>,
-  ) {
-    const { platform, writeHeaders } = frame
-    const { onExceeded } = frame.options
-    this.recorder = new Recorder(limiter, writeHeaders !== undefined, platform)
-    this.reportExceeded = onExceeded && exceededReporter(limiter, onExceeded)
-    this.shouldCharge = options.shouldCharge
-    // Options and platform as of a guard whose responses are lists: it takes no step that has one.
-    const [counting, onList] = [options, platform] as unknown as [
-      RequestLimitOptions<Req, Counted<Req, Res>[]>,
-      Platform<Req, Counted<Req, Res>[]>,
-    ]
-    this.guard = new RequestGuard(counting, limiter, onList, (steps) => ({
-      limiter,
-      count: steps.count.bind(steps),
-      deny: steps.deny.bind(steps),
-      ask: (req, counted, key, cost) =>
-        chain(this.guard.choosePolicies?.(req), (policies) => this.#add(counted, key, cost, policies)),
-    }))
-  }
-
-  #add(
-    counted: Counted<Req, Res>[],
-    key: string,
-    cost: number,
-    policies: readonly Policy[] | undefined,
-  ): undefined {
-    const { limiter } = this
-    counted.push({ part: this, call: { limiter, key, cost, ...(policies && { policies }) } })
-  }
+/**
+ * Makes one limit of several: `part` are its own options beside those of its frame. Its guard finds key, cost and policies of a
+ * request and, in place of asking, adds them to a list, which its steps get in place of the response.
+ */
+export function oneLimit<Req, Res>(
+  part: PartLimitOptions<Req, Res>,
+  frame: RequestLimitOptions<Req, Res>,
+  limiter: Limiter,
+  platform: Platform<Req, Res>,
+): OneLimit<Req, Res> {
+  const { allow: _allow, deny: _deny, skip: _skip, ...common } = frame
+  const own = { ...common, ...part }
+  const guard: RequestGuard<Req, Res> = new RequestGuard(own, limiter, platform, (steps) => ({
+    limiter,
+    count: steps.count.bind(steps),
+    deny: steps.deny.bind(steps),
+    ask: (req, list, key, cost) =>
+      chain(guard.choosePolicies?.(req), (policies) => {
+        const call = { limiter, key, cost, ...(policies && { policies }) }
+        ;(list as unknown as Counted<Req, Res>[]).push({ part: one, call })
+        return undefined
+      }),
+  }))
+  const one = { guard, frame }
+  return one
 }
 
 /** A part of one request. */
@@ -92,7 +71,6 @@ interface Decided<Req, Res> {
 
 /** The limits of one frame, and whether a request is counted under them. */
 interface Framed<Req, Res> {
-  readonly frame: PartFrame<Req, Res>
   readonly parts: readonly OneLimit<Req, Res>[]
   readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 }
@@ -107,7 +85,7 @@ export class SeveralGuard<Req, Res> {
   ) {
     this.#frames = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
       const own = parts.filter((part) => part.frame === frame)
-      return { frame, parts: own, chooseAccess: accessChooser(frame.options, own[0]!.guard.source) }
+      return { parts: own, chooseAccess: accessChooser(frame, own[0]!.guard.source) }
     })
   }
 
@@ -129,7 +107,7 @@ export class SeveralGuard<Req, Res> {
     const framed = this.#frames[next]
     if (!framed) return undefined
     return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
-      if (access === 'forbid') return framed.frame.respond.forbid(req, res)
+      if (access === 'forbid') return framed.parts[0]!.guard.respond.forbid(req, res)
       const parts = access === 'count' ? framed.parts : []
       return chain(
         countParts(req, parts, counted, 0),
@@ -159,20 +137,25 @@ export class SeveralGuard<Req, Res> {
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
     const all = this.#record(req, decided, binding)
-    for (const { writeHeaders } of new Set(decided.map(({ part }) => part.frame))) writeHeaders?.(all, res)
+    const written = new Set<object>()
+    for (const { part } of decided) {
+      if (!written.has(part.frame)) part.guard.writeHeaders?.(all, res)
+      written.add(part.frame)
+    }
     if (!isAllowed) {
       for (const { part, decision } of decided) {
-        if (!decision.allowed) part.reportExceeded?.(req, res, decision.key, decision)
+        if (!decision.allowed) part.guard.reportExceeded?.(req, res, decision.key, decision)
       }
-      return binding.part.frame.respond.deny(req, res, binding.decision, all)
+      return binding.part.guard.respond.deny(req, res, binding.decision, all)
     }
-    const byCallback = new Map<NonNullable<OneLimit<Req, Res>['shouldCharge']>, Decision[]>()
+    const byCallback = new Map<NonNullable<RequestLimitOptions<Req, Res>['shouldCharge']>, Decision[]>()
     for (const { part, decision } of decided) {
-      if (part.shouldCharge) getOrMake(byCallback, part.shouldCharge, () => []).push(decision)
+      const { shouldCharge } = part.guard.options
+      if (shouldCharge) getOrMake(byCallback, shouldCharge, () => []).push(decision)
     }
     for (const [shouldCharge, decisions] of byCallback) {
       const settle = () =>
-        void settleByOutcome(decided[0]!.part.limiter, decisions, () => shouldCharge(req, res))
+        void settleByOutcome(decided[0]!.part.guard.limiter, decisions, () => shouldCharge(req, res))
       this.platform.onFinished(req, res, settle)
     }
     return undefined
@@ -186,10 +169,10 @@ export class SeveralGuard<Req, Res> {
   ): readonly RequestDecision[] {
     let all: readonly RequestDecision[] = []
     for (const each of decided) {
-      all = each.part.recorder.record(req, each.decision)
+      all = each.part.guard.recorder.record(req, each.decision)
       if (each !== binding) this.platform.decided?.(req, each.decision)
     }
-    binding.part.recorder.bind(req, binding.decision)
+    binding.part.guard.recorder.bind(req, binding.decision)
     this.platform.decided?.(req, binding.decision)
     return all
   }
@@ -208,7 +191,7 @@ function countParts<Req, Res>(
   const part = parts[next]
   if (!part) return undefined
   return chain(
-    part.guard.check(req, counted),
+    part.guard.check(req, counted as unknown as Res),
     (denied) => denied ?? countParts(req, parts, counted, next + 1),
   )
 }

@@ -12,31 +12,37 @@ import { PolicyError } from '@sluice/core'
 export function refuseSlips(given: unknown, setting: string): void {
   const options = Object(given) as { readonly limit?: unknown; readonly key?: unknown }
   const { limit, key } = options
-  if (REQUEST.some((name) => name in options)) {
-    throw slip(
-      'rateLimit was given a request in place of options',
-      "app.use(rateLimit({ limit: 100, window: '1m' }))",
-    )
-  }
+  if (REQUEST.some((name) => name in options)) throw uncalled()
   if (typeof limit === 'function') {
     const own = "const PAID = [slidingLog({ limit: 1000, window: '1m' })]"
-    const policies = "policies: (req) => (req.headers['x-plan'] === 'paid' ? PAID : undefined)"
+    const policies = "policies: (req) => (req.headers['x-paid'] ? PAID : undefined)"
     throw slip(
-      'limit is a number, and policies may be a function of the request',
+      'limit is a number, policies may be a function',
       `${own}; rateLimit({ limit: 100, window: '1m', ${policies} })`,
     )
   }
   const call = (key as { readonly [CALL]?: string } | undefined)?.[CALL]
-  if (call)
-    throw slip(
-      `key must be what ${call.replace(/\(.*/, '')} returns, got the function itself`,
-      `key: ${call}`,
-    )
+  if (call) throw slip('key is a function that was not called', `key: ${call}`)
   if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', setting)
 }
 
 /** Properties of requests, and of contexts of Koa and Hono, as far as they are their own. No option has one of these names. */
 const REQUEST = ['url', 'req', 'raw', 'finalized']
+
+/**
+ * Has a framework refuse, when a route is set up, a maker of middleware that was not called: its `property` is one that the
+ * framework reads of each middleware it is given. No tool that looks at functions reads it, as it is a getter that is not listed.
+ */
+export function refuseUncalled(make: object, property: string): void {
+  const get = (): never => {
+    throw uncalled()
+  }
+  Object.defineProperty(make, property, { get, configurable: true })
+}
+
+function uncalled(): PolicyError {
+  return slip('rateLimit was not called', "app.use(rateLimit({ limit: 100, window: '1m' }))")
+}
 
 /** Marks a function that makes key functions with its usual call, to be written in its place where it stands uncalled. */
 export function toBeCalled<F extends (...args: never) => unknown>(make: F, call: string): F {

@@ -1,10 +1,12 @@
 import { slidingLog } from '@sluice/core'
 import express from 'express'
+import express4 from 'express4'
 import { Hono } from 'hono'
 import Koa from 'koa'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { rateLimit } from '@sluice/express'
 import { rateLimit as rateLimitHono } from '@sluice/hono'
 import { rateLimit as rateLimitKoa } from '@sluice/koa'
@@ -28,7 +30,7 @@ describe('a first attempt that cannot work is refused at start, and the line of 
     const line = lineOf(() => rateLimit({ limit: (() => 5) as unknown as number, window: '1m' }))
     const app = express().use(run(line.replace('; ', '; return ')) as express.RequestHandler)
     app.get('/', (_req, res) => res.end())
-    const limits = ['paid', 'free'].map((plan) => answerOf(app, { 'X-Plan': plan }))
+    const limits = [{ 'X-Paid': 'yes' }, {}].map((headers) => answerOf(app, headers))
     expect((await Promise.all(limits)).map(({ headers }) => headers.get('x-ratelimit-limit'))).toEqual([
       '1000',
       '100',
@@ -53,15 +55,32 @@ describe('a first attempt that cannot work is refused at start, and the line of 
   })
 })
 
-describe('a middleware that was not called is refused with the first request, with the line to write', () => {
-  const APPS: readonly (readonly [string, () => RequestListener])[] = [
-    ['Express', () => express().use(rateLimit as unknown as express.RequestHandler)],
-    ['Koa', () => silent(new Koa().use(rateLimitKoa as unknown as Koa.Middleware)).callback()],
-  ]
+describe('a middleware that was not called is refused when the route is set up, with the line to write', () => {
+  const uncalled = rateLimit as unknown as express.RequestHandler
 
-  it.each(APPS)('%s', async (_, listener) => {
+  it.each<[string, () => unknown]>([
+    ['Express 5', () => express().use(uncalled)],
+    ['Express 5 under a path', () => express().use('/api', uncalled)],
+    ['Express 4', () => express4().use(uncalled as never)],
+    ['Koa', () => new Koa().use(rateLimitKoa as unknown as Koa.Middleware)],
+  ])('%s', (_, use) => expect(lineOf(use)).toMatch(LINE))
+
+  it.each([rateLimit, rateLimitKoa])('and what looks at functions does not meet it: %p', (make) => {
+    expect(inspect(make, { showHidden: true })).toContain('[Getter]')
+    expect(inspect(make)).toBe('[Function: rateLimit]')
+    expect({ make }).toEqual({ make })
+    expect(Object.entries(make)).toEqual([])
+    expect(
+      typeof jest.createMockFromModule<typeof import('@sluice/express')>('@sluice/express').rateLimit,
+    ).toBe('function')
+  })
+})
+
+describe('elsewhere it is refused with the first request', () => {
+  it('a router of Express', async () => {
     const errors = jest.spyOn(console, 'error').mockReturnValue()
-    expect((await answerOf(listener())).status).toBe(500)
+    const app = express().use(express.Router().use(rateLimit as unknown as express.RequestHandler))
+    expect((await answerOf(app)).status).toBe(500)
     errors.mockRestore()
   })
 
@@ -101,11 +120,6 @@ function run(line: string, names: object = {}): unknown {
   // oxlint-disable-next-line typescript/no-implied-eval -- lines that messages tell users to write
   const program = new Function(...Object.keys(scope), line.includes('return ') ? line : `return ${line}`)
   return program(...Object.values(scope))
-}
-
-function silent(app: Koa): Koa {
-  app.silent = true
-  return app
 }
 
 async function answerOf(listener: RequestListener, headers: Record<string, string> = {}): Promise<Response> {

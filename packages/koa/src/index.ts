@@ -8,6 +8,7 @@ import {
   onConnectionLost,
   onResponseSent,
   type Platform,
+  refuseUncalled,
   rememberedHeaders,
   remembering,
 } from '@sluice/http'
@@ -64,6 +65,9 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
     return outcome.then(proceed).catch(fail)
   }
 }
+
+// `app.use` reads it for its debug log.
+refuseUncalled(rateLimit, '_name')
 
 /**
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.

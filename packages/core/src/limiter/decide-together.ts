@@ -150,8 +150,8 @@ function twinOf(part: LimiterPart, parts: readonly LimiterPart[]): LimiterPart |
     if (other.key !== part.key || other.store !== part.store) continue
     if (other.set.limiter !== part.set.limiter) continue
     if (other.limiter === part.limiter && other.set === part.set) return other
-    const why = `limiter '${part.limiter.name}' has the same key in two parts, under different policies`
-    throw new InputError('INVALID_OPTION', `${why}: put them into one list`)
+    const why = `limiter '${part.limiter.name}' has the same key in two parts: put their policies into one list`
+    throw new InputError('INVALID_OPTION', why)
   }
   return undefined
 }

@@ -150,9 +150,7 @@ export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIM
     throw new PolicyError('NAME_REQUIRED', why)
   }
   if (settings.penalty !== undefined && settings.leases !== undefined) {
-    const why =
-      'penalty and leases exclude each other, because a lease serves calls that the store does not see'
-    throw new PolicyError('INVALID_OPTION', `${why}: leave one of them out`)
+    throw new PolicyError('INVALID_OPTION', 'penalty and leases exclude each other: leave one of them out')
   }
   return settings
 }
@@ -168,28 +166,19 @@ export function checkStore(store: unknown): Store {
   if (has('keyspace', 'now', 'close')) {
     checkContract('store', parts)
     if (parts['local'] || parts['guard']) return store as Store
-    const why = 'a store that is not local brings the guard of calls that it may not answer'
-    throw new PolicyError('INVALID_OPTION', `${why}: add guard, imported from '@sluice/core/store', to it`)
+    const why = "to a store that is not local add guard, imported from '@sluice/core/store'"
+    throw new PolicyError('INVALID_OPTION', why)
   }
-  throw new PolicyError(
-    'INVALID_OPTION',
-    `store must be made by memoryStore() or redisStore(): ${adviceOn()}`,
-  )
-
-  /** The end of the message: what was given in place of a store, and what to write. */
-  function adviceOn(): string {
-    if (store === null) return 'got null, leave it out for a memory store of its own'
-    if (typeof store === 'string') return `got a text, write redisStore(${JSON.stringify(hidden(store))})`
-    if (typeof store === 'function') return 'got a function, call it'
-    if (has('sendCommand')) return 'got a Redis client, write redisStore(client)'
-    if (has('increment') || has('consume'))
-      return "got another library's store or limiter, which cannot be used here"
-    if (has('then')) return 'got a promise, await it'
-    return `got ${typeof store === 'object' ? 'an object without keyspace(), now() and close()' : typeof store}`
-  }
+  const isUrl = typeof store === 'string'
+  const line = isUrl ? 'write redisStore(url)' : has('sendCommand') ? 'write redisStore(client)' : undefined
+  const advice = line ?? (has('then') ? 'await it' : typeof store === 'function' ? 'call it' : OTHERS)
+  const what = `store must be made by memoryStore() or redisStore(): ${advice}`
+  throw expected(PolicyError, 'INVALID_OPTION', what, isUrl ? hidden(store) : store)
 }
+
+const OTHERS = 'those of other packages cannot be used'
 
 /** A URL without its password. */
 function hidden(url: string): string {
-  return url.replace(/\/\/.*@/, '//…@').slice(0, 80)
+  return url.replace(/\/\/.*@/, '//…@')
 }

@@ -74,8 +74,7 @@ const PERFORMANCE = performance
 
 function warnOfFakes(): void {
   const text =
-    'Date or performance was replaced after this package was loaded (fake timers?), and limits do not follow them: ' +
-    'installFakeClock() of @sluice/testing puts them on a clock that tests move'
+    'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'
   warnProcessOnce('CLOCK_FAKED', text)
 }
 

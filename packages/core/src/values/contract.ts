@@ -32,8 +32,8 @@ export function checkContract(what: string, part: { readonly [CONTRACT]?: number
   if (number === undefined || number === CONTRACT_NUMBER) return
   throw new PolicyError(
     'VERSION_MISMATCH',
-    `${what} was made by another version of @sluice/core, which does not work with this one: ` +
-      'npm ls @sluice/core lists both, npm dedupe may leave one',
+    `${what} was made by a version of @sluice/core that does not work with this one: ` +
+      'npm ls @sluice/core lists both',
   )
 }
 

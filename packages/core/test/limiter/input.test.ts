@@ -138,20 +138,20 @@ describe('the option store', () => {
   const create = (options: object) => () => createLimiter({ policies: [gcra(minute)], name: 'a', ...options })
 
   it.each([
-    [null, 'got null, leave it out'],
-    ['redis://user:secret@host:6379', 'write redisStore("redis://…@host:6379")'],
-    ['redis://user:a/@secret@host:6379', 'write redisStore("redis://…@host:6379")'],
-    [memoryStore, 'got a function, call it'],
+    [null, 'got null'],
+    ['redis://user:secret@host:6379', 'write redisStore(url), got "redis://…@host:6379"'],
+    ['redis://user:a/@secret@host:6379', 'write redisStore(url), got "redis://…@host:6379"'],
+    [memoryStore, 'call it, got a function'],
     [{ sendCommand() {}, on() {} }, 'write redisStore(client)'],
-    [{ increment() {}, decrement() {} }, "another library's store"],
-    [{ consume() {} }, "another library's store or limiter"],
+    [{ increment() {}, decrement() {} }, 'those of other packages'],
+    [{ consume() {} }, 'those of other packages'],
     [Promise.resolve(memoryStore()), 'await it'],
-    [{}, 'an object without keyspace(), now() and close()'],
+    [{}, 'got an object'],
     [
       { ...memoryStore(), keyspace() {}, now() {}, close() {}, local: false },
       "add guard, imported from '@sluice/core/store'",
     ],
-    [6379, 'got number'],
+    [6379, 'got 6379'],
   ])('is refused as %p with what to write', (store, advice) => {
     const error = expect.objectContaining({
       code: 'INVALID_OPTION',

@@ -270,8 +270,8 @@ export class Overflow {
     if (wasExhausted && needed >= 2 * table.neededKeys) {
       table.neededKeys = needed
       const message =
-        `the memory store forgets exhausted callers, who may then call again: ` +
-        `maxKeys is ${this.maxKeys} and had to be at least ${needed}`
+        `the memory store forgets exhausted callers, who may call again: ` +
+        `maxKeys is ${this.maxKeys} and had to be ${needed}`
       return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
     }
     if (table.hasWarned || table.neededKeys > 0) return undefined
