@@ -35,7 +35,7 @@ export function platformFor(
   const { connInfo, trustProxy } = read(ADDRESS, address, { what: 'rateLimit' })
   const hasKeys = key || (Array.isArray(limits) && limits.every((part) => part?.key))
   if (!connInfo && (!hasKeys || Array.isArray(allow) || Array.isArray(deny))) {
-    const why = 'connInfo is needed for addresses: Hono knows none of its own'
+    const why = 'connInfo is needed for addresses'
     throw new PolicyError('INVALID_OPTION', why)
   }
   const socketAddress = (c: Context): string | undefined => {

@@ -12,16 +12,16 @@ const MESSAGES = {
     'every proxy is trusted, so callers choose their own address: say how many proxies there are or which (SETTING)',
   FORWARDED_NOT_TRUSTED:
     'requests carry X-Forwarded-For and no proxy is trusted, so all callers behind one proxy share a limit: say how many proxies ' +
-    'there are (SETTING); without a proxy a caller made it up, and nothing is wrong',
+    'there are (SETTING); without one, a caller made it up',
   FORWARDED_IGNORED:
     'requests carry Forwarded, which frameworks do not read, so all callers behind one proxy share a limit: have the proxy send ' +
     'X-Forwarded-For, and trust it (SETTING)',
   KEY_RAW_IPV6:
     'the key holds a whole IPv6 address, of which one host has 2^64: use byIp() or ipKey(address)',
   LIMITER_IN_HANDLER:
-    'a limiter was made while a request was handled and starts empty for each: make it once, where the routes are set up',
+    'a limiter was made while a request was handled and starts empty for each: make it once, beside the routes',
   COUNTED_TWICE:
-    'one limiter counted a request twice under one key: the middleware is mounted twice on the way to this route',
+    'one limiter counted a request twice under one key: it is mounted twice on the way to this route',
   NAME_TWICE: 'two limiters of this name and store counted one request: give each a name of its own',
   USER_MISSING:
     'byUser found no user, and the request is limited by address: put the limiter behind authentication',

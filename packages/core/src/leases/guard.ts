@@ -1,4 +1,4 @@
-import { decideApart, decideParts } from '../resilience/decide-parts.js'
+import { decideParts } from '../resilience/decide-parts.js'
 import { resilientPermits, resilientStore } from '../resilience/resilient-store.js'
 import type { StoreGuard } from '../stores/store.js'
 import { leasedStore } from './leased-store.js'
@@ -8,5 +8,4 @@ export const guard: StoreGuard = {
   store: (store, settings) => leasedStore(resilientStore(store, settings), settings.leases),
   permits: resilientPermits,
   decideParts,
-  decideApart,
 }

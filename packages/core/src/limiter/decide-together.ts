@@ -1,4 +1,4 @@
-import type { Answer, MaybePromise, StoreGuard, WholeReceiver } from '../stores/store.js'
+import type { Answer, MaybePromise, StoreGuard } from '../stores/store.js'
 import { decideHere, isWholeDenied } from '../stores/together.js'
 import { OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
@@ -27,8 +27,8 @@ export function decideTogether<T>(
   const { parts } = call
   if (parts.length === 1) return decideOne(call, given[0]!)
   const guard = guardOf(parts)
-  if (guard) return new LaterCall(call, guard).decide()
-  return call.charged(decideHere(parts), 0)
+  if (!guard) return call.charged(decideHere(parts), 0)
+  return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
 }
 
 /** The part of a limiter that these options name. */
@@ -105,42 +105,6 @@ export class TogetherCall<T> {
   placed(decisions: readonly Decision[]): readonly Decision[] {
     const { parts, places } = this
     return parts === places ? decisions : places.map((part) => decisions[parts.indexOf(part)]!)
-  }
-}
-
-/** A call on several keys of which some are elsewhere, and its one promise. */
-class LaterCall<T> implements WholeReceiver {
-  readonly #sentAt = performance.now()
-  #resolve!: (made: MaybePromise<T>) => void
-  #reject!: (error: unknown) => void
-
-  constructor(
-    private readonly call: TogetherCall<T>,
-    private readonly guard: StoreGuard,
-  ) {}
-
-  /** What is made of the decisions if they are known now, otherwise its promise. */
-  decide(): MaybePromise<T> {
-    const answers = this.guard.decideParts(this.call.parts, this)
-    if (answers) return this.call.charged(answers, 0)
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
-  }
-
-  /** Resolves the promise with what these answers make. Without answers the parts cannot go together. */
-  answered(answers: readonly Answer[] | undefined): void {
-    if (!answers) return this.guard.decideApart(this.call.parts, this)
-    try {
-      this.#resolve(this.call.charged(answers, performance.now() - this.#sentAt))
-    } catch (error) {
-      this.#reject(error)
-    }
-  }
-
-  failed(error: unknown): void {
-    this.#reject(error)
   }
 }
 

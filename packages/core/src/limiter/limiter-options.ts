@@ -146,7 +146,7 @@ function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']>
 export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIMITER> {
   const settings = read(LIMITER, options, { what: 'createLimiter' })
   if (settings.store !== undefined && settings.name === undefined) {
-    const why = 'a limiter with a store needs a name: other limiters may share the store'
+    const why = 'a limiter with a store needs a name, as others may share it'
     throw new PolicyError('NAME_REQUIRED', why)
   }
   if (settings.penalty !== undefined && settings.leases !== undefined) {

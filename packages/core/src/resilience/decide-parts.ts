@@ -1,24 +1,39 @@
 import { giveBack } from '../stores/giving-back.js'
-import { type Answer, isDenied, type Part, type PlacedPart, type WholeReceiver } from '../stores/store.js'
+import {
+  type Answer,
+  isDenied,
+  type MaybePromise,
+  type Part,
+  type PlacedPart,
+  type WholeReceiver,
+} from '../stores/store.js'
 import { isWholeDenied, programOf } from '../stores/together.js'
 import { NOTHING_KNOWN } from './failure.js'
 
 /** Decides parts of which some are elsewhere, as `StoreGuard.decideParts` says. */
-export function decideParts(
+export function decideParts<T>(
   parts: readonly PlacedPart[],
-  receiver: WholeReceiver,
-): readonly Answer[] | undefined {
-  if (parts.some(isKnownDenied)) return parts.map(triedUnasked)
+  charged: (answers: readonly Answer[], storeMs: number) => MaybePromise<T>,
+): MaybePromise<T> {
+  if (parts.some(isKnownDenied)) return charged(parts.map(triedUnasked), 0)
+  const sentAt = performance.now()
+  let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
+  const receiver: WholeReceiver = {
+    answered(answers) {
+      if (!answers) return passTo(receiver, decideEach(parts)) // these keys cannot go together
+      try {
+        settle.resolve(charged(answers, performance.now() - sentAt))
+      } catch (error) {
+        settle.failed(error)
+      }
+    },
+    failed: (error) => settle.failed(error),
+  }
   const program = programOf(parts)
   const answers = program ? program.decide(parts, receiver) : decideEach(parts)
-  if (!(answers instanceof Promise)) return answers
-  passTo(receiver, answers)
-  return undefined
-}
-
-/** Decides parts that cannot go together. */
-export function decideApart(parts: readonly Part[], receiver: WholeReceiver): void {
-  passTo(receiver, decideEach(parts))
+  if (answers && !(answers instanceof Promise)) return charged(answers, 0)
+  if (answers) passTo(receiver, answers)
+  return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
 /** Passes the outcome on. */

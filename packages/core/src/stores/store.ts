@@ -93,12 +93,13 @@ export interface StoreGuard {
    */
   permits(store: Store, options: GuardedPermitsOptions): Permits
   /**
-   * Charges every part of a call on several keys that fits, or none if an enforced one does not, where some are elsewhere. The
-   * answers are returned, or the result is undefined and `receiver` gets them later: undefined if they cannot go together.
+   * Charges every part of a call on several keys that fits, or none if an enforced one does not, where some are elsewhere. Returns
+   * what `charged` makes of the answers and of the time that the store took.
    */
-  decideParts(parts: readonly PlacedPart[], receiver: WholeReceiver): readonly Answer[] | undefined
-  /** The same for parts that cannot go together: all are tried, and then charged. */
-  decideApart(parts: readonly Part[], receiver: WholeReceiver): void
+  decideParts<T>(
+    parts: readonly PlacedPart[],
+    charged: (answers: readonly Answer[], storeMs: number) => MaybePromise<T>,
+  ): MaybePromise<T>
 }
 
 export interface DenialCacheBounds {
