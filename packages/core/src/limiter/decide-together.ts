@@ -64,19 +64,18 @@ export class TogetherCall<T> {
     readonly as: (decisions: readonly Decision[]) => MaybePromise<T>,
     open: (options: PartOptions) => LimiterPart,
   ) {
-    const parts: LimiterPart[] = []
-    let places: LimiterPart[] | undefined
+    // Lists have their length from the beginning: one that grows takes room for 17 with its first entry.
+    const places = Array<LimiterPart>(given.length)
+    let areTwins = false
     for (let i = 0; i < given.length; i++) {
       const part = open(given[i]!)
-      const same = twinOf(part, parts)
-      if (same) {
-        same.cost = checkCost(same.cost + part.cost, 'the sum of the costs of a key')
-        places ??= parts.slice()
-      } else parts.push(part)
-      places?.push(same ?? part)
+      const twin = twinOf(part, places, i)
+      if (twin) twin.cost = checkCost(twin.cost + part.cost, 'the sum of the costs of a key')
+      areTwins ||= twin !== undefined
+      places[i] = twin ?? part
     }
-    this.parts = parts
-    this.places = places ?? parts
+    this.parts = areTwins ? [...new Set(places)] : places
+    this.places = places
   }
 
   /** Takes these answers, for which the parts were charged if the whole passes. Each part is reported. */
@@ -93,10 +92,10 @@ export class TogetherCall<T> {
   /** The decisions of the parts. Those that were not charged cannot be settled. */
   decisions(answers: readonly Answer[], areCharged: boolean): readonly Decision[] {
     const { parts } = this
-    const decisions: Decision[] = []
+    const decisions = Array<Decision>(parts.length)
     for (let i = 0; i < parts.length; i++) {
       const { set, callerKey, cost } = parts[i]!
-      decisions.push(new Decision(set, answers[i]!, callerKey, areCharged ? cost : 'none'))
+      decisions[i] = new Decision(set, answers[i]!, callerKey, areCharged ? cost : 'none')
     }
     return decisions
   }
@@ -108,9 +107,10 @@ export class TogetherCall<T> {
   }
 }
 
-/** The part that has the state of this one: two limiters of one store and name share their states. */
-function twinOf(part: LimiterPart, parts: readonly LimiterPart[]): LimiterPart | undefined {
-  for (const other of parts) {
+/** The part among the first `end` that has the state of this one: two limiters of one store and name share their states. */
+function twinOf(part: LimiterPart, places: readonly LimiterPart[], end: number): LimiterPart | undefined {
+  for (let i = 0; i < end; i++) {
+    const other = places[i]!
     if (other.key !== part.key || other.store !== part.store) continue
     if (other.set.limiter !== part.set.limiter) continue
     if (other.limiter === part.limiter && other.set === part.set) return other
