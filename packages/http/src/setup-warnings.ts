@@ -28,7 +28,7 @@ const MESSAGES = {
   API_KEY_MISSING:
     'byApiKey found no API key, and the request is limited by address: refuse it before the limiter',
   ADDRESS_UNKNOWN:
-    'requests have no IP address (a Unix socket?) and share one limit: have the proxy send X-Forwarded-For, and trust it ' +
+    'requests have no IP address and share one limit: have the proxy send X-Forwarded-For, and trust it ' +
     '(SETTING), or choose another key',
 } as const
 

@@ -6,6 +6,6 @@ export const maxShapes = whole(1, 1_000_000, 1000)
 export const SHAPES = {
   code: 'SHAPES_FULL',
   message:
-    'the store has met more lists of shapes (algorithms, windows, buckets) than maxShapes: let tiers differ in limits and ' +
+    'the store has met more lists of shapes than maxShapes: let tiers differ in limits and ' +
     'capacities alone',
 }
