@@ -79,6 +79,7 @@ export class Renewal {
 
   /** Does the same for one key. Returns whether the store carried it out; 'closed' means that it never will. */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
+    this.#dropExpired(key)
     try {
       await this.#renewHeld(key)
       await this.#repeatReleases(key)
@@ -103,15 +104,19 @@ export class Renewal {
     }
   }
 
-  /** Repeats the releases of a key that have failed, but not of permits whose lease has ended meanwhile, which has freed them. */
+  /** Repeats the releases of a key that have failed. */
   async #repeatReleases(key: string): Promise<void> {
-    const now = nowMs()
-    for (const [ticket, until] of this.#releasing.get(key) ?? []) {
-      if (until < now) remove(this.#releasing, key, ticket)
-    }
     for (const part of inParts(this.releasing(key))) {
       await this.permits.ask('release', key, part, this.limit(key))
       for (const ticket of part) remove(this.#releasing, key, ticket)
+    }
+  }
+
+  /** Forgets the releases of permits whose lease has ended meanwhile, which has freed them. */
+  #dropExpired(key: string): void {
+    const now = nowMs()
+    for (const [ticket, until] of this.#releasing.get(key) ?? []) {
+      if (until < now) remove(this.#releasing, key, ticket)
     }
   }
 }
