@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
 import type { Endpoint } from './endpoint.js'
 import { isRefusedBy } from '../clients/failure.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
