@@ -69,7 +69,7 @@ describe('a log', () => {
       read: 998,
       skipped: { 'part of a line': 2, 'not in the format': 1 },
     })
-    const [first, ...others] = fixture('docker-split').toString().trim().split('\n') as [string, string]
+    const [first, ...others] = fixture('docker-split').toString().trim().split('\n') as [string, ...string[]]
     const docker = [others[0], first.replace('stdout', 'stderr'), others[1]].join('\n')
     expect(sums((await readAll([sourceOf('docker', docker)])).reading).read).toBe(2)
   })

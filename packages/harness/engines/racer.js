@@ -10,11 +10,14 @@ const policies = [gcra({ limit: LIMIT, window: '1d', burst: LIMIT })]
 const limiter = createLimiter({ name: 'race', policies, store, deadline: '1m', onStoreError: 'throw' })
 await limiter.peek('warm')
 process.send?.('ready')
-process.once('message', async (key) => {
-  const calls = Array.from({ length: CALLS }, () => limiter.consume(String(key)))
+process.once('message', (key) => void race(String(key)))
+
+/** @param {string} key */
+async function race(key) {
+  const calls = Array.from({ length: CALLS }, () => limiter.consume(key))
   const admitted = (await Promise.all(calls)).filter(({ allowed }) => allowed).length
   process.send?.(admitted, () => process.exit())
-})
+}
 
 async function open() {
   if (engine === 'mariadb') {

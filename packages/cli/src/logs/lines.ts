@@ -11,10 +11,10 @@ export interface Refused {
   readonly text: string
 }
 
-export type Line = string | Refused
+export type LogLine = string | Refused
 
 /** The text of a line, or how it begins. */
-export const textOf = (line: Line): string => (typeof line === 'string' ? line : line.text)
+export const textOf = (line: LogLine): string => (typeof line === 'string' ? line : line.text)
 
 /** Cuts the bytes of one source into lines. */
 export class LineSplitter {
@@ -26,7 +26,7 @@ export class LineSplitter {
    * Returns the lines that these bytes complete, and keeps the rest for the next. Of a line that grows too long the
    * rest is dropped up to its end.
    */
-  push(bytes: Uint8Array): Line[] {
+  push(bytes: Uint8Array): LogLine[] {
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && from === 0) return []
     this.#isDropping = false
@@ -42,17 +42,17 @@ export class LineSplitter {
   }
 
   /** The last line, if the source does not end with a line end. */
-  end(): Line[] {
+  end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
   /** Splits bytes that end with a whole line into their lines. Lines that are too long or hold NUL bytes are refused. */
-  #cut(bytes: Uint8Array): Line[] {
+  #cut(bytes: Uint8Array): LogLine[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
-    const lines: Line[] = []
+    const lines: LogLine[] = []
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length

@@ -1,7 +1,7 @@
 import { type LoggedCall, callReader, type ReadOptions } from './calls.js'
 import { detect, type Detected } from './detect.js'
 import { Ledger, type SkipReason } from './ledger.js'
-import { type Line, LineSplitter, textOf } from './lines.js'
+import { type LogLine, LineSplitter, textOf } from './lines.js'
 import { merge, Sorter } from './order.js'
 import { withoutColours } from './wrappers.js'
 
@@ -49,7 +49,7 @@ class Log {
   detected: Detected | undefined
   readonly #chunks: AsyncIterator<Uint8Array>
   readonly #splitter = new LineSplitter()
-  readonly #first: Line[] = []
+  readonly #first: LogLine[] = []
   #lines = 0
   #hasBegun = false
   #hasEnded = false
@@ -80,7 +80,7 @@ class Log {
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options)
     const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
-    for (let lines: Line[] | undefined = this.#first; lines; lines = await this.#next()) {
+    for (let lines: LogLine[] | undefined = this.#first; lines; lines = await this.#next()) {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
@@ -96,7 +96,7 @@ class Log {
   }
 
   /** Has the format read a line. Returns why that failed, or undefined if the line was read. */
-  #whyNone(line: Line): SkipReason | undefined {
+  #whyNone(line: LogLine): SkipReason | undefined {
     if (typeof line !== 'string') return line.reason
     if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
     const { format, wrapper } = this.detected!
@@ -106,7 +106,7 @@ class Log {
   }
 
   /** The lines that the next bytes complete; undefined at the end. A source that fails ends there, unless it fails at once. */
-  async #next(): Promise<Line[] | undefined> {
+  async #next(): Promise<LogLine[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {
       const { done, value } = await this.#chunks.next()
@@ -127,4 +127,4 @@ class Log {
 
 const SAMPLE = 1000
 
-const isText = (line: Line): line is string => typeof line === 'string' && line !== ''
+const isText = (line: LogLine): line is string => typeof line === 'string' && line !== ''

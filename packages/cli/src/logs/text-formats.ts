@@ -58,7 +58,7 @@ class TextFormat implements Format {
     this.#durations = groups.filter((group) => group.startsWith('duration'))
   }
 
-  /** Reads a line, whose parts `part` returns then. Returns whether it is in the format. */
+  /** Reads a line and returns whether it is in the format. If it is, `part` returns its parts, and `time` is its time. */
   read(line: string): boolean {
     const found = this.pattern.pattern.exec(line)
     if (!found) return false

@@ -28,13 +28,13 @@ const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
  * A date with a clock time, as web servers log it or as ISO 8601, in microseconds since 1970. Undefined for another
- * form, NaN where the month is no month.
+ * form, NaN for an unknown name of a month.
  */
 function dateTime(text: string): number | undefined {
   const found = (CLF.exec(text) ?? ISO.exec(text))?.groups
   if (!found) return undefined
   const { year, month = '', day, clock, fraction = '', zone = '+0000' } = found
-  const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1
+  const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1 // a fraction if it is no month
   const [hour, minute, second] = clock!.split(':').map(Number) as [number, number, number]
   const [zoneHour, zoneMinute] = [Number(zone.slice(0, 3)), Number(zone[0] + zone.slice(-2))]
   const ofYear = Number.isInteger(number) ? Number(year) : NaN

@@ -35,8 +35,8 @@ export class Cell {
   }
 
   /**
-   * The denials that the policy would have made among a caller's calls. It begins with empty state and stops after
-   * `most`.
+   * How hard the policy would have hit a caller: the denials among his calls, from empty state on. It stops after `most`
+   * denials.
    */
   hit(calls: CallerCalls, most = Infinity): Hit {
     const { times, costs, from, to } = calls

@@ -182,7 +182,7 @@ describe('STORE_FULL', () => {
     for (let i = 0; i < 800; i++) void limiter.decide(`k${i}`)
     await Promise.resolve()
     expect(warnings[0]).toContain('exhausted callers')
-    const needed = warnings.map((message) => Number(/at least (\d+)/.exec(message)?.[1]))
+    const needed = warnings.map((message) => Number(/had to be (\d+)/.exec(message)?.[1]))
     expect(needed).toEqual([101, 202, 404])
   })
 
