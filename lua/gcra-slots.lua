@@ -82,8 +82,9 @@ local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   return max(0, debt - (passed - in_newest) * limit)
 end
 
--- Charges cost at the instant at, as without slots, and counts the units in their slot. Slots of another limit are not
--- valid, which EXACT in the first says; they begin anew with a charge on a debt of 0.
+-- Charges cost at the instant at as gcra_admit does, and counts the units in their slot. Slots hold charges under one limit
+-- alone. Under another they end: begun becomes EXACT, which says that no charges are kept apart and the debt is exact by
+-- itself. They begin anew with a charge on a debt of 0.
 local function gcra_slots_admit(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )

@@ -13,8 +13,8 @@ local edited, edit
 -- Where the changes in fixed end.
 local changed_to = 0
 
--- The string that holds the 8 bytes of the slot at byte offset, and where in it. Slots of a fixed number were read with
--- the state, some with an edit that is not made yet; of ring slots the last few that were read are kept.
+-- The string that holds the 8 bytes of the slot at byte offset, and where in it. Bucket slots were read with the state, and
+-- an edit of one may be pending. Ring slots are read four at a time, and the last four are kept in near.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then

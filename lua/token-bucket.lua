@@ -54,8 +54,9 @@ local function token_bucket_interval_view(
   return remaining, from - from % window + ceil(short / limit) * window
 end
 
--- Decides a call in one pass: whether cost fits at now, which is not before since, then what admit and view return if
--- it does. The composer puts this body where it is called.
+-- Decides a call in one pass, at an instant now that is not before since. Returns whether cost fits; missing, since and
+-- fastest as admit leaves them; then remaining and the instant at which all is back, as view has them. This body is
+-- inlined where it is called.
 local function token_bucket_interval_take(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
 )

@@ -210,7 +210,7 @@ const MIXED = 6
  * of Nest, which runs on either.
  */
 
-/** Detects proxy settings under which an address does not identify a caller. */
+/** The warning about proxy settings under which an address does not identify a caller; undefined if they are right. */
 export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'

@@ -240,7 +240,10 @@ export class CallQueue {
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Refuses new calls, and waiting ones unless `drain` is set. Resolves when no call is under way. */
+  /**
+   * Refuses new calls from now on. With `drain` waiting calls still run, those of a paused queue too; without it they are refused.
+   * Resolves when no call is under way and the queue's own limiter is closed.
+   */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
     this.#drains = drain

@@ -115,7 +115,10 @@ export interface OutboundSettings extends Settings<typeof OUTBOUND> {
   readonly queue: CallQueue
 }
 
-/** `what` takes the options. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
+/**
+ * Checks the options of a client and makes the queue that they describe. `what` names the client in messages of errors.
+ * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
+ */
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
   const settings = read(OUTBOUND, options, { what })
   const { isRetryable = isIdempotent, onEvent } = settings

@@ -82,7 +82,7 @@ class PolicyReader {
   /** Reads all limiters of the file. One with an error is left out; the error is in `errors`. */
   file(): readonly ReadLimiter[] {
     const { value, repeated } = this.located
-    for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name stands twice in one object')
+    for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name occurs twice in one object')
     const file = this.#object('', value, FILE)
     const limiters = file && this.#object('limiters', file['limiters'])
     return Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])

@@ -197,7 +197,10 @@ function show(state: State, policy: Policy, now: number, counted: number, view: 
   view.resetAt = counted === 0 ? now : emptyAt(state, policy)
 }
 
-/** Adds units to a bucket, which is the newest from then on. Returns the instant at which it leaves the window. */
+/**
+ * Adds units to the window's bucket of this number, which is the newest from then on and may not lie before the newest so far.
+ * Returns the instant at which that bucket leaves the window.
+ */
 function record(state: State, policy: Policy, bucket: number, units: number): number {
   slideTo(state, policy, bucket)
   const cell = cellOf(policy, bucket)

@@ -175,7 +175,7 @@ export function whole<Otherwise extends number | undefined = undefined>(
   return option(accepts, accepting(isOne), otherwise, code, { least, most })
 }
 
-/** A number from `least` to `most`, whole or not. */
+/** An option that takes a number from `least` to `most`, whole or not; `otherwise` if it is left out. */
 export function number(least: number, most: number, otherwise: number): Option<number> {
   const isOne = (value: unknown): value is number => isWithin(value, least, most)
   return option(`a number from ${least} to ${most}`, accepting(isOne), otherwise)

@@ -37,8 +37,8 @@ export class LimiterState {
   }
 
   /**
-   * Reports the value of an instrument for all open limiters of the name together: a store is available if it is for
-   * each.
+   * Reports the value of an instrument for all open limiters of this name together, and forgets those that are closed. The store
+   * counts as available only if it is to each of them.
    */
   read(instrument: InstrumentId, observe: Observe): void {
     const of = { limiter: this.name }

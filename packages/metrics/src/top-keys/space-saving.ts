@@ -61,8 +61,8 @@ export class SpaceSaving {
   }
 
   /**
-   * Gives the entry with the smallest count to a new key: the count stays and becomes its possible error, as the key
-   * may have come that often before.
+   * Gives the entry with the smallest count to a new key. The count stays and becomes its possible error, as the key may have come
+   * up to that many times before. The former key stays in the map until `#forgetReplaced`, though its entry is another's.
    */
   #replace(counted: string): void {
     const key = ownText(counted)

@@ -175,7 +175,10 @@ class KeyspaceOver implements Keyspace {
     return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate))
   }
 
-  /** Loads the state of `key` into the table, operates on it there, and saves it if it was written. */
+  /**
+   * Makes the act that loads the state of `key` into the table, operates on it there, and saves it if it was written. `now` never
+   * lies before the last write; `time` is what the clock says.
+   */
   #operation<T>(key: string, operate: Operate<T>): Act<T> {
     const change: Change<T> = (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound

@@ -1,7 +1,7 @@
 import type { Clock } from '../../values/clock.js'
 import type { Board } from '../board.js'
 
-/** A board of this process, on which each author has one text in `notes` until its time is over. `now` in microseconds. */
+/** A board of this process, on which each author has one text in `notes` until it expires. `now` in microseconds. */
 export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
   return {
     post(author, text, lifeMs) {

@@ -207,8 +207,8 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * Drops the least recently opened tables without keys while there are too many, but not `opened`. They hold no state, and are
-   * made again when their limiters need them. Returns whether one was dropped.
+   * Drops tables without keys, longest unopened first, until `maxShapes` are left; `opened` stays. A table without keys holds no
+   * state and is made again when its limiter needs it. Looks at LOOKS tables at most. Returns whether one was dropped.
    */
   #dropTables(opened: Table): boolean {
     const { size } = this.#tables
@@ -216,7 +216,8 @@ class Memory implements MemoryStore, TableOwner, Together {
     for (const [id, table] of this.#tables) {
       if (this.#tables.size <= this.maxShapes || table === opened || looks-- === 0) break
       this.#tables.delete(id)
-      if (table.cursor.rows.size > 0) this.#tables.set(id, table)
+      if (table.cursor.rows.size > 0)
+        this.#tables.set(id, table) // behind the others, to be looked at last
       else table.isDropped = true
     }
     return this.#tables.size < size

@@ -19,7 +19,7 @@ export class EvictionCheck {
     readonly key: Buffer,
   ) {}
 
-  /** Warns through `report`, now or once Redis has answered. */
+  /** Warns through `report` if Redis may evict keys: now if that is known, else once Redis has answered. */
   warn(report: Report): void {
     if (this.#evicts) report({ event: 'warning', ...EVICTS })
     else this.#reports?.add(report)
