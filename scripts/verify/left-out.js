@@ -23,15 +23,12 @@ export const leftOut = {
       'packages/core/test/stores/memory/store.conformance.test.ts',
       'packages/machine/test/store.conformance.test.ts',
       'packages/core/test/stores/redis/store.conformance.test.ts',
+      'packages/postgres/test/store.conformance.test.ts',
       'docs/test/recipes/sqlite.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
     ],
     shortened: true,
-  },
-  postgres: {
-    about: '10,000 random sequences of the conformance kit, and its laws, on Postgres',
-    tests: ['packages/postgres/test/store.conformance.test.ts'],
   },
   load: {
     about:
