@@ -28,23 +28,23 @@ local exists = behind == 0 or behind == 16
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
 local whole = op > TRY
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-local expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
+local expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
-  expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
-  latest = max(written, barred)
+  expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  latest = max(written, restricted)
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
-    or not (barred >= 0 and barred <= written + FAR)
+    or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
   --@for any ring behind = call('STRLEN', key) - (@{length})
   --@for any ring broken = broken or (behind ~= 0 and behind ~= 16)
-  if not broken and (whole or barred > now) then
+  if not broken and (whole or restricted > now) then
     whole = true
     epoch, held, blocked, last, born = unpack('<ddddd', fixed)
     version = unpack('<d', fixed, @{version} + 1)
     broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
       or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT)
       or not (born >= 0 and born <= written and born % 1 == 0)
-      or barred ~= max(max(held, blocked), last)
+      or restricted ~= max(max(held, blocked), last)
     latest = max(written, last)
   end
   -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded.
@@ -56,7 +56,7 @@ if broken or written > now then
   call('DEL', key)
   exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-  expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
+  expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
 end
 if not exists then
   whole, latest = true, 0
@@ -68,7 +68,7 @@ local writes, begun, renewed, reset = false, exists, false, nil
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them.
 local effect, units = 0, 0
--- Equal calls are made one after the other. A denial that is not counted changes nothing: those after it are denied alike.
+-- Equal calls are made one after the other. A denial that is not counted changes nothing: those after it are denied too.
 local answers = count > 1 and {}
 -- If a refusal is counted: how many there were, and the instant at which that is forgotten.
 --@for any penalty local refusals, forgotten
@@ -197,7 +197,7 @@ for call_number = 1, count do
   if answers then
     answers[call_number] = reply
   end
-  if @{others_alike} then
+  if @{rest_is_denied} then
     break
   end
 end
@@ -210,9 +210,9 @@ end
 -- those of earlier writes may report a later reset; the key then lives until that.
 if writes or exists then
   if whole then
-    barred = max(max(held, blocked), last)
+    restricted = max(max(held, blocked), last)
   end
-  local needed = max(reset, barred)
+  local needed = max(reset, restricted)
   if op < CONFIRM and #argument >= rest then
     local @{all_slowest} = unpack('<@{slowest_formats}', argument, rest)
     local _, drained
@@ -228,14 +228,14 @@ if writes or exists then
   local offset, bytes
   if not writes then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
-    --@for any penalty if refusals then bytes = pack('<ddd', expires, barred, now) end
+    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, now) end
   elseif whole then
     offset = '0'
-    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{all_cells}, version)
+    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, now, @{all_cells}, version)
   elseif renewed then
-    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, barred, now, @{all_cells}, version)
-  elseif @{barred_written} then
-    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{all_cells}, version)
+    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
+  elseif @{restricted_written} then
+    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, now, @{all_cells}, version)
   else
     offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
   end

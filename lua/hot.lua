@@ -10,9 +10,9 @@
   --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
   --@together local now = instant
-  local expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
-  latest = max(written, barred)
-  local passes = written >= 0 and barred >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
+  local expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  latest = max(written, restricted)
+  local passes = written >= 0 and restricted >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
   --@for each policy passes = passes and @{sane}
   local needed = now
   --@together local done, kept = 0, taken
@@ -35,7 +35,7 @@
   --@together if passes and needed + margin <= expires then
     local offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
     if was_full then
-      offset, bytes = '@{born}', pack('<ddd', now, expires, barred) .. bytes
+      offset, bytes = '@{born}', pack('<ddd', now, expires, restricted) .. bytes
     end
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8

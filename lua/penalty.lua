@@ -20,7 +20,7 @@ if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
       lasts = longer
     end
     blocked = max(blocked, now + lasts)
-    open, barred = max(open, blocked), max(barred, blocked)
+    open, restricted = max(open, blocked), max(restricted, blocked)
     --@for any fresh call('DEL', key)
     --@for any fresh exists, begun, behind, whole, writes, latest = false, false, 0, true, true, 0
     --@for any fresh last, expires, version, @{all_cells} = 0, 0, nonce, @{zeros}

@@ -22,7 +22,7 @@ runSubject('bench', {
   several: ['build redis', 'two keys in one decision beside two calls, over Redis and in memory, and a union of a peer', `${BENCH}/several/main.js`],
   outage: ['build redis', 'Express, Koa and Nest while Redis is stopped and killed under load, beside peers', `${BENCH}/outage/main.js`],
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
-  adaptive: ['', 'simulated: fleets under limits that nobody knows and that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],
+  adaptive: ['', 'simulated: fleets under unknown limits that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],
   machine: ['build redis', 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer', `${BENCH}/machine/main.js`],
   postgres: ['build redis postgres', 'decisions over Postgres beside Redis and a peer, and bytes a key; about two minutes', `${BENCH}/postgres/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],

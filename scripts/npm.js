@@ -29,7 +29,7 @@ export function npm(args, cwd = '.') {
 }
 
 /**
- * What npm prints; it throws where npm fails.
+ * The output of npm. Throws where npm fails.
  * @param {readonly string[]} args
  * @param {string} [cwd]
  */

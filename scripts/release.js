@@ -55,7 +55,7 @@ function notReady() {
 }
 
 /**
- * Those that are published already are left alone, so that a release that broke off can go on.
+ * Packages that are published already are left alone, so that a release that broke off can go on.
  * @param {readonly import('./release/pack.js').Tarball[]} tarballs
  */
 function publishAll(tarballs) {

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path'
 import { npm } from './npm.js'
 import { missingProgram } from './programs.js'
 
-/** What lets Node run the sources. */
+/** The flags with which Node runs the sources. */
 export const onSources = ['--import', './scripts/sources/register.js']
 
 /**
- * What it needs before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`, `chromium`: programs), with a
+ * The needs of a subject before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`, `chromium`: programs), with a
  * space between; a line for the list; and what Node runs, if not scripts/COMMAND/SUBJECT.js. Further arguments are appended.
  * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */

@@ -1,4 +1,4 @@
-// What no page may do: lead nowhere, miss a public name, name an option that there is not, or show a figure that no run has
+// The rules of pages: none may lead nowhere, miss a public name, name an option that there is not, or show a figure that no run has
 // printed. Each function returns the problems that it found, in words that name the place.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'

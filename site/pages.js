@@ -114,7 +114,7 @@ export function addressOf(files, from, href, repository = '') {
 }
 
 /**
- * What of the site needs an address of its own, or that of the repository, which package.json of the root has or leaves empty.
+ * The parts of the site that need its own address or that of the repository, which package.json of the root has or leaves empty.
  * @param {{ repository?: string, homepage?: string }} manifest
  */
 export function addressed({ repository, homepage }) {

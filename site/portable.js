@@ -1,4 +1,4 @@
-// One folder for any base path: VitePress builds for a base that nobody has, and every mention of it is made relative. In HTML
+// One folder for any base path: VitePress builds for a base that no host has, and every mention of it is made relative. In HTML
 // and CSS by the depth of the file; in scripts by `__base`, which each page sets before they run.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -7,7 +7,7 @@ import { tokenizer, tokTypes } from 'acorn'
 
 export const BASE = '/__sluice__/'
 
-/** What pages may load, and where they may connect to: nowhere. Workers of blobs inherit it. */
+/** The addresses that pages may load, and where they may connect to: nowhere. Workers of blobs inherit it. */
 const POLICY =
   "default-src 'self'; connect-src 'none'; worker-src blob:; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 

@@ -1,4 +1,4 @@
-// What readers without a browser get: a Markdown twin of each page, and llms.txt.
+// The files for readers without a browser: a Markdown twin of each page, and llms.txt.
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { filesOf, navigation, placeOf, addressOf } from './pages.js'

@@ -1,5 +1,5 @@
-// What the theme's own templates lack for readers who listen or use the keyboard: a main landmark on pages without a text, one
-// button a group of the sidebar, and no letter in the search button that its name has not.
+// Repairs of the theme's own templates for readers who listen or use the keyboard: a main landmark on pages without a text, one
+// button a group of the sidebar, and a search button whose name has all of its letters.
 
 /** A file, what stands there, and what is to. */
 const REPAIRS = /** @type {[string, string | RegExp, string][]} */ ([

@@ -11,7 +11,7 @@ import { build, transformSync } from 'esbuild'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 
-/** What a stripped file begins with. */
+/** The beginning of a stripped file. */
 const STRIPPED = '/* MIT */\n'
 
 /** About how many characters a line has: Node prints the one that threw an error which is not caught. */
@@ -119,7 +119,7 @@ async function bundle(folder) {
 
 /**
  * The bundled module with each constant that is computed marked as pure. `sideEffects: false` in the manifest lets bundlers leave
- * out a whole file that nobody uses, and a chunk has many modules in one file: there they leave out statements, but of calls and
+ * out a whole file that is not used, and a chunk has many modules in one file: there they leave out statements, but of calls and
  * spreads only those that are marked. Marks are set behind esbuild, which drops comments with the white space.
  * @param {string} code
  */

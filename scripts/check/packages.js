@@ -27,7 +27,7 @@ for (const published of publicPackages()) {
 process.exitCode = (await Promise.all(checks)).every(Boolean) ? 0 : 1
 
 /**
- * What a stranger would trip over.
+ * The mistakes that a user would trip over.
  * @param {import('../workspace.js').PublicPackage} published
  * @returns {string[]}
  */

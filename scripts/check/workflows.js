@@ -47,7 +47,7 @@ function wrongWith(command) {
 }
 
 /**
- * What it lists, as `npm run check -- api  what it does` or `npm run release -- version | publish`.
+ * The subjects of a command, from its own list of them, as `npm run check -- api  what it does` or `npm run release -- version | publish`.
  * @param {string} name
  */
 function subjectsOf(name) {

@@ -1,4 +1,4 @@
-// What a check writes, and finds where somebody else has written something different.
+// The files that a check writes, and finds where somebody else has written something different.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 

@@ -1,4 +1,4 @@
-// What runs in another project, and what it gets from this process: nothing that `npm run` says to its children, which is for
+// The environment of commands in another project: nothing that `npm run` says to its children, which is for
 // npm alone, and for all of them the registry that npm is set to use.
 import { spawnSync } from 'node:child_process'
 import { npmOutput } from '../npm.js'

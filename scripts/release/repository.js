@@ -18,7 +18,7 @@ export function repositoryAddress() {
 }
 
 /**
- * What a published manifest says of it.
+ * The fields of the repository in a published manifest.
  * @param {string} folder
  */
 export function repositoryField(folder) {

@@ -46,7 +46,7 @@ function tryIn(project, [name, install, node], tarballs) {
   const links = Object.fromEntries(tarballs.map((tarball) => [tarball.name, `file:${tarball.file}`]))
   const dependencies = { ...links, ...versionsOf(programs.flatMap(({ needs }) => needs)) }
   // The tarballs depend on each other, as nothing that is published does yet: npm takes those that are there, and the others
-  // have to be told.
+  // have to be given.
   const overrides = { resolutions: links, pnpm: { overrides: links } }
   const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))

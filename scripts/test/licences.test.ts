@@ -6,7 +6,7 @@ let project: Project
 beforeEach(() => void (project = new Project()))
 afterEach(() => project.remove())
 
-/** What the check says of a core package with these fields, where package-lock.json has these packages. */
+/** The findings of the check in a core package with these fields, where package-lock.json has these packages. */
 function check(fields: object, locked: Readonly<Record<string, object>>) {
   const packages = Object.entries(locked).map(([name, entry]) => [
     `node_modules/${name}`,

@@ -6,7 +6,7 @@ let project: Project
 beforeEach(() => void (project = new Project()))
 afterEach(() => project.remove())
 
-/** What lint says of these files by our own rules, a line each: the place, and what is wrong. */
+/** The findings of our own lint rules in these files, a line each: the place, and what is wrong. */
 function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
   const typeNames = { shared: ['RateLimitOptions'], replaced: { Rule: 'policy' } }
   const rules = {

@@ -15,7 +15,7 @@ beforeEach(() => void (project = new Project()))
 afterEach(() => project.remove())
 
 describe('the rows of a page', () => {
-  /** What the runner finds about the only row of a page. */
+  /** The runner's findings about the only row of a page. */
   function faultsOf(row: string, lines: string): unknown {
     project.write({ 'p-queue.md': HEAD + row + script(lines) })
     const { stdout, stderr } = spawnSync(

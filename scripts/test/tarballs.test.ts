@@ -17,7 +17,7 @@ beforeEach(() => {
 afterEach(() => project.remove())
 
 const pack = () => project.evaluate('release/pack.js', "console.log(JSON.stringify(own.packAll('out')))")
-/** What the manifest in the tarball says of the repository. */
+/** The repository in the manifest of the tarball. */
 const PACKED = `
   import { execFileSync } from 'node:child_process'
   const [{ file }] = own.packAll('out')

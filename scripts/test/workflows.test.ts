@@ -18,7 +18,7 @@ beforeEach(() => {
 })
 afterEach(() => project.remove())
 
-/** What the check says of a workflow that runs these commands. */
+/** The findings of the check in a workflow that runs these commands. */
 function check(commands: readonly string[]) {
   return project.write({ '.github/workflows/ci.yml': workflow(commands) }).run('check/workflows.js')
 }

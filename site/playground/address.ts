@@ -64,7 +64,7 @@ function parse(text: string): Scenario {
   return { settings, columns }
 }
 
-/** What is no list of calls, or too long for an address, is kept as it was typed. */
+/** A text that is no list of calls, or too long for an address, is kept as it was typed. */
 function formatCalls(list: string): string {
   const calls = callsOf(list)
   return calls && calls.length <= MOST_PASTED ? `list=${packList(calls)}` : `text=${encode(list)}`

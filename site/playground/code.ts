@@ -1,6 +1,6 @@
 import type { Column, Values } from './scenario.js'
 
-/** What is imported beside core, and the program; `$` marks what a column has beside its policies. */
+/** The imports beside core, and the program; `$` marks what a column has beside its policies. */
 const TABLE = `
 express | { rateLimit } from '@sluice/express'; express from 'express' | const app = express(); app.use(rateLimit({ policies$OPTIONS })); app.listen(3000)
 fastify | { rateLimit } from '@sluice/fastify'; fastify from 'fastify' | const app = fastify(); await app.register(rateLimit, { policies$OPTIONS }); app.get('/', () => 'hello'); await app.listen({ port: 3000 })

@@ -75,7 +75,7 @@ function stripHtml(policy: PolicyResult, span: Span, top: number, bins: number):
   return `<div class="strip-box">${head}<div class="plot">${stripOf(policy, span, top, bins)}${labels}</div></div>`
 }
 
-/** What one key has in use of a policy, and what it has left, under the lines of the promise and the limit. */
+/** The units that one key has in use of a policy, and those it has left, under the lines of the promise and the limit. */
 function stripOf(policy: PolicyResult, span: Span, top: number, bins: number): string {
   const height = STRIP_HEIGHT
   const yOf = (count: number): string => short(height - (count / top) * height)

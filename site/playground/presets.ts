@@ -32,5 +32,5 @@ export const PRESETS: readonly Preset[] = TABLE.trim()
     return { id, title, source, sourceTitle, fragment: `2&${rest}` }
   })
 
-/** What an address opens that says nothing, or nothing that is understood. */
+/** The scenario of an address that names none, or none that is known. */
 export const DEFAULT = PRESETS[0]!

@@ -12,13 +12,13 @@ import { type Arrival, arrivalsOf } from './traffic.js'
 export const BINS = 400
 
 /**
- * What is kept of each call. `turn` is the instant at which it passes, NaN if it does not; `kept` the units that were charged and not
+ * The record of each call. `turn` is the instant at which it passes, NaN if it does not; `kept` the units that were charged and not
  * given back. Times are milliseconds from the start.
  */
 const ROWS = ['at', 'cost', 'key', 'turn', 'retryAfterMs', 'remaining', 'resetAfterMs', 'kept'] as const
 type Rows = Readonly<Record<(typeof ROWS)[number], Float64Array>>
 
-/** What became of the calls of a column: a row of numbers for each that is kept, in the order of the calls; and its policies. */
+/** The outcomes of the calls of a column: a row of numbers for each that is kept, in the order of the calls; and its policies. */
 export type ColumnResult = ReturnType<ColumnRun['result']>
 export type PolicyResult = ColumnResult['policies'][number]
 
@@ -47,7 +47,7 @@ export async function run(scenario: ReadScenario, pause = NEVER) {
 }
 
 /**
- * What the client of a call is answered. The column is decided once more as far as that call, as to keep each decision of 100,000
+ * The answer to the client of a call. The column is decided once more as far as that call, as to keep each decision of 100,000
  * calls takes longer than to make them. Undefined where `pause` ended it.
  */
 export async function answersAt(scenario: ReadScenario, column: number, call: number, pause = NEVER) {

@@ -87,7 +87,7 @@ const LEASES = {
   processes: declared.whole(1, 16, 4),
 }
 
-/** What limits may have beside policies: its options, and what it begins as. */
+/** The settings that limits may have beside policies: the options of each, and what it begins as. */
 export const EXTRAS = {
   wait: { title: 'Wait', declared: WAIT, start: { maxWait: '10s' } },
   penalty: { title: 'Penalty', declared: declared.PENALTY, start: { after: 3, block: '10s', factor: 2 } },

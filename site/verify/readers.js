@@ -1,7 +1,7 @@
 // Five readers, each from the first page, by clicks alone, to a snippet that the tests run.
 import { runs, snippetsOf } from '../../docs/test/snippets.ts'
 
-/** What each reader wants, and the links that are clicked. */
+/** The aim of each reader, and the links that are clicked. */
 const PATHS = /** @type {const} */ ([
   ['a first protected route', ['.VPHero a:has-text("Protect a first route")']],
   [

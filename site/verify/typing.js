@@ -1,4 +1,4 @@
-// What is typed shows within 100 ms and no task takes longer; 100,000 calls under all six algorithms are decided and drawn within a
+// Typed text shows within 100 ms and no task takes longer; 100,000 calls under all six algorithms are decided and drawn within a
 // second. Each figure is the median of some tries, as others use the machine too.
 
 const LARGE =

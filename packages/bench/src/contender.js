@@ -1,4 +1,4 @@
-// What is measured, whoever made it: something that decides about calls of a key.
+// The subject of a measurement, ours or a peer's: something that decides about calls of a key.
 
 /**
  * @typedef {object} Limit
@@ -7,7 +7,7 @@
  *
  * @typedef {object} Contender
  * @property {(key: string) => any} call Decides about one call of cost 1.
- * @property {boolean} [sync] `call` answers without a promise, and nobody awaits it.
+ * @property {boolean} [sync] `call` answers without a promise, which is not awaited.
  * @property {(decision: any) => boolean} allowed
  * @property {(error: any) => boolean} [isDenial] Where denials are thrown: whether this is one.
  * @property {boolean} [hotKeyOnly] Keeps one limiter a key, too large to have thousands of them.

@@ -1,4 +1,4 @@
-// What a part of the bench gives, and how it gets into docs/benchmarks: the figures as JSON, and from them, by machine, a
+// The report of a part of the bench, and how it gets into docs/benchmarks: the figures as JSON, and from them, by machine, a
 // page with a chart.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { chartOf } from './figures/chart.js'
@@ -46,7 +46,7 @@ export function save(name, record) {
   writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(record, rounded, 1)}\n`)
 }
 
-/** What was measured last; undefined where nothing was. @param {string} name @returns {Record | undefined} */
+/** The latest record of a measurement; undefined where there is none. @param {string} name @returns {Record | undefined} */
 export function load(name) {
   const file = new URL(`${name}.json`, folder)
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined

@@ -4,7 +4,7 @@ export interface Count {
   readonly denied: number
 }
 
-/** What one caller was answered, in units: calls, or what each call costs. All instants are of one clock, in milliseconds. */
+/** The answers to one caller, in units: calls, or the cost of each. All instants are of one clock, in milliseconds. */
 export class Tally {
   /** Calls that were neither allowed nor properly denied. */
   failed = 0

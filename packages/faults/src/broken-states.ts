@@ -6,7 +6,7 @@ export type Make = (key: string) => [command: string, ...Argument[]]
 
 type Broken = readonly [what: string, make: Make, isReadLater?: boolean]
 
-/** What no call has written under a limiter of this one policy, made by hand or from a state that is sound. */
+/** States that no call can have written under a limiter of this one policy, made by hand or from a state that is sound. */
 export function brokenStates(factory: PolicySpec[0], state: Buffer): readonly Broken[] {
   return [...OTHER_TYPES, ...texts(state), ...numbers(factory, state)]
 }
@@ -84,12 +84,12 @@ const BEFORE: Numbers = [
   ['last', [0.5, FAR]],
   ['born', [0.5, FAR]],
   ['expires', []],
-  ['barred', [FAR]],
+  ['restricted', [FAR]],
   ['written', [0.5]],
 ]
 const BEHIND: Numbers = [['version', []]]
 
-/** What a plain consume does not read while nothing bars the key: met by the first call that does. */
+/** Fields that a plain consume does not read while the key is not restricted: found by the first call that does. */
 const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'born', 'version'])
 
 const DEBT = [

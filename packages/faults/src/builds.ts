@@ -74,22 +74,28 @@ export class Builds {
   }
 }
 
-/** Where the scripts read and write `expires` and `barred`, and the same with the two in each other's place. */
+/** Where the scripts read and write `expires` and `restricted`, and the same with the two in each other's place. */
 const SWAPPED = {
   'lua/engine.lua': [
     [
-      "expires, barred, written, @{all_cells} = unpack('<ddd",
-      "barred, expires, written, @{all_cells} = unpack('<ddd",
+      "expires, restricted, written, @{all_cells} = unpack('<ddd",
+      "restricted, expires, written, @{all_cells} = unpack('<ddd",
     ],
-    ["ttl and pack('<d', expires)", "ttl and pack('<dd', barred, expires)"],
-    ["bytes = pack('<ddd', expires, barred, now)", "bytes = pack('<ddd', barred, expires, now)"],
-    ['last, born, expires, barred, now, @{all_cells}', 'last, born, barred, expires, now, @{all_cells}'],
-    ["pack('<ddd@{cell_formats}d', expires, barred,", "pack('<ddd@{cell_formats}d', barred, expires,"],
+    ["ttl and pack('<d', expires)", "ttl and pack('<dd', restricted, expires)"],
+    ["bytes = pack('<ddd', expires, restricted, now)", "bytes = pack('<ddd', restricted, expires, now)"],
+    [
+      'last, born, expires, restricted, now, @{all_cells}',
+      'last, born, restricted, expires, now, @{all_cells}',
+    ],
+    [
+      "pack('<ddd@{cell_formats}d', expires, restricted,",
+      "pack('<ddd@{cell_formats}d', restricted, expires,",
+    ],
   ],
   'lua/hot.lua': [
     [
-      "expires, barred, written, @{all_cells} = unpack('<ddd",
-      "barred, expires, written, @{all_cells} = unpack('<ddd",
+      "expires, restricted, written, @{all_cells} = unpack('<ddd",
+      "restricted, expires, written, @{all_cells} = unpack('<ddd",
     ],
   ],
 } as const
@@ -108,7 +114,7 @@ function formatIn(source: string): number | undefined {
   return format === undefined ? undefined : Number(format)
 }
 
-/** What git prints; undefined where it does not know what it is asked for. */
+/** The output of git; undefined where it fails. */
 function git(...args: readonly string[]): Buffer | undefined {
   try {
     const ask = (folder: string, ...rest: readonly string[]) =>

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { onSources } from '@sluice/harness/processes'
 import type { Job, Result } from './workers/caller.js'
-import type { Told } from './workers/fleet-member.js'
+import type { FleetReply } from './workers/fleet-member.js'
 
 /** Node processes that run `caller.ts`: they call limiters against one Redis. */
 export interface Fleet {
@@ -33,8 +33,8 @@ export async function startFleet({ missing = [], environments }: FleetOptions): 
     async run(jobs, onReady) {
       await Promise.all(members.map((member, i) => ask(member, { job: jobs[i]! })))
       await onReady?.()
-      const told = await Promise.all(members.map((member) => ask(member, 'go')))
-      return told.map(({ result }) => result as Result)
+      const replies = await Promise.all(members.map((member) => ask(member, 'go')))
+      return replies.map(({ result }) => result as Result)
     },
     async end() {
       await Promise.all(members.map(exit))
@@ -79,17 +79,19 @@ function start(program: string, env: Readonly<Record<string, string>>): ChildPro
 }
 
 /** Rejects with what went wrong there, and when the process ends instead of answering. */
-async function ask(member: ChildProcess, message: 'go' | { readonly job: object }): Promise<Told> {
+async function ask(member: ChildProcess, message: 'go' | { readonly job: object }): Promise<FleetReply> {
   const ended = new AbortController()
   const exited = once(member, 'exit', { signal: ended.signal }).then(([code]) => {
     throw new Error(`a process of the fleet ended with ${String(code)}`)
   })
   exited.catch(() => {})
   member.send(message)
-  const [told] = (await Promise.race([once(member, 'message', { signal: ended.signal }), exited])) as [Told]
+  const [reply] = (await Promise.race([once(member, 'message', { signal: ended.signal }), exited])) as [
+    FleetReply,
+  ]
   ended.abort()
-  if (told.error !== undefined) throw new Error(`in a process of the fleet: ${told.error}`)
-  return told
+  if (reply.error !== undefined) throw new Error(`in a process of the fleet: ${reply.error}`)
+  return reply
 }
 
 async function exit(member: ChildProcess): Promise<void> {

@@ -7,7 +7,7 @@ import type { Outcome } from './row.js'
 const HOUR = 3_600_000
 const penalty = { after: 2, block: '10m', forgetAfter: HOUR } as const
 
-/** What a penalty has counted is there until a millisecond before its time, and then it is forgotten, in both stores. */
+/** The count of a penalty is there until a millisecond before its time, and is forgotten then, in both stores. */
 export async function forgets(redis: Address): Promise<Outcome> {
   const clock = new FakeClock()
   const stores = {

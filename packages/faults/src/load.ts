@@ -12,7 +12,7 @@ interface Call {
 /** Calls at an even pace, whatever becomes of those before: what a service with many users does to its limiter. */
 export class Load {
   readonly calls: Call[] = []
-  /** What calls rejected with, and what nobody caught. */
+  /** The errors of calls that rejected, and of promises that were not handled. */
   readonly errors: string[] = []
   readonly #limiter: Limiter
   readonly #unsettled = new Set<Promise<void>>()

@@ -3,7 +3,7 @@ import { pause } from '@sluice/harness/redis'
 import { Load } from './load.js'
 import type { Outcome, Watch } from './row.js'
 
-/** What happens to the server of a store, and how it ends. */
+/** A failure of the server of a store, and its end. */
 export interface Outage {
   readonly title: string
   begin(): unknown
@@ -17,7 +17,7 @@ const GRACE_MS = 50
 const RECOVERY_MS = 500
 const PER_SECOND = 500
 
-/** What a decision may take that asks nobody, on a machine that others use too. */
+/** The longest that a decision which asks no store may take, on a machine that others use too. */
 const OPEN_MS = 5
 
 /** How long a circuit takes to open at most: a deadline until the first call has failed, and two more. */
@@ -38,9 +38,9 @@ export async function sitOut(
     policies: [gcra({ limit: 1000, window: '1s' })],
     deadline: DEADLINE_MS,
   })
-  const told = { degraded: 0, recovered: 0 }
-  limiter.on('degraded', () => told.degraded++)
-  limiter.on('recovered', () => told.recovered++)
+  const reports = { degraded: 0, recovered: 0 }
+  limiter.on('degraded', () => reports.degraded++)
+  limiter.on('recovered', () => reports.recovered++)
 
   watch?.(limiter)
 
@@ -48,7 +48,7 @@ export async function sitOut(
   await pause(1000)
   let [began, ended] = [NaN, NaN]
   try {
-    Object.assign(told, { degraded: 0, recovered: 0 })
+    Object.assign(reports, { degraded: 0, recovered: 0 })
     began = performance.now()
     await begin()
     await pause(lastsMs)
@@ -68,15 +68,15 @@ export async function sitOut(
     p99 <= DEADLINE_MS + GRACE_MS &&
     open <= OPEN_MS &&
     recovery <= RECOVERY_MS &&
-    told.degraded <= 1 && // none where the outage began before
-    told.recovered === 1 &&
+    reports.degraded <= 1 && // none where the outage began before
+    reports.recovered === 1 &&
     load.errors.length === 0
   return {
     pass,
     figure:
       `${title}: ${load.calls.length} calls, p99 ${p99.toFixed(0)} ms (bar ${DEADLINE_MS + GRACE_MS}), ` +
       `${open.toFixed(1)} ms once the circuit was open (bar ${OPEN_MS}; ${reasons}), decided by the store ` +
-      `${recovery.toFixed(0)} ms after (bar ${RECOVERY_MS}), told ${told.degraded} + ${told.recovered} times` +
+      `${recovery.toFixed(0)} ms after (bar ${RECOVERY_MS}), reported ${reports.degraded} + ${reports.recovered} times` +
       `${load.errors[0] ? `; ${load.errors.length} errors: ${load.errors[0]}` : ''}`,
   }
 }

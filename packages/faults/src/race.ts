@@ -11,7 +11,7 @@ const LEASE_MS = 30_000
 
 export interface Race {
   readonly results: readonly Result[]
-  /** What was not as in a single queue of calls. */
+  /** The differences from a single queue of calls. */
   readonly fault: string | undefined
 }
 
@@ -45,7 +45,7 @@ export async function leasedRace(
     : `${asked} calls were admitted by the store, so that hardly any was leased`
 }
 
-/** Every place is given away once, so callers were told of each number of places that may be left exactly once. */
+/** Every place is given away once, so each number of places that may be left was answered exactly once. */
 function faultIn(results: readonly Result[]): string | undefined {
   const error = results.flatMap(({ errors }) => errors)[0]
   if (error !== undefined) return error

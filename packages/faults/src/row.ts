@@ -4,7 +4,7 @@ import type { Limiter } from '@sluice/core'
 export interface Row {
   readonly number: number
   readonly fault: string
-  /** What it asserts is a time, so it is no part of `npm run verify -- fault-rows`: machines are shared. */
+  /** Whether it asserts a time, so that it is no part of `npm run verify -- fault-rows`: machines are shared. */
   readonly timed?: boolean
   /** It runs tests that are part of `npm test` by themselves. */
   readonly tested?: boolean
@@ -17,7 +17,7 @@ export type Watch = (limiter: Limiter) => void
 
 export interface Outcome {
   readonly pass: boolean
-  /** What was seen, in numbers. */
+  /** The measured numbers, as text. */
   readonly figure: string
 }
 

@@ -31,7 +31,7 @@ export function behindProxies<Req>(
   }
 }
 
-/** How limits with this option are told of one proxy. */
+/** The setting of this option for one proxy. */
 export const PROXY_SETTING = 'the option trustProxy: 1'
 
 const PROXIES = whole(0, 1000, 0)

@@ -59,7 +59,7 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
    * Default: a caller that hangs up while it waits for its turn keeps its place.
    */
   onHungUp?(req: Req, res: Res, listener: () => void): () => void
-  /** How the framework is told to trust its proxies, as it is written. */
+  /** The setting by which the framework trusts its proxies, as it is written. */
   readonly proxySetting: string
   /** Matches a stack trace in which the framework is calling a handler. */
   readonly handlerFrame: RegExp

@@ -6,7 +6,7 @@ import { inCommon } from '@sluice/core/internal'
  * requests are never refused for it.
  */
 
-/** Each says what happens and what to do. SETTING is how the framework is told of its proxies. */
+/** Each says what happens and what to do. SETTING is the framework's setting for its proxies. */
 const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
     'every proxy is trusted, so callers choose their own address: say how many proxies there are or which (SETTING)',

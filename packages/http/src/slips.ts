@@ -6,7 +6,7 @@ import { PolicyError } from '@sluice/core'
  */
 
 /**
- * Refuses known slips. `setting` is how the framework is told of its proxies.
+ * Refuses known slips. `setting` is the framework's setting for its proxies.
  * @throws {PolicyError} INVALID_OPTION with the line to write in place of one.
  */
 export function refuseSlips(given: unknown, setting: string): void {

@@ -26,7 +26,7 @@ import type {
   MachineServer,
   ServerListener,
 } from './machine-server.js'
-import type { PolicyListing } from './policy-listing.js'
+import type { WirePolicies } from './wire-policies.js'
 
 export interface HostOptions {
   readonly maxKeys?: number
@@ -59,7 +59,7 @@ export class Host {
   }
 
   /** Opens the state of a limiter under one list of policies, for the calls of one process. */
-  open({ name, policies, penalty }: PolicyListing, caller: HostCaller): HostedKeyspace {
+  open({ name, policies, penalty }: WirePolicies, caller: HostCaller): HostedKeyspace {
     const report = this.#reportOf(name)
     const keyspace = this.carryOut(caller, () => this.#store.keyspace(name, policies, report, penalty))
     return new HostedKeyspace(this, caller, keyspace)
@@ -160,7 +160,7 @@ export class HostedKeyspace {
 /** The server, when this process serves: calls run immediately. */
 export class LocalServer implements MachineServer, PermitHolder {
   readonly tickets: HolderTickets = new Map()
-  readonly #keyspaces = new WeakMap<PolicyListing, HostedKeyspace>()
+  readonly #keyspaces = new WeakMap<WirePolicies, HostedKeyspace>()
 
   /** `end` is called when this server closes; it ends the serving of other processes. */
   constructor(
@@ -181,7 +181,7 @@ export class LocalServer implements MachineServer, PermitHolder {
    * Decides a call of this process itself. A booking gets a number, by which it is confirmed or cancelled as any
    * client's is.
    */
-  decide(list: PolicyListing, { ask, key, cost, maxWait }: MachineCall): Answer {
+  decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
     const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
     if (!answer.booking) return answer
     const { at, decidedAt } = answer.booking
@@ -202,15 +202,15 @@ export class LocalServer implements MachineServer, PermitHolder {
     return this.host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
   }
 
-  confirm(list: PolicyListing, { number }: MachineBooking): 'stands' | 'lost' | 'held' {
+  confirm(list: WirePolicies, { number }: MachineBooking): 'stands' | 'lost' | 'held' {
     return this.keyspace(list).confirm(number)
   }
 
-  cancel(list: PolicyListing, booking: MachineBooking): boolean {
+  cancel(list: WirePolicies, booking: MachineBooking): boolean {
     return this.keyspace(list).cancel(booking.number, booking.key, booking)
   }
 
-  correct(list: PolicyListing, change: Correction): number {
+  correct(list: WirePolicies, change: Correction): number {
     return this.keyspace(list).correct(change)
   }
 
@@ -232,7 +232,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   /** The state under a list of policies, opened with the list's first call. */
-  keyspace(list: PolicyListing): HostedKeyspace {
+  keyspace(list: WirePolicies): HostedKeyspace {
     let keyspace = this.#keyspaces.get(list)
     if (!keyspace) this.#keyspaces.set(list, (keyspace = this.host.open(list, this)))
     return keyspace

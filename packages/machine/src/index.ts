@@ -2,7 +2,7 @@ import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, guard, storeClosed, systemClock } from '@sluice/core/internal'
 import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
-import { Membership } from './membership.js'
+import { ServerAccess } from './server-access.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
@@ -41,7 +41,7 @@ class StoreOfMachine implements MachineStore {
   readonly guard = guard
   readonly denialCache?: DenialCacheBounds
   readonly maxShapes: number | undefined
-  readonly #membership: Membership
+  readonly #access: ServerAccess
   readonly #together: MachineTogether
   readonly #now = systemClock()
   readonly #reports = new Reports()
@@ -51,24 +51,24 @@ class StoreOfMachine implements MachineStore {
 
   /** Begins at once to look for the server; calls made meanwhile wait for it. */
   constructor(options: MachineStoreOptions) {
-    const { denialCache, ...membership } = readOptions(options)
+    const { denialCache, ...access } = readOptions(options)
     if (denialCache) this.denialCache = denialCache
-    this.maxShapes = membership.host.maxShapes
-    this.#membership = new Membership(membership, {
+    this.maxShapes = access.host.maxShapes
+    this.#access = new ServerAccess(access, {
       notice: (name, notice) => this.#reports.pass(name, notice),
       granted: (semaphore, ticket) => this.#permits.get(semaphore)?.granted(ticket),
     })
-    this.#together = new MachineTogether(this.#membership)
+    this.#together = new MachineTogether(this.#access)
   }
 
   start(): Promise<unknown> | undefined {
-    return this.#membership.isReached ? undefined : this.#membership.joined
+    return this.#access.isReached ? undefined : this.#access.joined
   }
 
   /** Resolves when the server is reached, and rejects if the attempt that is being made fails. */
   async ready(): Promise<void> {
     this.now()
-    if (!this.#membership.isReached) await this.#membership.joined
+    if (!this.#access.isReached) await this.#access.joined
   }
 
   /** The state of one limiter under one list. `report` gets what the server has to say about it. */
@@ -90,7 +90,7 @@ class StoreOfMachine implements MachineStore {
   permits(name: string, leaseMs: number): Permits {
     const number = ++this.#semaphores
     const onClose = (): unknown => this.#permits.delete(number)
-    const permits = new MachinePermits({ number, name, leaseMs, membership: this.#membership, onClose })
+    const permits = new MachinePermits({ number, name, leaseMs, access: this.#access, onClose })
     this.#permits.set(number, permits)
     return permits
   }
@@ -102,6 +102,6 @@ class StoreOfMachine implements MachineStore {
   /** Leaves the server, or if this process is the server, ends it: another process takes over with empty state. */
   close(): void {
     this.#closing.close()
-    this.#membership.close()
+    this.#access.close()
   }
 }

@@ -17,15 +17,15 @@ import type {
   Together,
 } from '@sluice/core/store'
 import type { MachineBooking } from './machine-server.js'
-import type { Membership } from './membership.js'
-import { PolicyListing } from './policy-listing.js'
+import type { ServerAccess } from './server-access.js'
+import { WirePolicies } from './wire-policies.js'
 
 /** The state of one limiter under one list of policies, with the server of the machine. */
 export class MachineKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly list: PolicyListing
-  readonly #membership: Membership
+  readonly list: WirePolicies
+  readonly #access: ServerAccess
 
   constructor(
     name: string,
@@ -37,26 +37,26 @@ export class MachineKeyspace implements Keyspace {
   ) {
     this.policies = policies
     this.penalty = penalty
-    this.list = new PolicyListing(name, policies, penalty)
-    this.#membership = together.membership
+    this.list = new WirePolicies(name, policies, penalty)
+    this.#access = together.access
   }
 
   get answersAtOnce(): boolean {
-    return this.#membership.local !== undefined
+    return this.#access.local !== undefined
   }
 
   /** Decides a call, at once if this process serves. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const call = { ask, key, cost, maxWait, caller }
-    const { local } = this.#membership
+    const { local } = this.#access
     if (local) return local.decide(this.list, call)
-    return this.#membership.ask((server) => server.decide(this.list, call), caller)
+    return this.#access.ask((server) => server.decide(this.list, call), caller)
   }
 
   /** How a booking stands. One that an earlier server made is lost with its state. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
-    return this.#membership.ask((server) =>
+    return this.#access.ask((server) =>
       booked.epoch === server.epoch ? server.confirm(this.list, booked) : 'lost',
     )
   }
@@ -66,15 +66,15 @@ export class MachineKeyspace implements Keyspace {
     const booked = booking as MachineBooking
     if (booked.isCancelled) return false
     booked.isCancelled = true
-    return this.#membership.ask((server) =>
+    return this.#access.ask((server) =>
       booked.epoch === server.epoch ? server.cancel(this.list, booked) : false,
     )
   }
 
   /** Corrects the state. To release units that an earlier server charged has no effect: they are gone with its state. */
   correct(change: Correction): MaybePromise<number> {
-    return this.#membership.ask((server) =>
-      change.kind === 'release' && this.#membership.isFormer(change.charge.decidedAt)
+    return this.#access.ask((server) =>
+      change.kind === 'release' && this.#access.isFormer(change.charge.decidedAt)
         ? 0
         : server.correct(this.list, change),
     )
@@ -85,14 +85,14 @@ export class MachineKeyspace implements Keyspace {
 export class MachineTogether implements Together {
   readonly program = this
 
-  constructor(readonly membership: Membership) {}
+  constructor(readonly access: ServerAccess) {}
 
   /** Decides parts of several keys in one step of the server. */
   decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
     const own = parts.map(({ keyspace, key, cost, enforce }) => {
       return { list: (keyspace as MachineKeyspace).list, key, cost, enforce }
     })
-    return this.membership.ask((server) => server.together(own, caller), caller)
+    return this.access.ask((server) => server.together(own, caller), caller)
   }
 }
 
@@ -133,7 +133,7 @@ export interface MachinePermitsOptions {
   readonly number: number
   readonly name: string
   readonly leaseMs: number
-  readonly membership: Membership
+  readonly access: ServerAccess
   readonly onClose: () => void
 }
 
@@ -145,9 +145,9 @@ export class MachinePermits implements Permits {
 
   /** Takes one step, such as take, poll or renew, for some tickets of the semaphore. Returns their new states. */
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
-    const { number: semaphore, name, leaseMs, membership } = this.options
+    const { number: semaphore, name, leaseMs, access } = this.options
     const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }
-    return membership.ask((server) => server.permits(call))
+    return access.ask((server) => server.permits(call))
   }
 
   listen(granted: (ticket: number) => void): void {

@@ -9,7 +9,7 @@ import type {
   Notice,
   TicketStates,
 } from '@sluice/core/store'
-import type { PolicyListing } from './policy-listing.js'
+import type { WirePolicies } from './wire-policies.js'
 
 /** The server of a machine's state, as one process reaches it: this process itself, or another one. */
 export interface MachineServer {
@@ -17,12 +17,12 @@ export interface MachineServer {
   readonly epoch: number
   /** The latest instant that this process has seen on the server's clock, in microseconds. */
   readonly latest: number
-  decide(list: PolicyListing, call: MachineCall): MaybePromise<Answer>
+  decide(list: WirePolicies, call: MachineCall): MaybePromise<Answer>
   /** Charges every part that fits, or none if an enforced one does not. */
   together(parts: readonly MachinePart[], caller?: Caller): MaybePromise<readonly Answer[]>
-  confirm(list: PolicyListing, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
-  cancel(list: PolicyListing, booking: MachineBooking): MaybePromise<boolean>
-  correct(list: PolicyListing, change: Correction): MaybePromise<number>
+  confirm(list: WirePolicies, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
+  cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
+  correct(list: WirePolicies, change: Correction): MaybePromise<number>
   permits(call: PermitCall): TicketStates
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */
   close(error: Error): void
@@ -39,7 +39,7 @@ export interface MachineCall {
 
 /** A part of a call on several keys. */
 export interface MachinePart {
-  readonly list: PolicyListing
+  readonly list: WirePolicies
   readonly key: string
   readonly cost: number
   readonly enforce: boolean

@@ -10,7 +10,7 @@ import type {
   MachineServer,
   ServerListener,
 } from './machine-server.js'
-import type { PolicyListing } from './policy-listing.js'
+import type { WirePolicies } from './wire-policies.js'
 import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, wholeWait } from './protocol.js'
 import { MOST_LISTS } from './session.js'
 
@@ -47,7 +47,7 @@ export class RemoteServer implements MachineServer {
   }
 
   /** Has the server decide a call, and keeps the latest instant that it named. */
-  decide(list: PolicyListing, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
+  decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
       this.#send,
       caller,
@@ -89,15 +89,15 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  async confirm(list: PolicyListing, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
+  async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
     return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
   }
 
-  async cancel(list: PolicyListing, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
+  async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
     return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])) === 1
   }
 
-  correct(list: PolicyListing, change: Correction): Promise<number> {
+  correct(list: WirePolicies, change: Correction): Promise<number> {
     return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
   }
 
@@ -128,7 +128,7 @@ export class RemoteServer implements MachineServer {
   }
 
   /** Sends a request whose reply is one number: the units that a correction took, or 1 for done. */
-  #effect(kind: number, list: PolicyListing, key: string, numbers: readonly number[]): Promise<number> {
+  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]): Promise<number> {
     return remoteCall(
       this.#send,
       undefined,
@@ -142,7 +142,7 @@ export class RemoteServer implements MachineServer {
    * The number by which the server knows a list of policies; the list is sent with its first number. Where the numbers
    * are used up, the list that was sent first loses its own.
    */
-  #numberFor(list: PolicyListing): number {
+  #numberFor(list: WirePolicies): number {
     const known = this.#lists.get(list.text)
     if (known !== undefined) return known
     let number = this.#lists.size

@@ -9,7 +9,7 @@ import type { Answer, Ask, Notice } from '@sluice/core/store'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
-import { readPolicyListing } from './policy-listing.js'
+import { readWirePolicies } from './wire-policies.js'
 import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole } from './protocol.js'
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
@@ -73,7 +73,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     switch (kind) {
       case REQUEST.open:
         if (tag >= MOST_LISTS || tag > this.#keyspaces.length) throw new MalformedFrame(`list ${tag}`)
-        this.#keyspaces[tag] = this.host.open(readPolicyListing(text), this)
+        this.#keyspaces[tag] = this.host.open(readWirePolicies(text), this)
         return
       case REQUEST.consume:
         return this.#decide('consume', tag, text, numbers)

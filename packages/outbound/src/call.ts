@@ -63,7 +63,7 @@ export class QueuedCall {
   /** Place of the limiter whose turn it waits for, among those of its queue, and its key there. */
   stage = 0
   key: string
-  /** That of the last limiter. Undefined without a limiter. */
+  /** The decision of the last limiter. Undefined without a limiter. */
   decision: Decision | undefined
   /** The decisions that gave the current attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []

@@ -15,7 +15,7 @@ export interface StateRowsOptions extends SetUpOptions {
 /**
  * The states of a store as rows of its table. An update is at most two statements, each of which is a transaction of its own: one
  * reads the rows and the clock, and after the process has decided one writes those that have changed, where their version is still
- * the one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
+ * the one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whichever process
  * writes them: batches of several processes cannot lock each other out.
  *
  * A row that no other process was seen to write is not read: the process decides on the row as it was left, at an instant that

@@ -14,7 +14,7 @@ export function baseCommit() {
 }
 
 /**
- * What a file held at a commit. Nothing where it was not there.
+ * The text of a file at a commit; empty where it was not there.
  * @param {string} commit
  * @param {string} path
  */

@@ -1,4 +1,4 @@
-// What is wrong with the public surface of a package: a report that is not written anew, or a change without a changeset.
+// The mistakes in the public surface of a package: a report that is not written anew, or a change without a changeset.
 
 /**
  * @typedef {object} Surface

@@ -1,4 +1,4 @@
-// What of a package is public, as text: one report of API Extractor for each entry point, one after the other.
+// The public surface of a package, as text: one report of API Extractor for each entry point, one after the other.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'

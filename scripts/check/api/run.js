@@ -34,7 +34,7 @@ if (!process.argv.includes('--no-pages')) {
 process.exitCode = wrong === 0 ? 0 : 1
 
 /**
- * What is wrong with its surface, which is printed and with `--write` written to its report.
+ * The number of mistakes in its surface, which are printed; with `--write` the surface is written to its report.
  * @param {import('../../workspace.js').PublicPackage} published
  */
 function check(published) {

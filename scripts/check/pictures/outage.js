@@ -43,7 +43,7 @@ const ROWS = [
   ['throw', "'throw'", 'none is decided: your code handles it', 'StoreError'],
 ]
 
-/** What the library reads time from. @type {import('@sinonjs/fake-timers').FakeMethod[]} */
+/** The functions that the library reads time from. @type {import('@sinonjs/fake-timers').FakeMethod[]} */
 const FAKED = [
   'setTimeout',
   'clearTimeout',

@@ -96,7 +96,7 @@ function isRun({ kind }) {
   return kind === 'same' || kind === 'differs'
 }
 
-/** What is wrong with a page, before anything of it is run. @param {Page} page */
+/** The mistakes of a page, before anything of it is run. @param {Page} page */
 export function faultsOf({ file, tables }) {
   return tables.flatMap((table) => [
     ...table.rows

@@ -1,4 +1,4 @@
-// What the scripts of each page are run on. Everything that these packages export is there by its name.
+// The packages that the scripts of each page are run on. Everything that these packages export is there by its name.
 
 /** @typedef {{ there: readonly string[], here: readonly string[], framework?: string }} Peer */
 

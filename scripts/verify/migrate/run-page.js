@@ -70,7 +70,7 @@ async function faultsOf(row, { code }) {
 }
 
 /**
- * What a script says on one side, as a text.
+ * The output of a script on one side, as a text.
  * @param {'there' | 'here'} side
  * @param {string} code
  */

@@ -44,7 +44,7 @@ function visit(node, name, changes) {
 }
 
 /**
- * What takes the place of a node that is the option.
+ * The text in place of a node that is the option.
  * @param {Node} node
  * @param {string} name
  */

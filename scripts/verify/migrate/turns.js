@@ -1,4 +1,4 @@
-// What scripts of queues say: when their jobs start.
+// The output of scripts of queues: when their jobs start.
 
 import { setImmediate as turn } from 'node:timers/promises'
 import { traffic } from './applications.js'

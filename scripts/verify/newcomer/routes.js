@@ -90,7 +90,7 @@ function blockOf(page, does) {
 }
 
 /**
- * What `npm init -y` and `npm install` make. The packages of this repository come as they are packed.
+ * A project as `npm init -y` and `npm install` make it. The packages of this repository come as they are packed.
  * @param {string} folder @param {readonly string[]} tarballs @param {readonly string[]} names
  */
 function newProject(folder, tarballs, names) {

@@ -50,7 +50,7 @@ function textOf(lines) {
 }
 
 /**
- * What keeps mistakes from being made: each text that does not stand exactly once in its file.
+ * The reasons why mistakes cannot be made: each text that does not stand exactly once in its file.
  * @param {readonly Mistake[]} among
  * @returns {string[]}
  */

@@ -21,7 +21,7 @@ const TIMED = new Set([8, 13])
 /** Milliseconds for one row. */
 const LONGEST_MS = 90_000
 
-/** What a row said: the line that it prints, or why there is none. @typedef {{ pass: boolean, figure: string }} Outcome */
+/** The outcome of a row: the line that it prints, or why there is none. @typedef {{ pass: boolean, figure: string }} Outcome */
 
 /** A copy of the sources, of which processes of a fleet and Redis's scripts are made too; nothing of it is in use. */
 export function copySources() {

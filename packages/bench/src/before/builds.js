@@ -11,7 +11,7 @@ export const root = fileURLToPath(new URL('../../../..', import.meta.url))
 /** Where the packages of a checkout are installed: some of core's lie beside it. */
 const INSTALLED = ['node_modules', 'packages/core/node_modules']
 const LOCK = 'package-lock.json'
-/** What writes lua/ into the sources; the second in commits before scripts/ had folders. */
+/** The scripts that write lua/ into the sources; the second in commits before scripts/ had folders. */
 const EMBED = ['scripts/build/embed-lua.js', 'scripts/embed-lua.js']
 const FINISH = 'scripts/build/finish-packages.js'
 /** As shells say it; 1 says that a path missed the bar. */

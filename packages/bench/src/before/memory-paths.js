@@ -1,4 +1,4 @@
-// What is measured in the process's own memory. Limits are never reached (except where a denial is measured), and no
+// The paths that are measured in the process's own memory. Limits are never reached (except where a denial is measured), and no
 // key is full again before its next call.
 
 /** @typedef {import('./library.js').Library} Library */

@@ -45,7 +45,7 @@ async function nanosecondsEach(limiter, calls) {
   return ((user + system) * 1000) / calls
 }
 
-/** What one of the last calls took. @param {Limiter} limiter */
+/** The time that one of the last calls took. @param {Limiter} limiter */
 async function warmUp(limiter) {
   await nanosecondsEach(limiter, WARM_UP_CALLS - LAST_CALLS)
   return nanosecondsEach(limiter, LAST_CALLS)

@@ -1,4 +1,4 @@
-// What is measured over a real Redis, with a closed loop: callers ask again when they are answered. No key reaches its
+// The paths that are measured over a real Redis, with a closed loop: callers ask again when they are answered. No key reaches its
 // limit, and each owes something all the time, as those of busy callers do.
 
 /** @typedef {import('./library.js').Library} Library */

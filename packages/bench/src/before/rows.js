@@ -1,4 +1,4 @@
-// What the rounds of a path say: a ratio of speeds, its interval, and whether it reaches the bar.
+// The result of the rounds of a path: a ratio of speeds, its interval, and whether it reaches the bar.
 import { bootstrapInterval, median, ratios } from '@sluice/harness/figures'
 import { short } from '../figures/table.js'
 import { verdictOf as verdictOn } from '../figures/verdict.js'

@@ -1,4 +1,4 @@
-// What the project wants to reach, beside what was seen. A goal keeps the figures of all rounds; its ratio, interval and
+// The goals of the project, beside what was measured. A goal keeps the figures of all rounds; its ratio, interval and
 // verdict are computed from them, so that a repetition only adds rounds.
 import { bootstrapInterval, median, spread } from '@sluice/harness/figures'
 import { doubtAbout, verdictOf } from './verdict.js'

@@ -14,7 +14,7 @@ export function machine() {
   return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${memory} GiB, ${process.platform} ${process.arch}`
 }
 
-/** What others do to the machine: the load of the last minute. */
+/** The load by other programs: that of the last minute. */
 export function loadNow() {
   return loadavg()[0] ?? 0
 }

@@ -1,4 +1,4 @@
-// What the rounds of a comparison say about a bound. All parts of the bench, and the comparison of two builds, judge by this.
+// The verdict of the rounds of a comparison about a bound. All parts of the bench, and the comparison of two builds, judge by this.
 
 /** @typedef {'met' | 'missed' | 'not shown'} Verdict */
 /** @typedef {{ sense: 'at least' | 'at most', bound: number }} Bound */

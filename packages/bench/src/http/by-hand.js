@@ -32,7 +32,7 @@ export const byHand = {
   },
 }
 
-/** What the adapter may take, beside a limiter that is written by hand for the framework. */
+/** The most time that the adapter may take, beside a limiter that is written by hand for the framework. */
 const ONE = 1.05
 const TWO = 1.15
 /** An allowed request may take so much more. */

@@ -1,9 +1,9 @@
-// What was wanted of requests beside those of a peer, driven in the process.
+// The goals of requests beside those of a peer, driven in the process.
 import { ratioGoal } from '../figures/goals.js'
 import { BARE, SLUICE } from './modes.js'
 
 /**
- * What Sluice adds to a request of a framework, beside what the peer adds.
+ * The cost that Sluice adds to a request of a framework, beside what the peer adds.
  * @param {string} framework The name of its file, which a repetition measures.
  * @param {{ title: string, peer: string, mostAdded: number }} about
  * @param {import('./in-process/measure.js').Turns} turns

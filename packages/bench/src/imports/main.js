@@ -1,4 +1,4 @@
-// What it takes to install and to load each package, beside peers: npm run verify -- imports. Bytes are those of the package
+// The cost to install and to load each package, beside peers: npm run verify -- imports. Bytes are those of the package
 // and all it depends on; CPU and time are medians of fresh processes. Exit 1 when core takes more CPU to load than
 // rate-limiter-flexible. Needs the build.
 import { execFileSync } from 'node:child_process'

@@ -11,6 +11,6 @@ export const contenders = { ...floors, ...sluice, ...peers }
 /** @param {string} name */
 export function contenderNamed(name) {
   const open = contenders[name]
-  if (!open) throw new Error(`nobody is called ${name}`)
+  if (!open) throw new Error(`there is no contender ${name}`)
   return open
 }

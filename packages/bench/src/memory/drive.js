@@ -5,7 +5,7 @@ const CHUNK = 200
 
 /**
  * Calls one key after the other, each as often as the next, until it took `ms` milliseconds of CPU or `calls` are
- * made; gives calls a second of CPU. Whoever else uses the machine does not count, what a contender leaves to the
+ * made; gives calls a second of CPU. Other programs on the machine do not count, what a contender leaves to the
  * garbage collector does.
  * @param {Contender} contender
  * @param {readonly string[]} keys

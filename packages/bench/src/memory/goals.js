@@ -1,4 +1,4 @@
-// What was wanted of decisions in memory, alone in a process and beside other limiters.
+// The goals of decisions in memory, alone in a process and beside other limiters.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
 
 /** @typedef {keyof typeof import('./workloads.js').workloads} Workload */

@@ -1,4 +1,4 @@
-// What a million keys take in a fresh process, in bytes a key: the objects of the heap and what typed arrays hold
+// The memory that a million keys take in a fresh process, in bytes a key: the objects of the heap and what typed arrays hold
 // outside of it, without the keys' own text.
 import { bytesInUse } from '@sluice/harness/figures'
 import { answering } from '../processes/child.js'
@@ -8,7 +8,7 @@ const open = contenderNamed(process.argv[2] ?? '')
 const KEYS = 1_000_000
 const A_DAY = { limit: 100, windowMs: 86_400_000 } // so that no key is full again before the end
 
-/** What must not be collected before it has been weighed. @type {unknown[]} */
+/** Objects that must not be collected before it has been weighed. @type {unknown[]} */
 const held = []
 
 answering(async () => {

@@ -1,4 +1,4 @@
-// What else a service has in its process: limiters of every algorithm, or several of the same where a package has one.
+// The other limiters that a service has in its process: limiters of every algorithm, or several of the same where a package has one.
 import {
   createLimiter,
   fixedWindow,

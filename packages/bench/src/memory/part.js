@@ -99,7 +99,7 @@ async function speeds(names, rounds, what) {
   return (name, workload) => (turns.get(name) ?? []).map((each) => (each[workload] ?? NaN) / 1e6)
 }
 
-/** What would be called by hand, and limits nothing or next to nothing. */
+/** Contenders as one would write them by hand, which limit nothing or next to nothing. */
 const FLOORS = ['await of nothing', 'a bare Map', 'bare GCRA', BARE]
 
 /**

@@ -1,4 +1,4 @@
-// What seeing costs: npm run bench -- metrics [WORD...]. CPU of a decision in memory and of a request of Express without a
+// The cost of listeners: npm run bench -- metrics [WORD...]. CPU of a decision in memory and of a request of Express without a
 // listener, and how much more with one: the median over processes, with its 95 % interval, which decides. Then the series of a
 // registry after a million keys. Words choose rows by their names. Exit 1 unless all bars are shown to be met. Needs the build.
 import { execFileSync } from 'node:child_process'

@@ -17,7 +17,7 @@ const OF_LIMITER = 51 + 1 + 1 + 1
 const [variant = '', workload = ''] = process.argv.slice(2)
 
 /** @typedef {ReturnType<typeof createLimiter>} Limiter */
-/** What begins to listen; each returns a function that ends it. @type {Readonly<Record<string, (limiter: Limiter) => () => void>>} */
+/** The functions that begin to listen; each returns a function that ends it. @type {Readonly<Record<string, (limiter: Limiter) => () => void>>} */
 const LISTENERS = {
   nothing: () => () => {},
   observed: (limiter) => observe(limiter, { prometheus: promClient }),

@@ -1,4 +1,4 @@
-// What HTTP services do while Redis is stopped, killed and restarted, beside other packages; some two and a half minutes:
+// The answers of HTTP services while Redis is stopped, killed and restarted, beside other packages; some two and a half minutes:
 // npm run bench -- outage [NAME...]
 // Each contender (contenders.js) is a process of its own on a Redis of its own, one after the other, under
 // a load that goes on whatever becomes of it. Exit 1 when one of ours answers too late or its limits do not act again.

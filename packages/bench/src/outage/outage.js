@@ -14,7 +14,7 @@ const KILLED_MS = 3000
 const RESTARTED_MS = 4000
 /** Requests on their way in a service that keeps up. */
 const FEW = 5
-/** Whoever needs longer than this for the warm-up, or after the restart, is not waited for. */
+/** A contender that needs longer than this for the warm-up, or after the restart, is not waited for. */
 const PATIENCE_MS = 10_000
 
 /**

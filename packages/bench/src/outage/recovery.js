@@ -1,5 +1,5 @@
 // When limits act again. The state of a caller who has used its limit up is copied in Redis to callers of whom the
-// service has never heard. Whoever denies one of them knows it from Redis: what is counted in the service's memory would
+// service has never heard. A contender that denies one of them knows it from Redis: what is counted in the service's memory would
 // let it pass. With each goes a caller who is new to Redis too and must pass, as some deny everybody when Redis is away.
 import { Redis } from 'ioredis'
 

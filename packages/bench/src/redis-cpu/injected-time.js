@@ -1,4 +1,4 @@
-// What contenders with an injected clock share. Times are microseconds.
+// The parts that contenders with an injected clock share. Times are microseconds.
 
 /** Callers that take turns. */
 export const KEYS = 4

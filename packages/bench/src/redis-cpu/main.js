@@ -1,4 +1,4 @@
-// What a decision costs in Redis, beside other packages: npm run bench -- redis-cpu [ROUNDS]
+// The cost of a decision in Redis, beside other packages: npm run bench -- redis-cpu [ROUNDS]
 // CPU inside Redis is what INFO commandstats says of EVALSHA, the commands inside of the script included. A decision is
 // asked for when the one before has been answered; the contenders take turns in every round, so that a noisy machine
 // is noisy for all of them. Quote the ratios.
@@ -64,7 +64,7 @@ async function roundTripsOf(subject) {
   return commands / calls
 }
 
-/** What one caller has in Redis. @param {Contender} subject */
+/** The bytes that one caller has in Redis. @param {Contender} subject */
 async function sizeOf(subject) {
   await redis.flushall()
   await subject.fill?.('user:0')

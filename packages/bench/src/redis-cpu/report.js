@@ -59,7 +59,7 @@ export function printBars(figures) {
   return bars.every(([, seen, most]) => seen <= most)
 }
 
-/** What a call that travels alone is to cost at most; the cost of TIME is added where the clock is injected. */
+/** The most that a call which travels alone may cost; the cost of TIME is added where the clock is injected. */
 const GOALS = /** @type {const} */ ([
   ['gcra', 1.5],
   ['leaky bucket', 1.5],

@@ -1,4 +1,4 @@
-// What was wanted of decisions in Redis.
+// The goals of decisions in Redis.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
 import { SIZES } from './leases.js'
 import { BLOCKED, FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION } from './loads.js'
@@ -14,7 +14,7 @@ import { BLOCKED, FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION }
  * @property {Map<string, { perCpuSecond: number }[]>} denied
  */
 
-/** What rate-limiter-flexible's script takes where the goals were set, in microseconds: figures are scaled to that. */
+/** The time that rate-limiter-flexible's script takes where the goals were set, in microseconds: figures are scaled to that. */
 const SCRIPT_US = 4.5
 
 /** @param {Seen} seen */

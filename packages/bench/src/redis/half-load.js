@@ -1,4 +1,4 @@
-// Waiting for company must cost nobody anything while there is little to do.
+// Gathering must cost no call anything while there is little to do.
 import { inRounds } from '../figures/rounds.js'
 import { median } from '@sluice/harness/figures'
 import { ONE_BY_ONE } from './loads.js'

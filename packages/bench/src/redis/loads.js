@@ -1,4 +1,4 @@
-// Who is loaded how. The peers that nobody is measured against are there at every load of many keys.
+// The loads of each contender. Peers that are no bound for ours are there at every load of many keys.
 import { floors } from './contenders/floors.js'
 import { peers } from './contenders/peers.js'
 
@@ -57,7 +57,7 @@ export function isJudged(name) {
 }
 
 /**
- * Nobody reaches it; in the log the entries of the last second come and go.
+ * No call reaches it; in the log the entries of the last second come and go.
  * @param {string} name
  * @param {number} keys
  */

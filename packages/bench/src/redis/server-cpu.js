@@ -1,4 +1,4 @@
-// What the server says of itself.
+// The CPU time of the server, by its own count.
 
 /** @typedef {import('./connection.js').Client} Client */
 

@@ -25,7 +25,7 @@ export function loadTables(turns) {
 /** @param {Awaited<ReturnType<typeof import('./half-load.js').atHalfLoad>>} half */
 export function halfLoadTable({ perSecond, turns }) {
   return {
-    title: `Half load: ${short(perSecond)} calls a second, whoever was answered`,
+    title: `Half load: ${short(perSecond)} calls a second, answered or not`,
     columns: ['', 'p50, ms', 'p99, ms', 'spread of p99'],
     rows: [...turns].map(([name, each]) => {
       const p99 = each.map((turn) => turn.p99)

@@ -30,7 +30,7 @@ export interface ResilientKeyspaceOptions {
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
   readonly denials: DenialCache | undefined
-  /** That of the store, guarded. */
+  /** The store's means to decide parts together, behind its guard. */
   readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace

@@ -24,11 +24,11 @@ export function programOf(parts: readonly Part[]): Together | undefined {
 /** Decides parts that are all in this process: by the program that has them, else one after the other. */
 export function decideHere(parts: readonly Part[]): readonly Answer[] {
   const program = programOf(parts)
-  return program ? (program.decide(parts, NOBODY) as readonly Answer[]) : decideAtOnce(parts)
+  return program ? (program.decide(parts, NO_RECEIVER) as readonly Answer[]) : decideAtOnce(parts)
 }
 
 /** A store in this process returns its answers. */
-const NOBODY: WholeReceiver = { answered() {}, failed() {} }
+const NO_RECEIVER: WholeReceiver = { answered() {}, failed() {} }
 
 /** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {

@@ -1,7 +1,7 @@
 import { Tally } from '../tally.js'
 import type { Caller, Route } from './routes.js'
 
-/** What a response said about the limit. */
+/** The limit's headers in a response. */
 export interface Answer {
   readonly verdict: 'allowed' | 'denied' | 'failed'
   /** From X-RateLimit-Remaining or RateLimit. */
@@ -12,7 +12,7 @@ export interface Answer {
   readonly deniedBy: readonly string[]
 }
 
-/** What one caller of one route was answered. Requests that Ctrl-C cut off are left out. */
+/** The answers to one caller of one route. Requests that Ctrl-C cut off are left out. */
 export class Answers {
   readonly tally = new Tally()
   latest: Answer | undefined

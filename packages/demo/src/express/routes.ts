@@ -3,7 +3,7 @@ import type { limits as exampleLimits } from '@sluice/examples/express/server.js
 
 /** One simulated caller, who sends at a steady rate whatever the answers are. */
 export interface Caller {
-  /** What the limiter counts by: an address, a user, the owner of an API key. */
+  /** The key that the limiter counts by: an address, a user, the owner of an API key. */
   readonly name: string
   readonly callsPerSecond: number
   readonly headers?: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ export interface Route {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly query?: string
-  /** What keys are made of. */
+  /** The parts that keys are made of. */
   readonly by: 'IP' | 'uid:action' | 'API key'
   readonly policies: readonly Policy[]
   /** Units that each call takes, and what they are; default 1 call. */

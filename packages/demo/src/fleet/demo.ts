@@ -9,7 +9,7 @@ import { check, LIMIT } from './check.js'
 import { Member } from './member.js'
 import { view } from './screen.js'
 
-/** What each of the four processes asks for, in calls a second: 100 together, where 10 would be their share. */
+/** The demand of each of the four processes, in calls a second: 100 together, where 10 would be their share. */
 const DEMANDS = [10, 20, 30, 40]
 
 export const fleet: Demo = {

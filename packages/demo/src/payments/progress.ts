@@ -1,7 +1,7 @@
 import { median } from '@sluice/harness/figures'
 import type { Outcome, Who } from '@sluice/examples/payments/worker.js'
 
-/** What the workers have reported so far. */
+/** The reports of the workers so far. */
 export class Progress {
   /** Payments of the batch, by worker. */
   readonly paid: number[]

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What the provider lets through, by its own count. */
+/** The limits of the provider, by its own count. */
 export const theirs = { limit: 200, windowMs: 10_000, latencyMs: 60 }
 
 /** How long it is out of order. */

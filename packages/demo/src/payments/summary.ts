@@ -9,7 +9,7 @@ export interface Summary {
   readonly held: boolean
 }
 
-/** What was promised beside what the provider saw. */
+/** The promises beside what the provider saw. */
 export function summarize(progress: Progress, provider: Provider, spanMs: number, stopped: boolean): Summary {
   const { all, allPaid, failures, tookMs } = progress
   const twice = [...provider.paid.values()].filter((times) => times > 1).length

@@ -1,12 +1,12 @@
 import type { WriteStream } from 'node:tty'
 import { cut, paint, widthOf } from './paint.js'
 
-/** What a demo shows while it runs. */
+/** The screen of a demo while it runs. */
 export interface View {
   readonly title: string
   /** The state in full, for a terminal of `width` columns. */
   screen(width: number): readonly string[]
-  /** What the signs mean; below the screen. */
+  /** The meaning of the signs; below the screen. */
   readonly legend: readonly string[]
   /** The state in one line, for logs and pipes, and what stands once above these lines. */
   line(seconds: string): string

@@ -19,7 +19,7 @@ export function countCells({ allowed, denied }: Count): readonly string[] {
   ]
 }
 
-/** What the other columns leave of `width`, within bounds. */
+/** The width that the other columns leave of `width`, within bounds. */
 export function roomFor(columns: readonly Column[], width: number, least: number, most: number): number {
   const taken = columns.reduce((sum, column) => sum + column.width + GAP.length, 0)
   return Math.min(most, Math.max(least, width - taken))

@@ -5,11 +5,11 @@ import { join, resolve } from 'node:path'
 import type { Recording } from './recording.js'
 
 const ALERTS = resolve('packages/metrics/alerts.yml')
-/** Seconds between two scrapes, as promtool is told: alerts wait for minutes, and rows last seconds. */
+/** Seconds between two scrapes, as promtool assumes them: alerts wait for minutes, and rows last seconds. */
 const SPACED_S = 30
 
 /**
- * What promtool says against these alerts having fired, and no others, at some moment of a recording. Undefined if nothing.
+ * The objection of promtool to these alerts having fired, and no others, at some moment of a recording. Undefined if nothing.
  */
 export function contradiction(recording: Recording, alerts: readonly string[]): string | undefined {
   const { scrapes, series } = recording.stop()

@@ -5,7 +5,7 @@ import * as promClient from 'prom-client'
 /** Between two scrapes, in milliseconds. */
 const EVERY_MS = 50
 
-/** What Prometheus would have seen of limiters: all series of a registry, scraped while something happens to them. */
+/** The metrics that Prometheus would have scraped of limiters: all series of a registry, scraped while something happens to them. */
 export class Recording {
   readonly #registry = new promClient.Registry()
   readonly #series = new Map<string, number[]>()

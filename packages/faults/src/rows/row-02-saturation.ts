@@ -77,7 +77,7 @@ function overRate(servedAt: readonly number[], rate: number, burst: number): num
 
 /**
  * Puts the same calls at the same instants to a bucket that counts millionths of a unit, and compares what was admitted
- * up to the last denial with burst and rate. What ran over while nobody called, because the machine stood still, is not
+ * up to the last denial with burst and rate. What ran over while no call was made, because the machine stood still, is not
  * missing.
  */
 function replay(results: readonly Result[]) {

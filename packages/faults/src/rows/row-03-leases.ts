@@ -8,7 +8,7 @@ import type { Outcome } from '../row.js'
 import { type Grounds, listsOf, playAll } from '../scenarios/sequences.js'
 
 /**
- * With leases no sequence of decisions is told beforehand. What processes are told is held against what they booked:
+ * With leases no sequence of decisions is known beforehand. The answers of processes are held against what they booked:
  * the store decides their bookings as the model of the longer windows and smaller capacities does, every unit is served
  * by who booked it and within the ttl, nothing is served over the limits as declared, nothing is denied but what the
  * store denies, and all that is not kept back is given away.

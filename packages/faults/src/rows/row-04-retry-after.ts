@@ -12,7 +12,7 @@ import type { Answer } from '../../../core/src/stores/store.js'
 import type { Outcome, Row } from '../row.js'
 import { mostCost, openGrounds, play } from '../scenarios/sequences.js'
 
-/** A denied call that waits as it was told is admitted, and one that comes a tick earlier is not. */
+/** A denied call that waits for `retryAfterMs` is admitted, and one that comes a tick earlier is not. */
 export const row: Row = { number: 4, fault: 'retryAfter', run: wait }
 
 async function wait(share: number): Promise<Outcome> {
@@ -87,10 +87,10 @@ async function expectKept(
     const answer = await caller.consume(denied.cost, denied.tier)
     return [answer.reason === undefined, answer.at]
   }
-  const told = JSON.stringify({ before, denied, at })
+  const shown = JSON.stringify({ before, denied, at })
   session.now = denied.now
-  if (at - 1 > denied.now) assert.deepEqual(await again(at - 1), [false, at], `a tick early: ${told}`)
-  assert.deepEqual(await again(at), [true, at], `on time: ${told}`)
+  if (at - 1 > denied.now) assert.deepEqual(await again(at - 1), [false, at], `a tick early: ${shown}`)
+  assert.deepEqual(await again(at), [true, at], `on time: ${shown}`)
   await session.close()
 }
 

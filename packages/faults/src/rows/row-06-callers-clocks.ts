@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const CLOCKS = [0, HOUR_MS, -HOUR_MS, DAY_MS, -DAY_MS, 'frozen']
 
-/** Denials of one race are told the same wait, but for the time that the race takes. */
+/** Denials of one race name the same wait, but for the time that the race takes. */
 const SPREAD_MS = 60_000
 
 async function skew(share: number): Promise<Outcome> {

@@ -87,7 +87,7 @@ async function admitted(limiter: Limiter): Promise<number> {
   return count
 }
 
-/** Moves the clock on by the waits that callers are told, and returns their sum and number. */
+/** Moves the clock on by the waits in the answers, and returns their sum and number. */
 async function untilAdmitted(
   limiter: Limiter,
   moveTo: (ms: number) => void,

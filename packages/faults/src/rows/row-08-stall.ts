@@ -3,7 +3,7 @@ import { type Address, command, pause, startRedis } from '@sluice/harness/redis'
 import { type Outage, sitOut, together } from '../outage.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
-/** Redis is there and does not answer: stopped, told to wait, or busy with somebody's script. */
+/** Redis is there and does not answer: stopped, paused by a command, or busy with another script. */
 export const row: Row = { number: 8, fault: 'stall', timed: true, run: stall }
 
 async function stall(share: number, watch?: Watch): Promise<Outcome> {

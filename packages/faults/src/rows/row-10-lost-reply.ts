@@ -13,7 +13,7 @@ import type { PolicySpec } from '../every-algorithm.js'
 import { startFleet } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
 
-/** A call whose reply was lost is never sent again, so nobody is charged twice for one call. */
+/** A call whose reply was lost is never sent again, so no key is charged twice for one call. */
 export const row: Row = { number: 10, fault: 'lost reply', run: lose }
 
 const CALLERS = 16
@@ -84,7 +84,7 @@ async function cutUntil(ended: AbortSignal, { counts, cutOnReply, heal }: Proxy)
 const NO_FAILOVER = 100
 
 interface Setup {
-  /** What the store connects to: `server` behind `proxy`. */
+  /** The server that the store connects to: `server` behind `proxy`. */
   readonly redis: object
   readonly server: Address
   readonly proxy: Proxy

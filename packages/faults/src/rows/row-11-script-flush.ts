@@ -43,13 +43,13 @@ async function flush(share: number): Promise<Outcome> {
   const [log, others] = leased.served as [number, number]
   if (log !== limit) leased.wrong.push(`${log} of ${limit} served`)
   const isBrought = [plain, leased].every(({ flushes, brought }) => brought > flushes)
-  const told = ({ flushes, brought }: Sum) =>
+  const shown = ({ flushes, brought }: Sum) =>
     `${flushes} flushes under ${MEMBERS} x ${CALLERS} callers, scripts brought along ${brought} times`
   return {
     pass: plain.wrong.length + leased.wrong.length === 0 && isBrought,
     figure:
-      `${told(plain)}: ${sum(plain.served)} admitted, ${plain.wrong[0] ?? 'no error and the same count in Redis'}. ` +
-      `With leases ${told(leased)}: ${log} served of a limit of ${limit}, ${others} of others, ` +
+      `${shown(plain)}: ${sum(plain.served)} admitted, ${plain.wrong[0] ?? 'no error and the same count in Redis'}. ` +
+      `With leases ${shown(leased)}: ${log} served of a limit of ${limit}, ${others} of others, ` +
       (leased.wrong[0] ?? 'no error, and in Redis what was booked'),
   }
 }

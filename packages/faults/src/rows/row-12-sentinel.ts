@@ -5,7 +5,7 @@ import type { Outcome } from '../row.js'
 import { mayBeLost, startTraffic, type Traffic } from './row-12-traffic.js'
 
 const LIMIT = 50_000
-/** What callers may meet while there is no master. */
+/** The failures that callers may meet while there is no master. */
 const EXPECTED = ['STORE_UNAVAILABLE', 'STORE_TIMEOUT']
 
 /** Sentinel makes a master of the replica: because the master died, or because it was asked to change their roles. */
@@ -36,7 +36,7 @@ export async function sentinel(how: 'death' | 'planned', loadMs: number): Promis
     let remaining = 0
     await until('the count', async () => ((remaining = (await limiter.peek('user')).remaining), true))
     const lost = Math.max(0, admitted - (LIMIT - remaining))
-    // A planned change has two masters for a while, and what the old one takes is lost whoever the client is.
+    // A planned change has two masters for a while, and what the old one takes is lost for every client.
     const most = how === 'planned' ? Infinity : mayBeLost(traffic, diedAt, 0)
     return {
       pass: [...traffic.failures.keys()].every((code) => EXPECTED.includes(code)) && lost <= most,

@@ -36,7 +36,7 @@ export function startTraffic(limiter: Limiter, key: string): Traffic {
   }
 }
 
-/** What may be lost when a master dies: rate x (lag + 50 ms), by what was admitted in just that time. */
+/** The units that may be lost when a master dies: rate x (lag + 50 ms), by what was admitted in just that time. */
 export function mayBeLost({ admissions }: Traffic, diedAt: number, lagMs: number): number {
   return admissions.filter((at) => at > diedAt - lagMs - 50 && at < diedAt + 50).length
 }

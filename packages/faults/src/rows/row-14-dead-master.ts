@@ -8,7 +8,7 @@ const KEYS = Array.from({ length: 60 }, (_, i) => `user-${i}`)
 const LEASES = { ttl: 1000, size: 20 } as const
 
 /**
- * One of three masters dies, and nobody takes over. For `ms`, every client asks again and again for keys of all, with
+ * One of three masters dies, and no replica takes over. For `ms`, every client asks again and again for keys of all, with
  * leases and without. Its keys are served from slices for at most as long as those last.
  */
 export async function deadMaster(

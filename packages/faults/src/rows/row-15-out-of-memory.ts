@@ -4,7 +4,7 @@ import { type Address, command, startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm, policyOf } from '../every-algorithm.js'
 import type { Outcome, Row } from '../row.js'
 
-/** Where Redis has no memory left and evicts nothing, whoever would be charged gets the failure mode, and why. */
+/** Where Redis has no memory left and evicts nothing, a call that would be charged is decided by the failure mode, and says why. */
 export const row: Row = { number: 15, fault: 'out of memory', run: exhaust }
 
 const LIMIT = 10
@@ -47,11 +47,11 @@ async function exhaust(share: number): Promise<Outcome> {
         mode === 'allow'
           ? ({ degraded: 'oom', allowed: true, reason: undefined } as const)
           : ({ degraded: 'oom', allowed: false, reason: 'degraded' } as const)
-      const told = { degraded: undefined, allowed: false, reason: 'limit' } as const
+      const degraded = { degraded: undefined, allowed: false, reason: 'limit' } as const
       for (let i = 0; i < callers; i++) {
         check(`${title}, ${mode}, a new caller`, await limiter.consume(`new:${i}`), instead)
         check(`${title}, ${mode}, half spent`, await limiter.consume('half spent'), instead)
-        check(`${title}, ${mode}, spent`, await limiter.consume('spent'), told)
+        check(`${title}, ${mode}, spent`, await limiter.consume('spent'), degraded)
       }
     }
     const failure = await open('throw', policy)

@@ -5,7 +5,7 @@ import { brokenStates } from '../broken-states.js'
 import { everyAlgorithm, policyOf } from '../every-algorithm.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
-/** What lies under a caller's key and cannot be its state is dropped by the first call that meets it. */
+/** A value under a caller's key that cannot be its state is discarded by the first call that meets it. */
 export const row: Row = { number: 16, fault: 'broken state', run: heal }
 
 const LIMIT = 10
@@ -39,13 +39,13 @@ async function heal(_share: number, watch?: Watch): Promise<Outcome> {
     figure:
       `${values} broken values under ${algorithms.length} algorithms: ` +
       (wrong.length === 0
-        ? 'each dropped and told of by the first call'
+        ? 'each discarded and reported by the first call'
         : `${wrong.length} wrong: ${wrong[0]}`),
   }
 }
 
 /**
- * What is wrong about the calls that meet a broken value: the first drops it, the next are counted from nothing. A slot
+ * The errors of the calls that meet a broken value: the first drops it, the next are counted from nothing. A slot
  * is only met when the state has passed for sound, and then the first call is not counted. What a plain consume does not
  * read is met by one that waits for its turn.
  */

@@ -107,7 +107,7 @@ const UNHEARD = [
   ['node-redis', 'redis'],
 ] as const
 
-/** What the line `user sluice ...` of the page says. */
+/** The permissions in the line `user sluice ...` of the page. */
 function documentedRules(): string[] {
   const line = /^```\w*\nuser sluice (.*)$/m.exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
   if (line === undefined) throw new Error("docs/operations.md has no block that begins with 'user sluice'")
@@ -123,7 +123,7 @@ async function grant({ server, nodes }: Login, rules: readonly string[]): Promis
   }
 }
 
-/** What fails for the user, and what was refused to its clients though nothing failed by it. */
+/** The calls that fail for the user, and what was refused to its clients though nothing failed by it. */
 async function problemsOf(login: Login, fleet: Fleet, deadline: '1s' | '10s'): Promise<string[]> {
   const kinds = Object.keys(clients)
   const attempts = kinds.map(async (kind) => {

@@ -37,7 +37,7 @@ const KEYS = [
 const LONGEST_KEY = 'x'.repeat(8192)
 const HUGE_KEY = 'x'.repeat(1 << 20)
 const BAD_COSTS: unknown[] = [NaN, -1, 1.5, '3', Infinity, 2 ** 53, 1n, null, {}, [], true, 1e308]
-/** What is made with an option more. */
+/** The objects that are made with one option too many. */
 const MAKERS: ((option: object) => unknown)[] = [
   (option) => fixedWindow({ limit: 1, window: '1s', ...option }),
   (option) => createLimiter({ policies: [fixedWindow({ limit: 1, window: '1s' })], ...option }),
@@ -109,11 +109,11 @@ async function input(share: number): Promise<Outcome> {
   wrong.push(...wrongOptions(), ...(await wrongWindows()), ...(await wrongPosts()))
   return {
     pass: wrong.length === 0,
-    figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one told apart or refused'}`,
+    figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one kept apart or refused'}`,
   }
 }
 
-/** What is wrong with the errors for options that do not exist. */
+/** The mistakes in the errors for options that do not exist. */
 function wrongOptions(): string[] {
   const near = messageOf(() => fixedWindow({ limit: 1, window: '1s', limits: 2 } as never))
   const wrong = near.includes("did you mean 'limit'?") ? [] : [`option "limits": ${near}`]
@@ -129,7 +129,7 @@ function wrongOptions(): string[] {
   return [...wrong, ...unknown]
 }
 
-/** What is wrong with the warning about windows that are meant in seconds. */
+/** The mistakes in the warning about windows that are meant in seconds. */
 async function wrongWindows(): Promise<string[]> {
   const job: WindowsJob = { windows: ['60ms', 1000, 60, 3600] }
   const member = await startMember('packages/faults/src/workers/windows.ts', resolve('.'))
@@ -141,7 +141,7 @@ async function wrongWindows(): Promise<string[]> {
     : [`windows in seconds: warned ${warned.join(', ')}`]
 }
 
-/** What is wrong with the lists of a fleet, on whose board somebody else has written. */
+/** The mistakes in the lists of a fleet, on whose board somebody else has written. */
 async function wrongPosts(): Promise<string[]> {
   const store = memoryStore()
   for (const [author, text] of HOSTILE_POSTS.entries()) {

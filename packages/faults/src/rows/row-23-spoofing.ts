@@ -1,7 +1,7 @@
 import { adapterCases } from '../adapter-cases.js'
 import type { Row } from '../row.js'
 
-/** Nobody gets more than the limit by making up where a request comes from, or by writing its path otherwise. */
+/** No client gets more than the limit by making up where a request comes from, or by writing its path otherwise. */
 export const row: Row = {
   number: 23,
   fault: 'spoofing',

@@ -38,7 +38,7 @@ async function refuse(share: number): Promise<Outcome> {
   }
 }
 
-/** What is wrong after calls that the narrow policy refuses, the wide one being first (0) or second (1) in the list. */
+/** The errors after calls that the narrow policy refuses, the wide one being first (0) or second (1) in the list. */
 async function faultOf(
   store: Store,
   wide: PolicySpec,

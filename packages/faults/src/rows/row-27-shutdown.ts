@@ -12,7 +12,7 @@ export const row: Row = { number: 27, fault: 'shutdown', timed: true, run: shutD
 
 const BAR_MS = 100
 const PROGRAM = 'packages/faults/src/workers/ending.ts'
-const NOBODY = { host: '127.0.0.1', port: 1 }
+const NO_SERVER = { host: '127.0.0.1', port: 1 }
 const MOMENTS: readonly Moment[] = ['nothing', 'a wait', 'calls']
 
 async function shutDown(): Promise<Outcome> {
@@ -41,8 +41,8 @@ async function shutDown(): Promise<Outcome> {
     }
   }
   for (const moment of ['nothing', 'calls', 'an outage'] as const) {
-    await measure('nobody there', moment, NOBODY)
-    await measure('no Cluster there', moment, { cluster: [NOBODY] })
+    await measure('no server there', moment, NO_SERVER)
+    await measure('no Cluster there', moment, { cluster: [NO_SERVER] })
   }
   const machine = { name: 'ending', folder: mkdtempSync(join(tmpdir(), 'sluice-ending-')) }
   for (const moment of MOMENTS) await measure('the one that serves', moment, { machine })

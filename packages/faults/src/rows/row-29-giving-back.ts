@@ -7,7 +7,7 @@ import { othersUnchanged } from '../scenarios/lost-state.js'
 import type { Outcome, Row } from '../row.js'
 import { openGrounds, playAll } from '../scenarios/sequences.js'
 
-/** What a call gives back is its own: what was kept obeys the promise, and what others charged stays charged. */
+/** A call gives back its own units alone: what was kept obeys the promise, and what others charged stays charged. */
 export const row: Row = { number: 29, fault: 'give-backs', run: giveBack }
 
 async function giveBack(share: number): Promise<Outcome> {

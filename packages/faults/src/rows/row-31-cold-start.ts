@@ -120,7 +120,7 @@ export async function handedIn(): Promise<Outcome> {
 
 const HANDED_IN = 'packages/faults/src/workers/handed-in.ts'
 
-/** What is sent vanishes. Over TLS the connection is never made, and without TLS it is, and nothing answers. */
+/** A network in which all that is sent vanishes. Over TLS the connection is never made, and without TLS it is, and nothing answers. */
 async function blackHole(scheme: 'redis' | 'rediss'): Promise<Outcome> {
   const server = await startRedis()
   const proxy = await startProxy(server)

@@ -9,7 +9,7 @@ import type { Outcome, Row } from '../row.js'
 import type { TurnsJob, TurnsResult } from '../workers/taking-turns.js'
 
 /**
- * Callers who may wait for seconds wait through trouble of milliseconds, and nobody is booked twice for it. A process
+ * Callers who may wait for seconds wait through trouble of milliseconds, and none is booked twice for it. A process
  * that was busy serves the calls that wait in it in the order of their turns.
  */
 export const row: Row = { number: 34, fault: 'waits through a stall', run: waitThrough }
@@ -119,7 +119,7 @@ async function busyProcesses({ host, port }: RedisServer, calls: number): Promis
 const TURNS = 'packages/faults/src/workers/taking-turns.ts'
 const PROCESSES = 4
 
-/** What became of calls that wait, and what Redis carried out for them. */
+/** The outcomes of calls that wait, and what Redis carried out for them. */
 class Tally {
   readonly #limiter: Limiter
   readonly #counter: Limiter

@@ -94,7 +94,7 @@ async function lift(limiter: Limiter, key: string): Promise<void> {
   await until('the block to end', async () => (await limiter.peek(key)).reason !== 'blocked')
 }
 
-/** Two refusals before the block nobody reaches Redis, each process counts for itself, and then Redis goes on where it was. */
+/** Two refusals before the block Redis is out of reach, each process counts for itself, and then Redis goes on where it was. */
 async function outages(members: readonly Member[], server: Address, runs: number): Promise<Outcome> {
   const wrong: string[] = []
   const spec: PolicySpec = ['gcra', { limit: LIMIT, window: '1d' }]
@@ -131,7 +131,7 @@ async function outages(members: readonly Member[], server: Address, runs: number
   return { pass: wrong.length === 0, figure: wrong[0] ? `${figure} (${wrong[0]})` : figure }
 }
 
-/** What is wrong with the counts of one process that decides alone. */
+/** The mistakes in the counts of one process that decides alone. */
 function faultAlone({ admitted, refused, blocked, degraded }: Outcomes): string | undefined {
   return faultIn([admitted, refused, blocked, degraded], [LIMIT, AFTER, 20, LIMIT + AFTER + 20])
 }

@@ -22,7 +22,7 @@ const PEEK_MS = 120
 /** How long an undo may still be on its way when Redis answers again. */
 const UNDO_MS = 2000
 
-/** What happens in the middle of a call on two keys that no single program holds. */
+/** The events in the middle of a call on two keys that no single program holds. */
 interface Cut {
   readonly title: string
   readonly setUp: SetUp

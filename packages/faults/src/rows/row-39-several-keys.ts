@@ -94,7 +94,7 @@ function namesFor(algorithm: string): string[] {
   return USERS.map((user) => `${user} of ${algorithm}`)
 }
 
-/** What was not as it should be, and the units that lost races kept. */
+/** The mistakes, and the units that lost races kept. */
 async function race(members: readonly Member[], job: WholeJob) {
   const results = members.length === 0 ? [await (await openWholes(job)).call()] : await all(members, job)
   const result = results.reduce((sum, { passed, undone }) => ({

@@ -62,7 +62,7 @@ async function strays(rate: number, callers: number, seconds: number): Promise<O
   }
 }
 
-/** A rate that nobody knows: refusals beyond it, which state no wait. */
+/** A rate that no caller knows: refusals beyond it, which state no wait. */
 async function unknownRate(seconds: number): Promise<Outcome> {
   const served: number[] = []
   const crowd = call(

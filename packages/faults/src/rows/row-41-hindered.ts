@@ -7,7 +7,7 @@ import { DEADLINE_MS, together } from '../outage.js'
 import type { Outcome } from '../row.js'
 
 /*
- * What other work on the database does to a store: locks on its rows, a pool that others use up, time-outs, deadlocks. Row 41.
+ * Other work on the database, and a store beside it: locks on its rows, a pool that others use up, time-outs, deadlocks. Row 41.
  */
 
 const BAR_MS = DEADLINE_MS + 50

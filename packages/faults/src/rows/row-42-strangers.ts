@@ -25,7 +25,7 @@ const [USER, STRANGER] = [41_001, 41_002]
 const ENTRY = 'packages/faults/src/workers/machine-user.ts'
 const [FIRST, SECOND] = [`sluice-${USER}`, `sluice-${USER}-1`]
 
-/** What the stranger does before each process but the first. Making a folder is what it begins with. */
+/** The stranger's acts before each process but the first. Making a folder is what it begins with. */
 const ORDERS = [
   [rmdir(FIRST), mkdir(SECOND), mkdir(FIRST)],
   [mkdir(SECOND), rmdir(FIRST), rmdir(SECOND)],

@@ -1,7 +1,7 @@
 import { type Options, type Rule, ruleOf, type Shape, ticksOf } from '@sluice/testing/internal'
 
 /**
- * What the store has to decide by where units are served up to `ttl` milliseconds after they were booked, from the
+ * The policies that the store has to decide by where units are served up to `ttl` milliseconds after they were booked, from the
  * table in docs/decisions/0008-leases.md; undefined where nothing is left to lease.
  */
 export function bookedBy({ title, model }: Shape, options: Options, ttl: number): Rule | undefined {

@@ -118,7 +118,7 @@ export class Worker {
     if (answer.degraded) this.#seen.degraded++
     else if (answer.chargedAt === undefined) this.#seen.inStore++
     else this.#seen.leased++
-    // Of several policies the one that gave least is told of: the others keep what the caller says that it used.
+    // Of several policies the one that gave least is reported: the others keep what the caller says that it used.
     const back = traces.length === 1 ? -given : Math.min(units, cost)
     for (const trace of traces) trace.released(charged, back)
   }
@@ -141,7 +141,7 @@ export class Worker {
   }
 }
 
-/** What is charged in a store that cannot be reached stays charged. */
+/** Units that are charged in a store which cannot be reached stay charged. */
 async function unlessOutOfReach<T>(act: Promise<T>): Promise<T | undefined> {
   try {
     return await act

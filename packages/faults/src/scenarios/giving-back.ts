@@ -12,8 +12,8 @@ export async function keepPromise(openStore: OpenStore, scenario: GivenBackScena
   const worker = new Worker(store, scenario, seen)
   for (const [i, step] of scenario.steps.entries()) {
     worker.isDown = isIn(scenario.outage, i)
-    const told = await worker.look()
-    const operation = operationOf(step, now, worker.policies, told, MOST_COST)
+    const looked = await worker.look()
+    const operation = operationOf(step, now, worker.policies, looked, MOST_COST)
     now = operation.now
     // Calls that come often are served from a lease.
     const times = scenario.leaseTtl === undefined || !OFTEN.has(operation.kind) ? 1 : step.parts

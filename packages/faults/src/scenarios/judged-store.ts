@@ -1,7 +1,7 @@
 import type { Answer, Keyspace, Store } from '@sluice/core'
 import type { Rule, Write } from '@sluice/testing/internal'
 
-/** Told of each call to which a store admitted units. */
+/** Called for each call to which a store admitted units. */
 type Admitted = (answer: Answer, cost: number) => void
 
 /**
@@ -9,7 +9,7 @@ type Admitted = (answer: Answer, cost: number) => void
  * to be decided by the first list of rules, and so on.
  */
 export class JudgedStore {
-  /** What was first decided otherwise. */
+  /** The first decision that differs. */
   wrong: string | undefined
   readonly #server: Store
   readonly #clock: () => number
@@ -66,7 +66,7 @@ export class JudgedStore {
     return Math.min(...rooms)
   }
 
-  /** What is admitted at one instant counts as one write: the models count all of them again for each call. */
+  /** All that is admitted at one instant counts as one write: the models count all of them again for each call. */
   #admit(rules: readonly Rule[], cost: number): void {
     const at = BigInt(this.#clock())
     for (const [i, rule] of rules.entries()) {

@@ -9,7 +9,7 @@ import { type LeasedScenario, PROCESSES } from './leased-scenarios.js'
 export interface Served {
   readonly process: number
   readonly cost: number
-  /** When its caller was told. */
+  /** The instant of its answer. */
   readonly at: number
   /** When the store decided, where it decided for this call or for a booking that this call waited for. */
   readonly decidedAt: number
@@ -37,7 +37,7 @@ export class LeasedFleet {
   readonly booked: Booked[] = []
   denied = 0
   fromMemory = 0
-  /** What was answered otherwise than the model says, or denied though the store would have let it pass. */
+  /** The answers that differ from the model's, or that were denied though the store would have let it pass. */
   wrong: string | undefined
   readonly #scenario: LeasedScenario
   #store!: JudgedStore

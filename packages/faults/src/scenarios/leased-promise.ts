@@ -3,7 +3,7 @@ import type { Booked, Served } from './leased-fleet.js'
 import type { LeasedScenario } from './leased-scenarios.js'
 
 /*
- * What docs/decisions/0008-leases.md promises, counted again from what was served and booked. Microseconds.
+ * The promise of docs/decisions/0008-leases.md, counted again from what was served and booked. Microseconds.
  */
 
 /** The first span in which more was served than the declared numbers allow, under each policy by itself. */

@@ -8,7 +8,7 @@ export interface LeasedScenario {
   /** One or two sets of numbers for each shape. */
   readonly tiers: readonly (readonly Options[])[]
   readonly leases: { readonly ttl: number; readonly size: number }
-  /** What calls and answers take on their way, in turn. */
+  /** The times that calls and answers take on their way, in turn. */
   readonly delays: readonly number[]
   readonly bursts: readonly Burst[]
 }

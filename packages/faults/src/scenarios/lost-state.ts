@@ -21,7 +21,7 @@ import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/keyspace.js
 import type { DatedCharge } from '../../../core/src/stores/store.js'
 import type { Grounds } from './sequences.js'
 
-/** What is charged, how it is lost, and what others charge then. */
+/** The units that are charged, how they are lost, and what others charge then. */
 interface LostScenario {
   readonly shape: Shape
   readonly options: Options

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { findShapes, type OpenStore, type Scenario, scenarios, type Shape } from '@sluice/testing/internal'
 import { type Address, startRedis } from '@sluice/harness/redis'
 
-/** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
+/** The subjects of the conformance kit: every shape there is, and each store on a clock that a sequence sets. */
 export interface Grounds {
   readonly shapes: readonly Shape[]
   readonly stores: Readonly<Record<'memory' | 'Redis', OpenStore>>

@@ -1,6 +1,6 @@
 import type { Store } from '@sluice/core'
 
-/** What a store elsewhere is asked for, one part of a call on several keys at a time. */
+/** The operations that a store elsewhere is asked for, one part of a call on several keys at a time. */
 export type Step = 'try' | 'reserve' | 'cancel'
 
 /** The store, with `before` called, and waited for, before each step of a call whose keys no single program holds. */

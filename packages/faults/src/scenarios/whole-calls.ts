@@ -19,7 +19,7 @@ export interface WholeJob {
   readonly place: Place
   readonly tenant: string
   readonly policy: PolicySpec
-  /** Those whose turn it is, one after the other. */
+  /** The callers whose turn it is, one after the other. */
   readonly users: readonly string[]
   readonly calls: number
   readonly callers: number

@@ -7,7 +7,7 @@ import { serve } from './fleet-member.js'
 
 /** Callers of one process who call for one key, each again as soon as it is answered. */
 export interface Job {
-  /** What the store connects to. */
+  /** The server that the store connects to. */
   readonly redis: object
   readonly key: string
   readonly policies: readonly PolicySpec[]
@@ -29,9 +29,9 @@ export interface Result {
   readonly deniedAt: readonly number[]
   /** Units that the store admitted: with leases more than one a call. */
   readonly booked: number
-  /** What was left after each call that was admitted. */
+  /** The units left after each call that was admitted. */
   readonly remaining: readonly number[]
-  /** What denied calls were told to wait, in milliseconds. */
+  /** The waits of denied calls, in milliseconds. */
   readonly waitsMs: readonly number[]
   /**
    * When calls with leases were served, in microseconds by Redis's clock: when Redis decided, or when the process served them

@@ -3,7 +3,7 @@ import { machineStore, type MachineStoreOptions } from '@sluice/machine'
 import { type RedisOptions, redisStore } from '@sluice/core/redis'
 import { ownMs } from '@sluice/harness/figures'
 
-/** What a process is in the middle of when it closes its limiter and its store. */
+/** The work that a process is in the middle of when it closes its limiter and its store. */
 export type Moment = 'nothing' | 'a wait' | 'calls' | 'an outage'
 
 /** Where the store is: the options of Redis's client, or of a store of the machine. */
@@ -20,7 +20,7 @@ async function end(moment: Moment, where: Where | undefined): Promise<void> {
     limiter.acquire('k', { maxWait: '1d' }).catch(ignore)
     limiter.acquire('k', { maxWait: '1d' }).catch(ignore)
   }
-  // Loading a client package takes as long as it takes; after that nobody may linger.
+  // Loading a client package takes as long as it takes; after that no process may linger.
   if (moment === 'nothing') await new Promise((resolve) => setTimeout(resolve, 300))
   if (moment === 'calls') call()
   if (moment !== 'nothing') await tell('ready')
@@ -37,7 +37,7 @@ async function end(moment: Moment, where: Where | undefined): Promise<void> {
   await store.close()
 }
 
-/** Resolves when whoever started this says that it may go on. */
+/** Resolves when the parent process says that it may go on. */
 async function tell(word: string): Promise<void> {
   process.stdout.write(word)
   await new Promise((resolve) => process.stdin.once('data', resolve))

@@ -1,5 +1,5 @@
-/** What a process of a fleet answers to a job (nothing: it is ready) and to 'go'. */
-export interface Told<Result = unknown> {
+/** The answer of a process of a fleet to a job (nothing: it is ready) and to 'go'. */
+export interface FleetReply<Result = unknown> {
   readonly result?: Result
   readonly error?: string
 }
@@ -10,17 +10,17 @@ export interface Told<Result = unknown> {
  */
 export function serve<Job, Result>(prepare: (job: Job) => Promise<() => Promise<Result>>): void {
   let perform: () => Promise<Result>
-  const answer = async (message: 'go' | { readonly job: Job }): Promise<Told<Result>> => {
+  const answer = async (message: 'go' | { readonly job: Job }): Promise<FleetReply<Result>> => {
     if (message === 'go') return { result: await perform() }
     perform = await prepare(message.job)
     return {}
   }
   process.on('message', (message: 'go' | { readonly job: Job }) => {
-    answer(message).then(tell, (error: Error) => tell({ error: String(error.stack) }))
+    answer(message).then(reply, (error: Error) => reply({ error: String(error.stack) }))
   })
   process.on('disconnect', () => process.exit())
 }
 
-function tell(told: Told): void {
-  process.send!(told)
+function reply(answer: FleetReply): void {
+  process.send!(answer)
 }

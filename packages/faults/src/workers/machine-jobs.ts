@@ -1,4 +1,4 @@
-/** What a process of one machine does with the others. */
+/** The work of a process of one machine together with the others. */
 export type MachineJob =
   /** Opens a store, and calls for one key as fast as it can. */
   | { readonly kind: 'race'; readonly folder: string; readonly name: string; readonly calls: number }

@@ -46,7 +46,7 @@ async function perform(job: MachineJob): Promise<Partial<MachineResult>> {
   }
 }
 
-/** What is left after one call in a store that is opened at the instant `at`. */
+/** The units that are left after one call in a store that is opened at the instant `at`. */
 async function bind(folder: string, name: string, at: number): Promise<number> {
   await pause(Math.max(0, at - Date.now() - LOAD_MS))
   while (Date.now() < at); // so that both do it at the same moment

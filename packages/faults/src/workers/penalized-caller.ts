@@ -24,7 +24,7 @@ export interface Outcomes {
   /** With the reason 'limit': what a penalty counts. */
   readonly refused: number
   readonly blocked: number
-  /** Those that the store did not decide, admitted or not. */
+  /** The calls that the store did not decide, admitted or not. */
   readonly degraded: number
 }
 

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { RequestLimitOptions } from '@sluice/http'
 
 /*
- * What an adapter supplies to be tested by `adapterKit` (kit.ts). The kit describes an application independently of any
+ * The parts that an adapter supplies to be tested by `adapterKit` (kit.ts). The kit describes an application independently of any
  * framework; `serve` builds it with the framework and the adapter, and listens. Callbacks in the options get the framework's
  * own requests and responses, which the kit reads through the functions here.
  *

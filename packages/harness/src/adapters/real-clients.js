@@ -10,7 +10,7 @@ import { Agent, request, RetryAgent } from 'undici'
 
 const url = process.argv[2]
 
-// Repeats no 429 by default. Once told to, it waits for Retry-After.
+// Repeats no 429 by default. With that option it waits for Retry-After.
 const patient = axios.create()
 axiosRetry(patient, { retryCondition: ({ response }) => response?.status === 429 })
 

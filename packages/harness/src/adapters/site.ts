@@ -46,7 +46,7 @@ const served = () => ({ body: 'served' })
 export class Site {
   readonly #served: Served
   readonly #counts: { readonly handled: number }
-  /** What has reached the framework's own path for errors. */
+  /** The errors that have reached the framework's own handler. */
   readonly errors: readonly unknown[]
 
   constructor(served: Served, counts: { readonly handled: number }, errors: readonly unknown[]) {

@@ -25,7 +25,7 @@ const PACKAGES = { express: 120, koa: 120, fastify: 170, hono: 200, nest: 530 }
 /** @typedef {{ ancestorTitles: string[], title: string, status: string, failureMessages: string[] }} Case */
 /** @typedef {{ name: string, message: string, assertionResults: Case[] }} TestFile */
 
-/** What each adapter did with each case: the table's rows. @type {Map<string, Map<string, string>>} */
+/** The result of each adapter in each case: the table's rows. @type {Map<string, Map<string, string>>} */
 const table = new Map()
 /** @type {string[]} */
 const failures = []

@@ -30,7 +30,7 @@ export interface Requests {
 }
 
 const [UNKNOWN, LOCAL] = ['ip:unknown', 'ip:127.0.0.1'] as const
-/** What a proxy in front has seen. */
+/** The requests that a proxy in front has seen. */
 const CLIENT = '198.51.100.7'
 
 /** Ways of each adapter. */
@@ -122,7 +122,7 @@ function streamTo(server: Server): Duplex {
   const [client, accepted] = duplexPair()
   server.emit('connection', accepted)
   const nothing = () => {}
-  // What an agent calls to keep a connection.
+  // The method that an agent calls to keep a connection.
   return Object.assign(client, { setKeepAlive: nothing, setTimeout: nothing, ref: nothing, unref: nothing })
 }
 

@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { TestEnvironment } from 'jest-environment-node'
 
 export default class OwnStorages extends TestEnvironment {
-  /** Those that this file has used. @type {Set<AsyncLocalStorage<unknown>>} */
+  /** The storages that this file has used. @type {Set<AsyncLocalStorage<unknown>>} */
   #used = new Set()
   #restore = () => {}
 

@@ -43,7 +43,7 @@ export default class WithoutRedis extends OwnStorages {
     this.#skipped.add(test).add(test.parent)
   }
 
-  /** What else failed for want of the server, in other hooks, is no failure of the test. @param {TestEntry} test */
+  /** Ignores what else failed for want of the server, in other hooks. @param {TestEntry} test */
   #finish(test) {
     if (!this.#skipped.has(test)) return
     test.errors = []

@@ -4,7 +4,7 @@ import { median } from './statistics.js'
 export interface Sample {
   readonly atMs: number
   readonly bytes: number
-  /** What keeps the process alive, by kind. */
+  /** The handles that keep the process alive, by kind. */
   readonly resources: string
 }
 

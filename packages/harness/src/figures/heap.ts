@@ -22,7 +22,7 @@ export function bytesInUse(): number {
   return heapUsed + external
 }
 
-/** What V8 compiles lies in the heap, and V8 lets go of it again: half a megabyte comes and goes for minutes. */
+/** Code that V8 compiles lies in the heap, and V8 lets go of it again: half a megabyte comes and goes for minutes. */
 const COMPILERS = ['opt', 'sparkplug', 'flush-bytecode']
 
 /** Runs `measured` while V8 compiles nothing: what the heap gains meanwhile is what the program keeps. */

@@ -1,4 +1,4 @@
-// What tests and measurements compute of what they saw.
+// The figures that tests and measurements compute.
 export { bytesInUse, collect, withoutCompilers } from './heap.js'
 export { kbPerMinute, type Sample, sample } from './heap-samples.js'
 export { outcome } from './outcome.js'

@@ -1,7 +1,7 @@
 import { existsSync, openSync, readSync } from 'node:fs'
 
 /*
- * What others take on a busy machine is not ours. Linux tells for each thread how long it ran, and how long it could
+ * Time that others take on a busy machine is not ours. Linux tells for each thread how long it ran, and how long it could
  * have run and another did; elsewhere both functions tell the time that passed.
  */
 const FILE = `/proc/self/task/${process.pid}/schedstat`

@@ -1,4 +1,4 @@
-// What a sample says about what it was drawn from, without any assumption about how the noise is distributed.
+// Statistics: what a sample says about its source, without any assumption about how the noise is distributed.
 import { randomFrom } from './random.js'
 
 /** Samples that are drawn for an interval: its ends move by less than they would with another seed. */

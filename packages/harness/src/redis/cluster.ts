@@ -64,8 +64,8 @@ function handle(masters: readonly ClusterNode[], replicas: readonly ClusterNode[
     },
     async moveSlot(slot, from, to) {
       const roles = await Promise.allSettled(all.map(asMaster))
-      const told = all.filter((_, i) => roles[i]!.status === 'fulfilled')
-      await moveSlot(slot, from, to, told)
+      const reachable = all.filter((_, i) => roles[i]!.status === 'fulfilled')
+      await moveSlot(slot, from, to, reachable)
     },
     ready: () => settled(all),
     async stop() {

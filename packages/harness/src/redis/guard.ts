@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 /*
  * No server outlives this process. An exit handler kills each by its handle, but runs neither when this process is
  * killed nor inside Jest, which gives tests a copy of `process`. So a small shell waits for the end of its input, which
- * comes however this process ends, and then kills what it was told to guard and was not told to forget.
+ * comes however this process ends, and then kills the processes that it was given to guard and not asked to forget.
  */
 const SCRIPT = `
   while read -r sign pid folder; do

@@ -5,7 +5,7 @@ import { encode, ReplyParser } from './resp.js'
 import { until } from './until.js'
 
 export interface Monitor {
-  /** What the server has run since, as MONITOR prints it: `time [db source] "command" "argument" ...`. */
+  /** The commands that the server has run since, as MONITOR prints it: `time [db source] "command" "argument" ...`. */
   readonly lines: readonly string[]
   /** Ends it and gives every line of a command that was answered before. */
   stop(): Promise<readonly string[]>

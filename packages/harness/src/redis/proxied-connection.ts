@@ -3,7 +3,7 @@ import type { Address } from './command.js'
 
 export type Direction = 'to-server' | 'to-client'
 
-/** What every connection looks at to know how to behave. */
+/** The settings that every connection reads before it acts. */
 export interface Faults {
   readonly latencyMs: Record<Direction, number>
   held: boolean

@@ -107,7 +107,7 @@ async function answers(started: ServerProcess, port: number): Promise<boolean> {
 }
 
 export const HOST = '127.0.0.1'
-/** What all get: no persistence, and a replica that asks is served at once instead of after 5 s. */
+/** The settings of every server: no persistence, and a replica that asks is served at once instead of after 5 s. */
 export const BASICS = ['--bind', HOST, '--save', '', '--repl-diskless-sync-delay', '0', '--logfile', LOG]
 const STARTS = 4
 const START_MS = 10_000

@@ -1,4 +1,4 @@
-/** What Redis answers: bulk strings as bytes, status lines as text, an error as a value. */
+/** A reply of Redis: bulk strings as bytes, status lines as text, an error as a value. */
 export type Reply = string | number | null | Buffer | Error | Reply[]
 
 export type Argument = string | number | Uint8Array

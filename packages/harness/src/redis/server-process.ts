@@ -11,7 +11,7 @@ export class ServerProcess {
 
   /** `folder` is for what the server writes; `owner` is whom it is run as, if not as this process. */
   constructor(program: string, args: readonly string[], folder: string, owner?: Owner) {
-    // Ctrl-C in a terminal does not reach it: whoever uses it may still need it to end in order.
+    // Ctrl-C in a terminal does not reach it: its users may still need it to end in order.
     const child = spawn(program, args, { cwd: folder, stdio: 'ignore', detached: true, ...owner })
     this.#child = child
     this.#ended = once(child, 'exit').catch(() => {})
@@ -67,7 +67,7 @@ export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** What servers are started from. @throws where there is none, which skips a test without Redis. */
+/** The program that servers are started from. @throws where there is none, which skips a test without Redis. */
 export function program(): string {
   const named = process.env.SLUICE_REDIS_SERVER
   if (named) return named

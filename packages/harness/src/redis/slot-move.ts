@@ -1,7 +1,7 @@
 import { type Address, command } from './command.js'
 import type { ClusterNode } from './cluster-node.js'
 
-/** Moves a slot and its keys as `redis-cli --cluster reshard` does; `masters` are told the outcome. */
+/** Moves a slot and its keys as `redis-cli --cluster reshard` does; `masters` learn the outcome. */
 export async function moveSlot(
   slot: number,
   from: ClusterNode,

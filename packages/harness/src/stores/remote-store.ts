@@ -16,7 +16,7 @@ import {
   type Report,
 } from '@sluice/core/store'
 
-/** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
+/** A decision or a correction of a keyspace, or one of its other operations. */
 type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
 
 /**
@@ -132,7 +132,7 @@ function deciderOf(state: Keyspace): Act {
 
 type Act = (...args: unknown[]) => unknown
 
-/** What a keyspace may leave out. */
+/** The members that a keyspace may leave out. */
 type Optional = 'consume' | 'fits' | 'known' | 'together'
 
 export function isOptional(name: keyof Keyspace): name is Optional {

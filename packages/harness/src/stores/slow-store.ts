@@ -2,7 +2,7 @@ import type { Answer, Keyspace, Policy, Store } from '@sluice/core'
 import { type DenialCacheBounds, guard, type Report } from '@sluice/core/store'
 import { isOptional } from './remote-store.js'
 
-/** What happens at which moment of a simulated time, in microseconds. */
+/** The events of a simulated time, in microseconds. */
 export class Timeline {
   #now = 1_767_225_600_000_000 // 2026-01-01, a multiple of a day
   readonly #events: Event[] = []
@@ -63,7 +63,7 @@ export const settled = (): Promise<void> => new Promise((resolve) => setImmediat
 export class SlowStore implements Store {
   /** Costs of calls that arrived, in order. */
   readonly consumed: number[] = []
-  /** What it answered, and to which cost. */
+  /** Its answers, and the costs that they are for. */
   readonly answers = new WeakMap<Answer, number>()
   readonly guard = guard
   readonly denialCache?: DenialCacheBounds

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expectModelled, scenarios } from './comparison.js'
 import type { Subject } from './law.js'
-import { barring } from './laws/barring.js'
+import { blocksAndHolds } from './laws/blocks-and-holds.js'
 import { boards } from './laws/boards.js'
 import { booking } from './laws/booking.js'
 import { bounding } from './laws/bounding.js'
@@ -43,7 +43,7 @@ const LAWS = [
   limits,
   booking,
   cancelling,
-  barring,
+  blocksAndHolds,
   combining,
   drifting,
   taking,

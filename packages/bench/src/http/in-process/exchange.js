@@ -5,14 +5,14 @@ import { Duplex } from 'node:stream'
 
 /** @typedef {import('node:http').Server} Server */
 
-/** What a client sends at least. */
+/** The headers that every client sends. */
 const HEADERS = ['Host', '127.0.0.1:3000', 'User-Agent', 'bench', 'Accept', '*/*', 'Connection', 'keep-alive']
 
 /** The other end of a connection, which stays open. */
 class Caller extends Duplex {
   remoteAddress = '127.0.0.1'
   remoteFamily = 'IPv4'
-  /** What was written, where somebody wants to read it. @type {string[] | undefined} */
+  /** The texts that were written, where a caller wants to read them. @type {string[] | undefined} */
   written = undefined
 
   constructor() {

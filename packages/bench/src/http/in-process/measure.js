@@ -46,7 +46,7 @@ function roundsOf(turns) {
 }
 
 /**
- * Those whose cost is compared must do the same work: the same headers, and the same text.
+ * Contenders whose cost is compared must do the same work: the same headers, and the same text.
  * @param {string} framework
  * @param {string} handWritten
  * @param {string} sluice

@@ -25,7 +25,7 @@ function bareMap() {
 }
 
 /**
- * What one would write by hand: the time at which a key is empty again, in a Map that nobody cleans.
+ * A limiter as one would write it by hand: the time at which a key is empty again, in a Map that is never cleaned.
  * @param {Limit} limit
  */
 export function gcra({ limit, windowMs }) {

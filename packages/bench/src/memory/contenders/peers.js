@@ -1,4 +1,4 @@
-// Each as its documentation has it used, or as its own middleware uses its store. Nobody's modules are loaded for others.
+// Each as its documentation has it used, or as its own middleware uses its store. The modules of one are not loaded for others.
 /** @typedef {import('../../contender.js').Limit} Limit */
 /** @typedef {import('../../contender.js').Contender} Contender */
 

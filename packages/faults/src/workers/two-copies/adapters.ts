@@ -59,7 +59,7 @@ const serves: Readonly<Record<string, Serve>> = {
   },
 }
 
-/** One request passes and the next is denied, with all that clients are told of both. */
+/** One request passes and the next is denied, with all headers of both. */
 async function served([made, used]: Pair, serve: Serve, headers: 'x-ratelimit' | 'ietf'): Promise<void> {
   const { createLimiter, fixedWindow, gcra } = made.core
   const policies = [fixedWindow({ limit: 1, window: '1d' }), gcra({ limit: 60, window: '1d' })]
@@ -72,12 +72,15 @@ async function served([made, used]: Pair, serve: Serve, headers: 'x-ratelimit' |
     assert.deepEqual(problem['violated-policies'], ['mixed-1-per-1d'])
     assert.ok(Number(denied.headers.get('retry-after')) >= 1)
     for (const response of [allowed, denied]) {
-      const told = (name: string): string | null => response.headers.get(name)
+      const header = (name: string): string | null => response.headers.get(name)
       if (headers === 'x-ratelimit') {
-        assert.deepEqual([told('x-ratelimit-limit'), told('x-ratelimit-remaining')], ['1', '0'])
+        assert.deepEqual([header('x-ratelimit-limit'), header('x-ratelimit-remaining')], ['1', '0'])
       } else {
-        assert.equal(told('ratelimit-policy'), '"mixed-1-per-1d";q=1;w=86400, "mixed-60-per-1d";q=60;w=86400')
-        assert.match(told('ratelimit')!, /^"mixed-1-per-1d";r=0;t=\d+, "mixed-60-per-1d";r=59;t=\d+$/)
+        assert.equal(
+          header('ratelimit-policy'),
+          '"mixed-1-per-1d";q=1;w=86400, "mixed-60-per-1d";q=60;w=86400',
+        )
+        assert.match(header('ratelimit')!, /^"mixed-1-per-1d";r=0;t=\d+, "mixed-60-per-1d";r=59;t=\d+$/)
       }
     }
   })

@@ -14,7 +14,7 @@ export interface Copy {
   readonly outbound: Outbound
 }
 
-/** What was made by the first is used by the second. */
+/** Two copies: objects of the first are used by the second. */
 export type Pair = readonly [made: Copy, used: Copy]
 
 export interface RedisAddress {

@@ -25,7 +25,7 @@ export const limiters: Readonly<Record<string, Case>> = {
     assert.equal(await admitted(5, () => limiter.consume('caller', { policies })), 3)
     await limiter.close()
   },
-  async 'equal default names are told apart'([made, used]) {
+  async 'equal default names are made distinct'([made, used]) {
     const mixed: readonly Policy[] = [
       used.core.gcra({ limit: 2, ...DAY }),
       made.core.slidingLog({ limit: 2, ...DAY }),
@@ -59,7 +59,7 @@ export const limiters: Readonly<Record<string, Case>> = {
   },
 }
 
-/** What was made under another contract is refused where it is handed over. */
+/** An object that was made under another contract is refused where it is handed over. */
 export const contracts: Readonly<Record<string, Case>> = {
   'policies of another contract': ([made, used]) =>
     refused(() => used.core.createLimiter({ policies: [made.core.gcra({ limit: 2, ...DAY })] })),

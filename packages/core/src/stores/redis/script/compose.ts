@@ -13,7 +13,7 @@ import { OPERATIONS } from './wire.js'
  */
 
 /**
- * Bytes of the state before the cells: epoch, held, blocked, last; from BORN on born; from HOT on expires, barred; from HOTTEST on
+ * Bytes of the state before the cells: epoch, held, blocked, last; from BORN on born; from HOT on expires, restricted; from HOTTEST on
  * written.
  */
 const HEADER_BYTES = 64
@@ -202,12 +202,12 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
 
 /** The words of a penalty. Its numbers are literals, so scripts without a penalty are as if there were none. */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
-  const written = { others_alike: 'reason ~= 0', barred_written: 'ttl' }
+  const written = { rest_is_denied: 'reason ~= 0', restricted_written: 'ttl' }
   if (!penalty) return written
   return {
     ...Object.fromEntries(Object.entries(penalty).map(([name, number]) => [name, `${number}`])),
-    others_alike: 'reason ~= 0 and reason ~= LIMIT',
-    barred_written: 'ttl or refusals',
+    rest_is_denied: 'reason ~= 0 and reason ~= LIMIT',
+    restricted_written: 'ttl or refusals',
   }
 }
 

@@ -8,7 +8,7 @@ import { whole } from './protocol.js'
  * A limiter's name, its policies and its penalty, as they are sent: a policy is its shape and its numbers. The receiver makes
  * policies of its own from them, so that nothing that runs is sent.
  */
-export class PolicyListing {
+export class WirePolicies {
   /** Equal for lists that decide alike. */
   readonly text: string
 
@@ -32,13 +32,13 @@ export class PolicyListing {
 }
 
 /** The list that was sent as `text`, with policies made anew. @throws {MalformedFrame} */
-export function readPolicyListing(text: string): PolicyListing {
+export function readWirePolicies(text: string): WirePolicies {
   try {
     const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map(([shape, limit, capacity]) => policyOf(shape, limit, capacity))
     const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
-    return new PolicyListing(checked, policies, penalty && penaltyOf(penalty))
+    return new WirePolicies(checked, policies, penalty && penaltyOf(penalty))
   } catch (cause) {
     throw new MalformedFrame('an unreadable list of policies', { cause })
   }

@@ -8,7 +8,7 @@ import type { MeetingPoint } from './meeting-point.js'
 import { notSent, RemoteServer } from './remote-server.js'
 import { Service } from './session.js'
 
-export interface MembershipOptions {
+export interface ServerAccessOptions {
   readonly meetingPoint: MeetingPoint
   readonly name: string
   readonly serve: 'auto' | boolean
@@ -32,7 +32,7 @@ export interface MembershipOptions {
  */
 
 /** This process's part in a store: it reaches the server, or becomes the server where there is none. */
-export class Membership {
+export class ServerAccess {
   #server: MachineServer | undefined
   /** Calls that wait for the server; undefined while calls fail at once. */
   #waiting: (() => void)[] | undefined = []
@@ -47,7 +47,7 @@ export class Membership {
 
   /** Begins at once to look for a server. */
   constructor(
-    private readonly options: MembershipOptions,
+    private readonly options: ServerAccessOptions,
     private readonly listener: Omit<ServerListener, 'ended'>,
   ) {
     this.joined = this.#join()

@@ -2,12 +2,12 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { lawsAfter, past, type Subject } from '../law.js'
 
-/** Bans and pauses. */
-export function barring(subject: Subject): void {
-  const barred = fc
+/** The laws of blocks and holds. */
+export function blocksAndHolds(subject: Subject): void {
+  const blocked = fc
     .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
     .map(([before, duration]) => ({ ...before, duration }))
-  const { ofKey, ofTwins } = lawsAfter(subject, barred)
+  const { ofKey, ofTwins } = lawsAfter(subject, blocked)
 
   ofKey('denies everything until a block ends', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
