@@ -41,10 +41,6 @@ export function bindingsOf(c: Context): Bindings {
  */
 export function complete(c: WithPending): void {
   if (!c.finalized) return
-  /**
-   * Sets the limit's headers again if they are missing: Hono omits them where a handler returns a Response of its own.
-   * If the latest of them is there, all are.
-   */
   keepHeaders(c)
   const listeners = c[LISTENERS]
   if (!listeners) return

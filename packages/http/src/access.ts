@@ -102,6 +102,7 @@ function blockOf(entry: unknown): Block | undefined {
   return bits >= 0 && bits <= 16 * base.length ? [base, bits] : undefined
 }
 
+/** Whether an address, as groups of 16 bits, lies in a block: its first `bits` are those of `base`. */
 function isWithin(groups: readonly number[], [base, bits]: Block): boolean {
   return (
     base.length === groups.length && base.every((group, i) => ((group ^ groups[i]!) & maskOf(i, bits)) === 0)

@@ -46,7 +46,7 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /** `inHeaders` says whether the guard writes its decisions to headers. */
+  /** Records the decisions of one limiter. `inHeaders` says whether its guard writes them to headers. */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders
@@ -112,6 +112,7 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
   return all
 }
 
+/** The place in the order of all decisions for the next one of a request. */
 function nextOrder(all: readonly RecordedDecision[]): number {
   let latest = 0
   for (const { order } of all) latest = Math.max(latest, order)

@@ -55,6 +55,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
   readonly #waiting: WaitingRequests | undefined
 
+  /** Reads the options once, so that a request meets functions that are made for them. */
   constructor(
     readonly options: RequestLimitOptions<Req, Res>,
     readonly limiter: Limiter,
@@ -97,7 +98,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(access).then((later) => this.#follow(later, req, res), ifHungUp)
   }
 
-  /** Carries out the outcome of these lists. */
+  /** Goes on by the outcome of `allow` and `deny`: lets the request pass, answers 403, or counts it. */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
     if (access === 'count') return this.#identify(req, res)
     return access === 'pass' ? undefined : this.respond.forbid(req, res)

@@ -80,7 +80,7 @@ export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set:
   if (reset) set(res, 'RateLimit-Reset', reset)
 }
 
-/** Draft 7: the same in one header, RateLimit. */
+/** Writes the header of draft 7, RateLimit, which holds limit, remaining and reset. */
 export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const { limit, remaining, reset } = stateOf(all)
   set(res, 'RateLimit-Policy', quotas(all))

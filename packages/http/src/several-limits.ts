@@ -78,6 +78,10 @@ interface Framed<Req, Res> {
 export class SeveralGuard<Req, Res> {
   readonly #frames: readonly Framed<Req, Res>[]
 
+  /**
+   * Puts the parts together by the options that they come from, whose `skip`, `allow` and `deny` are asked once a
+   * request.
+   */
   constructor(
     parts: readonly OneLimit<Req, Res>[],
     private readonly platform: Platform<Req, Res>,
@@ -89,6 +93,7 @@ export class SeveralGuard<Req, Res> {
     })
   }
 
+  /** Checks a request under all limits. Returns the answer to a denied one; undefined if it may go on. */
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const counted: Counted<Req, Res>[] = []
     let denied
@@ -116,6 +121,7 @@ export class SeveralGuard<Req, Res> {
     })
   }
 
+  /** Charges all limits that count the request in one decision, or none. Returns the answer to a denied one. */
   #decide(req: Req, res: Res, counted: readonly Counted<Req, Res>[]): MaybePromise<Denied | undefined> {
     if (counted.length === 0) return undefined
     const calls = counted.map(({ call }) => call)

@@ -112,7 +112,7 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
-  /** `keyspace` holds the state; the calls on it are made for `caller`. */
+  /** Makes calls on `keyspace`, which holds the state, in the name of `caller`. */
   constructor(
     private readonly host: Host,
     private readonly caller: HostCaller,
@@ -162,7 +162,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   readonly #keyspaces = new WeakMap<WirePolicies, HostedKeyspace>()
 
-  /** `end` is called when this server closes; it ends the serving of other processes. */
+  /** Serves this process from `host`. `end` is called when it closes, and ends the serving of other processes. */
   constructor(
     private readonly host: Host,
     private readonly listener: ServerListener,

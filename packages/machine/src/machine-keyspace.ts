@@ -27,6 +27,7 @@ export class MachineKeyspace implements Keyspace {
   readonly list: WirePolicies
   readonly #access: ServerAccess
 
+  /** The keyspace of a limiter, whose calls go to the server of the machine. */
   constructor(
     name: string,
     policies: readonly Policy[],

@@ -34,7 +34,7 @@ export class SocketFolders implements MeetingPoint {
   constructor(parents: readonly string[], name: string, prepare = (): void => {}) {
     this.#folders = parents.map((parent) => new SocketFolder(parent, name))
     this.#prepare = prepare
-    this.#home()
+    this.#servingFolder()
   }
 
   /** In a folder whose parents are checked too, as they are not those of the system. */
@@ -42,9 +42,9 @@ export class SocketFolders implements MeetingPoint {
     return new SocketFolders([parent], name, () => takeParents(parent))
   }
 
-  /** The address of the newest server in each folder that has had one. */
+  /** The address of the newest server in each folder that has had one, once a folder to serve in is found. */
   newest(): readonly string[] {
-    this.#home()
+    this.#servingFolder()
     return this.#folders.flatMap((folder) => folder.newest() ?? [])
   }
 
@@ -53,7 +53,7 @@ export class SocketFolders implements MeetingPoint {
    * in another one: two processes may see different folders as their own.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
-    const home = this.#home()
+    const home = this.#servingFolder()
     const claim = await home.claim(listener, former)
     if (!claim) return undefined
     for (const folder of this.#folders) {
@@ -67,7 +67,7 @@ export class SocketFolders implements MeetingPoint {
    * The first folder that this user has or can make, in which to serve. Warns if a stranger has taken one before it.
    * @throws {PolicyError} INVALID_OPTION if there is none.
    */
-  #home(): SocketFolder {
+  #servingFolder(): SocketFolder {
     this.#prepare()
     let refusal: PolicyError | undefined
     for (const folder of this.#folders) {

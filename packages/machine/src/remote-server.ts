@@ -31,7 +31,7 @@ export class RemoteServer implements MachineServer {
   #waiting: RemoteCall[] = []
   #error: Error | undefined
 
-  /** `socket` is connected and has exchanged greetings. It does not keep the process alive. */
+  /** Talks to the server by `socket`, on which greetings were exchanged. It does not keep the process alive. */
   constructor(
     private readonly socket: Socket,
     epoch: number,
@@ -139,8 +139,8 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * The number by which the server knows a list of policies; the list is sent with its first number. Where the numbers
-   * are used up, the list that was sent first loses its own.
+   * The number that stands for a list of policies in frames to this server. A list without one gets the next, and is sent
+   * with it; once all are used, it takes over that of the list which was sent first.
    */
   #numberFor(list: WirePolicies): number {
     const known = this.#lists.get(list.text)

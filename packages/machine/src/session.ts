@@ -20,7 +20,7 @@ export class ClientSession implements HostCaller, PermitHolder {
   readonly #keyspaces: HostedKeyspace[] = []
   #isGreeted = false
 
-  /** `name` is that of the store; a client that greets with another name is refused. */
+  /** Serves one client by its connection. A client that greets with another `name` than the store's is refused. */
   constructor(
     private readonly host: Host,
     private readonly name: string,

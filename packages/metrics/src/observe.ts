@@ -92,6 +92,7 @@ export function observe(
   sink.observed.set(observed, stop)
   return stop
 
+  /** Begins to observe by the kind of the object. Returns a function that ends it. */
   function begin(): () => void {
     if (kind === 'limiter') return observeLimiter(observed as Limiter, sink, tag)
     if (kind === 'semaphore') return observeSemaphore(observed as Semaphore, sink)

@@ -75,6 +75,7 @@ async function askRest(
  * then. `getResponse()` is the problem details, or what `onDenied` returned.
  */
 export class RateLimitException extends HttpException {
+  /** The exception of a denied call: 429, or 503 where the store could not decide. */
   constructor(
     body: string | object,
     readonly decision: Decision,

@@ -18,6 +18,7 @@ export class Limits implements OnModuleInit {
   /** By handler, then by class. */
   readonly #ofHandlers = new WeakMap<object, Map<object, HandlerLimits>>()
 
+  /** Takes its parts from Nest's container, and checks `maxBuffered`. */
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
     @Inject(LimitMaker) private readonly maker: LimitMaker,

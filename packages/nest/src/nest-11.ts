@@ -15,6 +15,7 @@ const GUARDS = '__guards__'
  */
 @Injectable()
 export class Nest11Gateways implements OnModuleInit {
+  /** Takes its parts from Nest's container. */
   constructor(
     @Inject(Limits) private readonly limits: Limits,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,

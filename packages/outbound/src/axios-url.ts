@@ -26,6 +26,7 @@ export function urlOf(address: AxiosAddress): URL {
   return new URL(`${bare}${bare.includes('?') ? '&' : '?'}${query}`)
 }
 
+/** The address of a request without its query: `url`, behind `baseURL` if it is relative. */
 function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string {
   const isAbsolute = /^(?:[a-z][a-z\d+\-.]*:)?\/\//i.test(url)
   if (!baseURL || (isAbsolute && allowAbsoluteUrls !== false)) return url
@@ -35,6 +36,7 @@ function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string 
   return `${baseURL.slice(0, end)}/${url.replace(/^\/+/, '')}`
 }
 
+/** The query that axios would write for `params`; empty without any. */
 function queryOf({ params, paramsSerializer }: AxiosAddress): string {
   if (!params) return ''
   const options = (
@@ -49,6 +51,7 @@ function queryOf({ params, paramsSerializer }: AxiosAddress): string {
     .join('&')
 }
 
+/** The names and values of a query, with nested objects and lists written as axios does by default. */
 function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
   const { indexes = false, dots = false } = options
   const pairs: (readonly [string, string])[] = []
@@ -82,6 +85,7 @@ function pairsOf(params: unknown, options: Serializer): readonly (readonly [stri
   return pairs
 }
 
+/** Whether axios writes the members of a value each by itself: those of lists and of plain objects. */
 function isVisitable(value: unknown): boolean {
   if (Array.isArray(value)) return true
   if (typeof value !== 'object' || value === null) return false
@@ -101,6 +105,7 @@ function textOf(value: unknown): string {
   return value instanceof Date ? value.toISOString() : String(value)
 }
 
+/** A text percent-encoded as axios does it, which leaves colons, dollars and commas and writes spaces as `+`. */
 function encodedLoosely(text: string): string {
   return encodeURIComponent(text)
     .replace(/%3A/gi, ':')

@@ -101,6 +101,10 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
   }
 }
 
+/**
+ * Calls `release` when the body of the response has been read or dropped, or at once where there is no stream to wait
+ * for.
+ */
 function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
   const { data } = response
   // Callers look at the error, and leave its stream unread.
@@ -114,6 +118,7 @@ function discardStream(data: unknown): void {
   if (isWebStream(data) || isNodeStream(data)) discard(data)
 }
 
+/** The request of an axios call, as options of a client see it. */
 function requestOf(config: AxiosConfig): OutboundRequest {
   const { method = 'get', headers } = config
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
@@ -130,6 +135,7 @@ function jsonIn(data: unknown): unknown {
   return isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)
 }
 
+/** A header of a request or response, whether its headers are an object with `get` or a plain one. */
 function headerOf(headers: unknown, name: string): string | undefined {
   const { get } = (headers ?? {}) as { get?: (name: string) => unknown }
   const value =

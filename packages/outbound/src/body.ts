@@ -16,6 +16,7 @@ export class KeptBody {
   bytes: Uint8Array | undefined
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
 
+  /** Begins to read the body at once. */
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader()
     this.#read().catch(() => {})
@@ -26,6 +27,7 @@ export class KeptBody {
     this.#reader.cancel().catch(() => {})
   }
 
+  /** Reads the body into memory. One that is larger than MOST_KEPT is dropped. */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

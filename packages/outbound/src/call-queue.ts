@@ -27,7 +27,7 @@ export class CallQueue {
   #closed = false
   #drains = false
 
-  /** `name` is that of a queue; clients go by the name of their limiter. */
+  /** A queue for calls under these settings. `name` is that of a queue; clients go by the name of their limiter. */
   constructor(settings: WaitingSettings, name?: string) {
     const { adaptive, semaphore, retryBudget } = settings
     const limiters = [settings.limiter ?? adaptive ?? []].flat()
@@ -179,7 +179,7 @@ export class CallQueue {
     return aloneMs
   }
 
-  /** The current attempt is over. Does nothing the second time. */
+  /** Ends the current attempt, so that a call that waits for its room may go. Does nothing the second time. */
   release(call: QueuedCall): void {
     if (!call.isUnderWay) return
     call.isUnderWay = false
@@ -188,6 +188,7 @@ export class CallQueue {
     this.#checkIdle()
   }
 
+  /** Sends no call out until `resume`. Turns that were reserved are given back. */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -200,6 +201,7 @@ export class CallQueue {
     }
   }
 
+  /** Ends the pause. The calls that waited queue for their keys again, in their order. */
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
@@ -235,6 +237,7 @@ export class CallQueue {
     for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.reserveAnew()
   }
 
+  /** Resolves when no call waits or runs. */
   onIdle(): Promise<void> {
     if (this.#waiting.size + this.#pending === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
@@ -253,6 +256,7 @@ export class CallQueue {
     await this.#ownLimiter?.close()
   }
 
+  /** Has a call wait in the queue of its next key, or for the end of the pause. */
   #enqueue(call: QueuedCall): void {
     if (this.#paused) call.reason = 'paused'
     else {
@@ -290,6 +294,7 @@ export class CallQueue {
     if (!isGranted) this.#checkIdle()
   }
 
+  /** Reports that no call waits or runs, if that is so, and resolves the promises of `onIdle`. */
   #checkIdle(): void {
     if (this.#waiting.size + this.#pending > 0) return
     this.events?.emit('idle', {})

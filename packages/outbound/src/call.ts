@@ -87,7 +87,7 @@ export class QueuedCall {
   #reject!: (error: unknown) => void
 
   /**
-   * `left` is called at the end of each wait, before its promise settles.
+   * A call that waits for a turn under each of its keys. `left` is called at the end of each wait, before its promise settles.
    * @throws {InputError} INVALID_COST, INVALID_PRIORITY.
    */
   constructor(
@@ -127,7 +127,7 @@ export class QueuedCall {
     })
   }
 
-  /** It is the call's turn. */
+  /** Ends the wait: it is the call's turn. */
   grant(decision: Decision | undefined, permit: Permit | undefined): void {
     this.decision = decision
     if (decision) this.decisions.push(decision)
@@ -140,6 +140,7 @@ export class QueuedCall {
     this.#resolve()
   }
 
+  /** Rejects the call, and gives back the turns that it got before. */
   refuse(error: unknown): void {
     this.giveBack()
     this.#end(false)
@@ -166,7 +167,7 @@ export class QueuedCall {
     this.recheck()
   }
 
-  /** Its reservation is another one, or none: it is refused if its deadline has passed. */
+  /** Refuses the call if its deadline has passed and no reserved turn comes in time. Called when its reservation changes. */
   recheck(): void {
     const { reservation, until } = this
     // The store knows better than a timer when a reserved turn comes.
@@ -178,6 +179,7 @@ export class QueuedCall {
     return new RateLimitExceededError(this.key, reason, decision)
   }
 
+  /** Ends the wait of the call, with its timers and its listener for an abort. */
   #end(isGranted: boolean): void {
     this.#isOverdue = false
     if (this.#deadline !== undefined) clearTimer(this.#deadline)

@@ -116,6 +116,7 @@ export class CallEvents {
   readonly #source: EventSource
   readonly #listeners: Listeners<QueueEvents>
 
+  /** The events of one queue, or of one client of a limiter. */
   constructor(source: EventSource) {
     const { queue, limiter } = source
     this.#source = source
@@ -129,6 +130,7 @@ export class CallEvents {
     return this.#listeners.on(type, listener)
   }
 
+  /** Emits an event with the names of its queue and limiter. */
   emit<K extends keyof QueueEvents>(
     type: K,
     fields: Omit<QueueEvents[K], 'type' | 'queue' | 'limiter'>,
@@ -141,7 +143,7 @@ export class CallEvents {
     this.emit('started', attemptOf(call))
   }
 
-  /** The current attempt has ended. */
+  /** Reports that the current attempt has ended. */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
     const { status, givenUp, sentAt } = call

@@ -32,6 +32,7 @@ export class RateLimitExceededError extends SluiceError {
   /** The limiter's decision. Undefined where the limiter was not asked: for 'concurrency' and 'queue', for example. */
   readonly decision: Decision | undefined
 
+  /** The error about a call that did not go out. `decision` is there if the limiter denied it. */
   constructor(key: string, reason: ExceededReason, decision?: Decision) {
     super('RATE_LIMIT_EXCEEDED', `the call to '${key}' did not go out: ${MEANINGS[reason]}`)
     this.key = key

@@ -31,6 +31,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   const settings = settingsOf(options, 'limitFetch')
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
+  /** As `fetch`, but the call waits for its turn, and again before each repetition. */
   async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
     let kept: KeptBody | undefined
@@ -67,6 +68,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   }
 }
 
+/** The request of a fetch call, as options of a client see it. */
 function requestOf(input: Input, given: Request | undefined, init: Init): OutboundRequest {
   return {
     url: new URL(given ? given.url : input),

@@ -19,6 +19,7 @@ export class HeldResponse {
     return this.#body
   }
 
+  /** Keeps a part of the body, to be passed on by `report` later. A body that is too large is not read as JSON. */
   data(chunk: Uint8Array, report: () => void): void {
     this.#reports.push(report)
     this.#chunks.push(chunk)
@@ -28,13 +29,14 @@ export class HeldResponse {
     this.#resolve(undefined)
   }
 
+  /** Resolves the JSON with the whole body. `report` passes the end on later. */
   end(report: () => void): void {
     this.hasEnded = true
     this.#reports.push(report)
     this.#resolve(parsed(Buffer.concat(this.#chunks)))
   }
 
-  /** Reports in their order what was held. */
+  /** Passes the held parts of the response on, in their order. */
   release(): void {
     clearTimeout(this.#timer)
     for (const report of this.#reports) report()

@@ -63,7 +63,7 @@ export class KeyPause {
     return Math.max(1, Math.ceil(at - nowMs()))
   }
 
-  /** A call goes out. */
+  /** Notes that a call goes out. */
   sent(): void {
     if (!this.#isRecovering) return
     this.#sent++
@@ -110,7 +110,7 @@ export class KeyPause {
     return true
   }
 
-  /** Each answer makes room for two calls. */
+  /** Lets two more calls go out, because one was answered. */
   #grow(): void {
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()

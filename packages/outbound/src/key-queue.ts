@@ -110,6 +110,10 @@ export class KeyQueue {
     if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
   }
 
+  /**
+   * Gets a permit of the semaphore and a turn of the limiter for a call, waits for both, and passes them to the call
+   * that is first then.
+   */
   async #serve(call: QueuedCall): Promise<void> {
     const { key, until } = call
     const { cost } = call.terms
@@ -271,6 +275,7 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimer(() => end(resolve), ms)
     const stopListening = onAbort(signal, () => end(() => reject(signal.reason)))
+    /** Ends the wait: stops the timer and the listener, then settles the promise. */
     function end(settle: () => void): void {
       clearTimer(timer)
       stopListening()

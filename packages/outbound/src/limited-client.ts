@@ -14,6 +14,7 @@ export interface LimitedClient {
   setPolicies(policies: readonly Policy[]): void
 }
 
+/** The methods that a limited client has beside those of the client it limits. */
 export function clientOf(queue: CallQueue): LimitedClient {
   return {
     on: (type, listener) => queue.on(type, listener),

@@ -20,6 +20,7 @@ export interface RequestTraits {
 export class LimitedRequest {
   readonly terms: CallTerms
 
+  /** Reads the keys, the cost and the priority of a request from the options. */
   constructor(
     readonly settings: OutboundSettings,
     readonly request: OutboundRequest,
@@ -41,7 +42,10 @@ export class LimitedRequest {
     return retries > 0 && !isNested(this.traits.options) && isRetryable(this.request)
   }
 
-  /** `attempt` counts from 1; `readJson` reads the body for a hook. At once, unless a hook reads the body. */
+  /**
+   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. Returns a
+   * promise only where a hook reads the body, by `readJson`. `attempt` counts from 1.
+   */
   verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider } = this.settings
     const isPlain = !isRefusal && !pauseOf && !provider
@@ -70,6 +74,7 @@ export class LimitedRequest {
     return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
+  /** Whether a request that was refused may be sent once more after this attempt. */
   #retries(reply: OutboundReply, attempt: number): boolean {
     return (
       attempt <= this.settings.retries &&
@@ -79,7 +84,7 @@ export class LimitedRequest {
     )
   }
 
-  /** After a redirect the pause is for the address that replied. */
+  /** The key that a reply pauses: after a redirect that of the address which replied. */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
     if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.keys[0]
@@ -107,6 +112,7 @@ export function nested<T extends object>(options: T | undefined): T {
   return Object.assign(copy, options, { [NESTED]: true })
 }
 
+/** Whether a request was sent by a limited client already, so that another one must not count it again. */
 function isNested(options: unknown): boolean {
   return (
     typeof options === 'object' && options !== null && (options as { [NESTED]?: boolean })[NESTED] === true
@@ -116,6 +122,7 @@ function isNested(options: unknown): boolean {
 /** Under a registered symbol, because clients of other copies of this package read it too. */
 const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
+/** The key of a request for each limiter: by default the origin of its URL. */
 function keysOf(
   { limiter, key }: OutboundSettings,
   request: OutboundRequest,
@@ -139,6 +146,7 @@ function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
   return status === 403 ? pauseMs > 0 : readMs > 0
 }
 
+/** The kind of an answer by its status. A refusal with 429 or 403 is one of a limit, any other one of an overload. */
 function answerOf(status: number, isRefusal: boolean): AnswerKind {
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
   return status < 500 ? 'served' : 'other'

@@ -8,11 +8,13 @@ export class PriorityQueue {
   readonly #heap: QueuedCall[] = []
   #added = 0
 
+  /** Adds a call behind those of its priority. */
   add(call: QueuedCall): void {
     call.order = this.#added++
     this.#rise(call, this.#heap.length)
   }
 
+  /** Removes a call; does nothing if it is not in the queue. The last call of the heap takes its place. */
   delete(call: QueuedCall): void {
     const { place } = call
     if (place < 0) return
@@ -32,7 +34,7 @@ export class PriorityQueue {
     return this.first(isSuitable, 2 * place + 2, left)
   }
 
-  /** Puts a call at a free place, or above it. */
+  /** Moves a call up from a free place of the heap, above those that come after it. */
   #rise(call: QueuedCall, place: number): void {
     while (place > 0) {
       const above = (place - 1) >> 1
@@ -58,6 +60,7 @@ export class PriorityQueue {
     this.#put(call, place)
   }
 
+  /** Sets the call at a place of the heap. */
   #put(call: QueuedCall, place: number): void {
     this.#heap[place] = call
     call.place = place

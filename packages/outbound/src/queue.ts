@@ -33,6 +33,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   readonly #calls: CallQueue
   readonly #settings: Settings<typeof QUEUE>
 
+  /** Checks the options. The name is that of the first limiter, or of the semaphore, if none is given. */
   constructor(options: QueueOptions) {
     const settings = read(QUEUE, options, { what: 'createQueue' })
     const { limiter = settings.adaptive, semaphore, onEvent } = settings
@@ -107,8 +108,8 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared', and returns how many. Where none awaits such a
-   * call, its rejection counts as handled.
+   * Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared', and returns how many. A rejection that the
+   * caller does not handle is no unhandled rejection of the process.
    */
   clear(): number {
     return this.#calls.refuseAll((call) => {
@@ -144,6 +145,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     return this.#calls.close(drain)
   }
 
+  /** Runs `fn` when it is the call's turn, and judges each failure. */
   #made<T>(call: QueuedCall, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = call.terms
     return this.#calls.run(call, {
@@ -183,6 +185,10 @@ export class Queue<D extends Decision | undefined = Decision> {
     })
   }
 
+  /**
+   * The verdict on a failed attempt, from `pauseOf`, `isRefusal` and `retry`: whether the other side refused it, for
+   * how long the key pauses, and when it runs again.
+   */
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings
     const asked = pauseOf?.({ error }) ?? 0

@@ -52,16 +52,19 @@ export class RelayController implements RequestController {
     this.#connection = undefined
   }
 
+  /** Aborts the request, whether it waits or is on a connection. */
   abort(reason: Error): void {
     this.#waiting.abort(reason)
     this.#connection?.abort(reason)
   }
 
+  /** Pauses the response, also of a connection that comes later. */
   pause(): void {
     this.#paused = true
     this.#connection?.pause()
   }
 
+  /** Ends the pause. */
   resume(): void {
     this.#paused = false
     this.#connection?.resume()

@@ -29,6 +29,7 @@ export class RelayedRequest implements Handler {
   #skipped: number | undefined
   #skipTimer: ReturnType<typeof setTimeout> | undefined
 
+  /** A request to undici, with the handler that gets its response. */
   constructor(
     readonly settings: OutboundSettings,
     readonly dispatch: Dispatch,
@@ -36,7 +37,7 @@ export class RelayedRequest implements Handler {
     readonly handler: Handler,
   ) {}
 
-  /** `ended` is why new requests fail; undefined while the dispatcher is open. */
+  /** Has the request wait for its turn, or fail with `ended` where the dispatcher was closed. */
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
     this.handler.onRequestStart?.(this.#controller, {})
@@ -54,6 +55,7 @@ export class RelayedRequest implements Handler {
     void this.#send(this.settings.queue.next(this.#call))
   }
 
+  /** Sends the request when its turn has come. */
   async #send(turn: Promise<void>): Promise<void> {
     this.#skipped = undefined
     this.#controller.detach()
@@ -68,16 +70,22 @@ export class RelayedRequest implements Handler {
     }
   }
 
+  /** Notes the connection of this attempt. The caller's handler was called before, in `begin`. */
   onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
     this.#history = history
     this.#controller.attach(controller)
   }
 
+  /** Releases the call: an upgraded connection is the caller's. */
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     this.#end()
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
 
+  /**
+   * Judges the response by status and headers, or first by its body, which is held meanwhile. Then it is passed on, or
+   * skipped before the request is sent again.
+   */
   onResponseStart(
     controller: RequestController,
     status: number,
@@ -104,6 +112,7 @@ export class RelayedRequest implements Handler {
     )
   }
 
+  /** Passes data on, holds it while the response is judged, or skips that of a response which is repeated. */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
     if (this.#skipped === undefined) return this.handler.onResponseData?.(this.#controller, chunk)
@@ -111,6 +120,7 @@ export class RelayedRequest implements Handler {
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
+  /** Passes the end on, or sends the request again where the response was skipped. */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -118,6 +128,7 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
+  /** Passes the failure on, or sends the request again where the response was skipped. */
   onResponseError(controller: RequestController, error: Error): void {
     this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -126,7 +137,7 @@ export class RelayedRequest implements Handler {
     this.#fail(error)
   }
 
-  /** Returns whether the request is to be sent again. */
+  /** Notes the verdict on an attempt. Returns whether the request is to be sent again. */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
     const again = queue.observe(this.#call, verdict)
@@ -146,6 +157,7 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseError?.(this.#controller, error)
   }
 
+  /** Releases the call, and stops the timer of a response that is skipped. */
   #end(): void {
     clearTimeout(this.#skipTimer)
     this.settings.queue.release(this.#call)

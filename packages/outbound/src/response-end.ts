@@ -86,6 +86,7 @@ export interface NodeStream {
   readonly writableFinished?: boolean
 }
 
+/** Whether a value is a stream of Node, by its methods. */
 export function isNodeStream(value: unknown): value is NodeStream {
   const stream = value as Partial<NodeStream> | null | undefined
   return typeof stream?.once === 'function' && typeof stream.destroy === 'function'

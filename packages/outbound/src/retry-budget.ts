@@ -27,6 +27,7 @@ export class RetryBudget {
   #left: number
   #at = nowMs()
 
+  /** Begins with the repetitions that `perSecond` grants for the time that is remembered. */
   constructor({ ratio, perSecond }: Required<RetryBudgetOptions>) {
     this.#ratio = ratio
     this.#left = this.#reserve = (perSecond * REMEMBERED_MS) / 1000
@@ -37,7 +38,7 @@ export class RetryBudget {
     this.#left = this.#now() + this.#ratio
   }
 
-  /** Returns whether there is one repetition left, and takes it. */
+  /** Takes one repetition, if one is left. Returns whether it did. */
   spend(): boolean {
     this.#left = this.#now()
     if (this.#left < 1) return false
@@ -45,6 +46,7 @@ export class RetryBudget {
     return true
   }
 
+  /** The repetitions that are left now: what was added or spent fades towards the reserve. */
   #now(): number {
     const now = nowMs()
     const kept = Math.exp((this.#at - now) / REMEMBERED_MS)

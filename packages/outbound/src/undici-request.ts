@@ -41,6 +41,7 @@ export interface Handler {
 /** A `Client` or `Pool` does not report its origin. */
 const NOWHERE = 'http://origin.invalid'
 
+/** The request of an undici call, as options of a client see it. */
 export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchOptions): OutboundRequest {
   return {
     url: urlOf(origin, path),
@@ -64,6 +65,7 @@ function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
+/** The reply to an undici call, as options of a client see it. */
 export function replyOf(status: number, headers: HeaderValues, url: string | undefined): OutboundReply {
   return {
     status,

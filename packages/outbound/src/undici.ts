@@ -33,7 +33,7 @@ export function limitUndici<D extends Dispatcher>(
     : Object.assign(interceptorOf(settings), client)
 }
 
-/** `ended` is why new requests fail; undefined while the dispatcher is open. */
+/** The interceptor that has requests wait for their turn. Where `ended` returns an error, new requests fail with it. */
 function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefined): Interceptor {
   return (dispatch) => {
     const send = dispatch as unknown as Dispatch
@@ -62,6 +62,10 @@ function tooOld(): PolicyError {
   )
 }
 
+/**
+ * A dispatcher with the interceptor in front. Its `close` waits for the queue first, and its `destroy` fails the calls
+ * that wait.
+ */
 function limitedDispatcher<D extends Dispatcher>(
   dispatcher: D,
   settings: OutboundSettings,
@@ -90,6 +94,7 @@ function limitedDispatcher<D extends Dispatcher>(
     LimitedClient
 }
 
+/** Reports the end to a callback if there is one, and otherwise returns the promise, as undici does. */
 function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {
   if (!callback) return ended
   const report = (failure: Error | null): void => callback(failure, null)

@@ -17,9 +17,9 @@ export function scaleOf(policy: Policy): number {
 }
 
 /**
- * The length of time, in microseconds, in which a key has to stay within the capacity never to be denied: if its units
- * in every span of that length (t - span, t] do. A window of buckets counts one bucket more, and a refill at intervals
- * may come one window late.
+ * The span, in microseconds, that decides whether a policy ever denies a key: it does not if the key asks for at most
+ * `capacity` units in every span (t - span, t]. A window of buckets counts one bucket more, and a refill at intervals may
+ * come one window late.
  */
 export function untouchedSpan(policy: Policy): number {
   const { window, buckets, tick } = policy

@@ -118,6 +118,10 @@ class OwnDatabase implements Database {
   #end: (() => Promise<void>) | undefined
   #isClosed = false
 
+  /**
+   * Reads the address. It connects with the first call.
+   * @throws {PolicyError} INVALID_OPTION.
+   */
   constructor(
     readonly url: string,
     readonly prepare: boolean,
@@ -136,6 +140,7 @@ class OwnDatabase implements Database {
     return (await this.#opened).query(statement, values)
   }
 
+  /** Ends the connections that were made. */
   async close(): Promise<void> {
     this.#isClosed = true
     const end = this.#end

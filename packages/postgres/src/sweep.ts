@@ -11,7 +11,7 @@ export class Sweep {
   #page = 0
   #isOver = false
 
-  /** `now` returns the latest known instant of the store's clock. */
+  /** Prepares the sweep. `now` returns the latest known instant of the store's clock. */
   constructor(
     readonly database: Database,
     table: string,

@@ -61,6 +61,7 @@ export function assertDenied(answer: Decision | AnyResponse, expected: ExpectedD
 
 type Seen = ReturnType<typeof readAnswer>
 
+/** The fields of a decision, or of a response by its status and headers, that assertions compare. */
 function readAnswer(answer: Decision | AnyResponse) {
   if ('allowed' in answer) {
     const { allowed, limit, remaining, retryAfterMs } = answer
@@ -83,6 +84,10 @@ function readAnswer(answer: Decision | AnyResponse) {
   }
 }
 
+/**
+ * Compares the fields that are expected.
+ * @throws {AssertionError} with all that differ.
+ */
 function compare(assertion: Assertion, seen: Seen, expected: Partial<Record<keyof Seen, unknown>>): void {
   const names = Object.keys(expected) as (keyof Seen)[]
   const wrong = names.filter((name) => expected[name] !== undefined && expected[name] !== seen[name])
@@ -93,6 +98,7 @@ function compare(assertion: Assertion, seen: Seen, expected: Partial<Record<keyo
 
 type Assertion = typeof assertAllowed | typeof assertDenied
 
+/** The error of an assertion, whose stack begins at its caller. */
 function failure(assertion: Assertion, what: string, expected: unknown, actual: Seen): AssertionError {
   const error = new AssertionError(`the answer ${what}`, expected, actual)
   Error.captureStackTrace(error, assertion)
@@ -104,6 +110,7 @@ class AssertionError extends Error {
   override readonly name = 'AssertionError'
   readonly code = 'ERR_ASSERTION'
 
+  /** An error that test runners show as a difference of two values. */
   constructor(
     message: string,
     readonly expected: unknown,

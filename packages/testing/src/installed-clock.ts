@@ -4,7 +4,7 @@
  * of the application, of the test runner and of the clients of Redis go on.
  */
 
-/** The object that @sluice/core looks for. */
+/** The clock under the symbol that @sluice/core looks for. */
 interface TestTime {
   now(): number
   setTimeout(task: () => void, ms: number): RealTimer | FakeTimer
@@ -62,6 +62,7 @@ class FakeTime implements TestTime {
     return this.stands ? this.#ms : this.#ms + performance.now()
   }
 
+  /** Sets a timer on this clock, or a real one once time runs again. */
   setTimeout(task: () => void, ms: number): RealTimer | FakeTimer {
     if (!this.stands) return setTimeout(task, ms)
     const timer = new FakeTimer(task, this.#ms + Math.max(0, ms))
@@ -69,12 +70,14 @@ class FakeTime implements TestTime {
     return timer
   }
 
+  /** Clears a timer of this clock, or a real one. */
   clearTimeout(timer: unknown): void {
     if (!(timer instanceof FakeTimer)) return clearTimeout(timer as RealTimer)
     this.#timers.delete(timer)
     clearTimeout(timer.real)
   }
 
+  /** Moves the time on by `ms`, and runs the timers that are due meanwhile at their instants. */
   async pass(ms: number): Promise<void> {
     await turn() // what was called before has begun to wait
     const until = this.#ms + ms
@@ -88,6 +91,7 @@ class FakeTime implements TestTime {
     await turn()
   }
 
+  /** Lets time run again from where it stands. Timers that are left become real ones. */
   run(): void {
     if (!this.stands) return
     this.stands = false
@@ -97,6 +101,7 @@ class FakeTime implements TestTime {
     for (const [timer, ms] of left) timer.real = setTimeout(timer.task, ms)
   }
 
+  /** The timer that is due first; undefined without any. */
   #next(): FakeTimer | undefined {
     let next: FakeTimer | undefined
     for (const timer of this.#timers) if (!next || timer.at < next.at) next = timer
@@ -107,6 +112,7 @@ class FakeTime implements TestTime {
 class FakeTimer {
   real: RealTimer | undefined
 
+  /** A timer that is due at the instant `at` of the fake time. */
   constructor(
     readonly task: () => void,
     readonly at: number,

@@ -120,6 +120,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   }
 }
 
+/** Sends a reply, as text or as JSON. */
 function reply(res: ServerResponse, { status, headers, body = '' }: ProviderReply): void {
   const isText = typeof body === 'string'
   const text = isText ? body : JSON.stringify(body)

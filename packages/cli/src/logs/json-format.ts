@@ -97,7 +97,7 @@ class JsonFormat implements Format {
   }
 
   /**
-   * Of the paths at which loggers put a part, the first at which most lines of the sample have it, else the first at
+   * The path at which most lines of the sample have a part, of those that loggers use for it; else the first at
    * which any line has it.
    */
   #findPath(name: string): string | undefined {

@@ -67,7 +67,7 @@ export class LineSplitter {
   }
 }
 
-/** A copy of both, one behind the other. */
+/** The bytes of one array and those of another behind them, as a new array. */
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   const both = new Uint8Array(one.length + other.length)
   both.set(one)

@@ -23,7 +23,7 @@ export class Spread {
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
   /**
-   * `units` says how coarse the log's times are; `way` is how the calls of one unit of time are laid out in it. `scale`
+   * Spreads the calls of one unit of time. `units` says how coarse the log's times are; `way` is how the calls of one unit of time are laid out in it. `scale`
    * is the window in which calls count together, in microseconds: after a longer pause an alternation begins anew.
    */
   constructor(

@@ -47,7 +47,7 @@ class TextFormat implements Format {
   readonly #durations: readonly string[]
   #found: readonly (string | undefined)[] = []
 
-  /** `pattern` has the regular expression of the format and the names of its groups in order. */
+  /** A format by `pattern`, its regular expression and the names of its groups in order. */
   constructor(
     readonly pattern: (typeof PATTERNS)[number],
     readonly times: TimeReader,

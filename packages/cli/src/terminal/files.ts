@@ -60,7 +60,7 @@ export class FileShelf implements Shelf {
   readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
   #blocks = 0
 
-  /** The file is deleted when the process ends. */
+  /** Makes the file, which is deleted when the process ends. */
   constructor() {
     process.once('exit', () => {
       closeSync(this.#file)

@@ -20,13 +20,14 @@ import { type LeaseTerms, leaseTermsOf } from './lease-terms.js'
 import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
-/** The store as a limiter uses it that may have leases. */
+/** The store as a limiter uses it that may have leases, over one that `resilientStore` has made. */
 export function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   if (settings === undefined) return store
   const { ttl, size, maxKeys } = settings
   /** By the shapes of the policies: lists of equal shapes share their leases. Each is held by its keyspaces. */
   const leasesByShapes = new WeakValues<Leases>()
   return {
+    ...store,
     /** Opens the state of a limiter under policies that keep units back for leases. */
     keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
       const terms = leaseTermsOf(policies, ttl)
@@ -34,11 +35,6 @@ export function leasedStore(store: Store, settings: LeaseSettings | undefined): 
       const id = terms.booked.map(({ shape }) => shape).join('\n')
       const leases = leasesByShapes.get(id, () => new Leases(ttl * 1000, maxKeys))
       return new LeasedKeyspace(state, terms, leases, size, () => store.now())
-    },
-    now: () => store.now(),
-    keepsTime: store.keepsTime,
-    get closed() {
-      return store.closed
     },
     /** Drops all leases and closes the store. Their units stay charged. */
     close() {

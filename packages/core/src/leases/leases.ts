@@ -13,7 +13,7 @@ export class Leases {
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /** At most `most` leases, of `ttl` microseconds. */
+  /** Holds at most `most` leases at once, each of `ttl` microseconds. */
   constructor(
     private readonly ttl: number,
     private readonly most: number,

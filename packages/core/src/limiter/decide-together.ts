@@ -59,6 +59,7 @@ export class TogetherCall<T> {
   /** The part of each place in the list of the caller. */
   readonly places: readonly LimiterPart[]
 
+  /** Opens the part of each key. A key that is named twice with one list of policies is one part of the summed cost. */
   constructor(
     given: readonly PartOptions[],
     readonly as: (decisions: readonly Decision[]) => MaybePromise<T>,

@@ -84,7 +84,7 @@ export class LimiterDecision {
   readonly #key: string
   #charge: OpenCharge
 
-  /** `charge` is the cost that `settle` may correct; 'none' for a decision that charged nothing. */
+  /** Makes the decision of an answer. `charge` is the cost that `settle` may correct; 'none' for a decision that charged nothing. */
   constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)

@@ -57,12 +57,20 @@ const MOST_PARTS = 16
 
 const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDecision(decisions)
 
+/**
+ * The list of parts, if it is one of an allowed length.
+ * @throws {InputError} INVALID_OPTION.
+ */
 function checked(given: readonly PartOptions[]): readonly PartOptions[] {
   if (Array.isArray(given) && given.length > 0 && given.length <= MOST_PARTS) return given
   const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
   throw expected(InputError, 'INVALID_OPTION', bound, given)
 }
 
+/**
+ * The part of a limiter that a caller's options name, after a check of these.
+ * @throws {InputError} INVALID_OPTION; VERSION_MISMATCH.
+ */
 function openedOne(options: PartOptions): LimiterPart {
   if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
   const { limiter } = options

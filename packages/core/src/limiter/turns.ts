@@ -12,7 +12,7 @@ export class Turns {
   /** The instant that the timer is for. */
   #timerAt: number | undefined
 
-  /** `now` returns microseconds; it throws once its store is closed. */
+  /** Begins without waiters. `now` returns microseconds; it throws once its store is closed. */
   constructor(
     private readonly now: () => number,
     private readonly timers: { set: typeof setTimer; clear: typeof clearTimer },

@@ -12,6 +12,7 @@ export class WholeDecision {
    */
   readonly decisions: readonly Decision[]
 
+  /** The whole of these decisions, which is allowed if all of them are. */
   constructor(decisions: readonly Decision[]) {
     let isAllowed = true
     for (const { allowed } of decisions) isAllowed &&= allowed

@@ -51,7 +51,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   #timer: TimerHandle | undefined
   #isOver = false
 
-  /** `recovery` sends the booking again; `resolve` and `reject` settle the promise that its caller waits for. */
+  /** Prepares a booking, which `begin` sends and `recovery` repeats; `resolve` and `reject` settle its caller's promise. */
   constructor(
     readonly recovery: RecoveryQueue,
     readonly deadline: Deadline,

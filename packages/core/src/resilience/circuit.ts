@@ -14,7 +14,7 @@ export class Circuit<Failure> {
   open: Failure | undefined = undefined
   #probeAt = 0
 
-  /** `now` returns milliseconds of a clock that does not run back, `random` a number from 0 to 1. */
+  /** Begins closed. `now` returns milliseconds of a clock that does not run back, `random` a number from 0 to 1. */
   constructor(
     readonly now = nowMs,
     readonly random = Math.random,

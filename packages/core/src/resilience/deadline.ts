@@ -27,7 +27,7 @@ export class Deadline {
   #over = -Infinity
   #closed = false
 
-  /** `traffic` is that of the calls to the store, by which it is known to answer others. */
+  /** A deadline of `ms` milliseconds for each call. `traffic` counts the store's answers, also those to other limiters. */
   constructor(
     readonly ms: number,
     readonly traffic: Traffic = { answered: 0, waiting: 0 },

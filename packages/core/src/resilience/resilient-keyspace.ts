@@ -55,7 +55,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** The largest cost that ever fits. */
   readonly capacity: number
 
-  /** `options.remote` is the keyspace of the store; all calls on it go through `options.channel`. */
+  /** Guards `options.remote`, the keyspace of the store; all calls on it go through `options.channel`. */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
@@ -119,7 +119,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.decideWithout(call, failure, isUnasked)
   }
 
-  /** The same, reported by the caller. */
+  /** The answer of the failure mode to a call that the store did not answer, where the caller has counted the outage. */
   decideWithout({ kind, key, cost, maxWait }: Question, failure: Error, isUnasked: boolean): Answer {
     const { mode, local } = this.options
     const why = failureOf(failure)

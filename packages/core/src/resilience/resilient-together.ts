@@ -39,6 +39,7 @@ export class ResilientTogether implements Together {
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   readonly #begun: readonly (BegunCall | undefined)[]
 
+  /** Begins a call for the denial cache of each part. */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,
@@ -55,6 +56,7 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     if (answers) call.receive(answers)
   }
 
+  /** Records the answers in the denial cache of each part. Without answers, the parts cannot go together. */
   answered(_call: unknown, answers: readonly Answer[] | undefined): void {
     if (!answers) return
     for (const [i, { keyspace, key, cost }] of this.parts.entries()) {

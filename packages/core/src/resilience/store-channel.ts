@@ -31,6 +31,7 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
+  /** The channel to one store. Outages of a store with an address are warnings of the process. */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
@@ -211,7 +212,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   maxWait = 0
   begun: BegunCall | undefined = undefined
 
-  /** `receiver` is set before the call has an outcome. */
+  /** A call that `channel` sends for `request`. A `receiver` that is not given is set before the call has an outcome. */
   constructor(
     readonly channel: StoreChannel,
     readonly request: StoreRequest<T>,

@@ -14,7 +14,7 @@ export class Permit {
   readonly waitMs: number
   #release: ReleasePermit | undefined
 
-  /** `release` gives the permit back. A permit without it is a denied call's. */
+  /** A permit that `release` gives back; without `release`, that of a denied call. */
   constructor(waitMs: number, release: ReleasePermit | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs

@@ -77,7 +77,7 @@ export class Renewal {
     this.#schedule(results.includes('failed') ? RETRY_MS : this.#renewMs)
   }
 
-  /** Does the same for one key. Returns whether the store carried it out; 'closed' means that it never will. */
+  /** Renews and repeats for one key. Returns whether the store carried it out; 'closed' means that it never will. */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
     this.#dropExpired(key)
     try {

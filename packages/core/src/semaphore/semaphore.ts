@@ -80,11 +80,7 @@ export class Semaphore {
    */
   async acquire(key = '', options: SemaphoreAcquireOptions = {}): Promise<Permit> {
     if (this.#closed) throw closedError()
-    /**
-     * @throws {InputError} INVALID_KEY for options in the place of the key, a likely mistake. Other keys that are no
-     * strings are refused by `storedKey`.
-     */
-    checkKey(key)
+    refuseOptionsAsKey(key)
     const stored = storedKey(key)
     const { maxWait, signal } = readAcquireOptions(options)
     signal?.throwIfAborted()
@@ -189,8 +185,11 @@ export class Semaphore {
   }
 }
 
-/** Options as the first argument are a likely mistake; `storedKey` refuses other keys that are no strings. */
-function checkKey(key: unknown): void {
+/**
+ * Refuses options as the first argument, a likely mistake; `storedKey` refuses other keys that are no strings.
+ * @throws {InputError} INVALID_KEY.
+ */
+function refuseOptionsAsKey(key: unknown): void {
   if (typeof key !== 'object' || key === null) return
   const what = 'key must be a string, before the options: write acquire(key, { maxWait })'
   throw expected(InputError, 'INVALID_KEY', what, key)

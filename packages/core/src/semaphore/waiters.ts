@@ -204,7 +204,7 @@ class Waiter {
   #askedAt: number | undefined
   #answeredMs = 0
 
-  /** `giveUp` rejects the call with its error; without one the call is denied. */
+  /** A call on `key`. `granted` ends its wait with a permit, `giveUp` with an error, or without one as denied. */
   constructor(
     readonly key: string,
     readonly granted: () => void,

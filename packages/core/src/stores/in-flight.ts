@@ -10,7 +10,7 @@ export class InFlight {
   #cohorts: Cohort[] = []
   count = 0
 
-  /** At most `most` calls are in flight. `now` returns milliseconds of a clock that does not run back. */
+  /** Allows `most` calls in flight. `now` returns milliseconds of a clock that does not run back. */
   constructor(
     private readonly most: number,
     private readonly now = nowMs,

@@ -72,6 +72,7 @@ const READS = 64
 const DATE = Date
 const PERFORMANCE = performance
 
+/** Warns once that fake timers move the system's clocks and not limits. */
 function warnOfFakes(): void {
   const text =
     'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'

@@ -107,7 +107,7 @@ export class StoreError extends SluiceError<StoreErrorCode> {
   /** Whether the call may have been carried out. If false, it was not, and may be repeated. */
   readonly sent: boolean
 
-  /** `sent` says whether the call may have reached the store; where it is not given, the code says it. */
+  /** Derives the failure from the code, and also whether the call may have reached the store, unless `sent` says it. */
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
     super(code, message, options)
     this.failure = code.startsWith(STORE)

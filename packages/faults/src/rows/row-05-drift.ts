@@ -1,4 +1,4 @@
-import { drift, paysOff, RATES } from '@sluice/testing/internal'
+import { drift, drainsContinuously, RATES } from '@sluice/testing/internal'
 import type { Outcome, Row } from '../row.js'
 import { openGrounds } from '../scenarios/sequences.js'
 
@@ -13,7 +13,7 @@ async function runLong(share: number): Promise<Outcome> {
   const wrong: string[] = []
   let [behind, longest] = [0n, 0]
   const runs = Object.entries(stores).flatMap(([where, openStore]) =>
-    shapes.filter(paysOff).flatMap((shape) =>
+    shapes.filter(drainsContinuously).flatMap((shape) =>
       RATES.map(async (rate) => {
         const seen = await drift(shape, openStore, rate, steps).catch(({ message }: Error) => {
           wrong.push(`${where}, ${shape.title}, ${rate.limit} per ${rate.window} ms: ${message}`)

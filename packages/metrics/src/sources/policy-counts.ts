@@ -20,7 +20,7 @@ export class PolicyCounts {
   readonly #of: Attributes
   #policy: Policy
 
-  /** `name` is the label that the policy's values get, which is 'other' where a limiter has too many. */
+  /** Counts for one policy. `name` is the label of its values, which is 'other' where a limiter has too many policies. */
   constructor(limiter: string, name: string, policy: Policy) {
     this.#of = { limiter, policy: name }
     this.#policy = policy

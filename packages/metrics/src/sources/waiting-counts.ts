@@ -10,7 +10,7 @@ export class WaitingCounts implements Source {
   /** By the number of the key. */
   readonly #limits: number[] = []
 
-  /** `name` is that of the semaphores or queues. */
+  /** Counts the waiting calls of the semaphores, or queues, of one name. */
   constructor(
     private readonly kind: 'semaphore' | 'queue',
     private readonly name: string,

@@ -38,7 +38,7 @@ export class Ceiling {
   #since: number
   #served = 0
 
-  /** `now` is in milliseconds. */
+  /** Begins at the instant `now`, in milliseconds. */
   constructor(
     readonly bounds: AdaptiveOptions,
     readonly measure: Measure,

@@ -20,7 +20,7 @@ export class AdaptiveRate {
   /** Even turns at the current rate. */
   policies: readonly Policy[]
 
-  /** `now` is in milliseconds. */
+  /** Follows the rate by the clock `now`, in milliseconds. */
   constructor(
     bounds: AdaptiveOptions,
     readonly windowMs: number,
@@ -50,7 +50,7 @@ export class AdaptiveRates {
   readonly #limits: KeyLimits<AdaptiveRate>
   readonly #limiter
 
-  /** `now` is in milliseconds. */
+  /** Follows the rate by the clock `now`, in milliseconds. */
   constructor(
     bounds: AdaptiveOptions,
     readonly windowMs: number,

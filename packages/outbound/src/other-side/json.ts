@@ -40,6 +40,7 @@ export async function jsonOf(stream: unknown): Promise<unknown> {
   }
 }
 
+/** The chunks of a web stream, which is not async iterable everywhere. */
 async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
   for (;;) {
     const { done, value } = await reader.read()

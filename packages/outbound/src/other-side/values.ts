@@ -33,6 +33,7 @@ export function resetMsIn(text: string | undefined, now: number): number {
   return (RFC_3339.test(value) ? Date.parse(value.toUpperCase().replace(' ', 'T')) : httpDateIn(value)) - now
 }
 
+/** Milliseconds of a duration such as '1m30s', as some providers write their headers. */
 function durationMs(text: string): number {
   let ms = 0
   for (const [, count, unit] of text.matchAll(PART)) ms += Number(count) * UNIT_MS[unit!]!

@@ -96,11 +96,13 @@ class Modelled {
   readonly #bookings: NonNullable<Expected['booking']>[] = []
   readonly #charges: Charged[] = []
 
+  /** A model of one key that nothing has been consumed of, called under these rules and penalties. */
   constructor(rules: readonly (readonly Rule[])[], penalties: Scenario['penalties']) {
     this.#rules = rules
     this.#penalties = penalties
   }
 
+  /** Carries out an operation on the model. Returns what the store has to return. */
   perform(operation: Operation): Expected | boolean | number | void {
     const [now, cost, maxWait] = [BigInt(operation.now), BigInt(operation.cost), BigInt(operation.maxWait)]
     const [rules, penalty] = [this.#rules[operation.tier]!, this.#penalties[operation.tier]]
@@ -128,6 +130,7 @@ class Modelled {
     return this.#key[operation.kind](rules, now, cost)
   }
 
+  /** Cancels a booking, unless it was given back before. */
   #cancel(now: bigint, booking: Expected['booking']): boolean | void {
     const i = booking ? this.#charges.indexOf(booking) : -1
     if (i < 0) return
@@ -135,6 +138,7 @@ class Modelled {
     return this.#key.cancel(now, booking!)
   }
 
+  /** Notes the charge of an admitted call, to be released later. */
   #note(answer: Expected, cost: bigint): void {
     if (answer.reason !== undefined || cost === 0n) return
     this.#charges.push(answer.booking ?? { at: BigInt(answer.at), cost, decidedAt: BigInt(answer.now) })
@@ -143,6 +147,10 @@ class Modelled {
 
 const FIELDS = ['now', 'at', 'reason', 'binding', 'remaining', 'resetAt', 'parts', 'booking'] as const
 
+/**
+ * Compares a result of the store with that of the model.
+ * @throws {Error} with the trace and all differences.
+ */
 function expectSame(actual: Returned, expected: Expected | boolean | number | void, trace: string[]): void {
   if (typeof actual !== 'object' || typeof expected !== 'object') {
     if (actual === expected) return
@@ -158,6 +166,7 @@ function expectSame(actual: Returned, expected: Expected | boolean | number | vo
   if (differences.length > 0) throw new Error([...trace, ...differences].join('\n'))
 }
 
+/** A field of an answer as text; of a booking its instant. */
 function shown(answer: Answer | Expected, field: (typeof FIELDS)[number]): string {
   const value = field === 'booking' ? answer.booking && Number(answer.booking.at) : answer[field]
   return String(value)

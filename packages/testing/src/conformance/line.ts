@@ -60,6 +60,7 @@ class Line {
     return this.#held.length + this.#waiting.length === 0
   }
 
+  /** Takes one step for tickets of a semaphore. Returns their states after it. */
   ask(
     semaphore: number,
     step: PermitStep,
@@ -75,6 +76,7 @@ class Line {
     return tickets.map((ticket) => this.#stateOf(ticket))
   }
 
+  /** Grants permits to those that wait, the oldest first, until one has none under its own limit. */
   #serve(): void {
     const [oldest] = this.#waiting
     if (!oldest || this.#held.length >= this.#limits.get(oldest.semaphore)!) return
@@ -83,23 +85,27 @@ class Line {
     this.#serve()
   }
 
+  /** Grants a permit before all that wait, if fewer than `limit` are held: the holder had it before. */
   #takeFirst(ticket: Ticket, limit: number): void {
     if (this.#stateOf(ticket) === 'held' || this.#held.length >= limit) return
     this.#forget(ticket)
     this.#held = [...this.#held, ticket]
   }
 
+  /** Grants a permit behind all that wait; otherwise a ticket that may wait joins the queue. */
   #takeLast(ticket: Ticket, limit: number, step: 'take' | 'wait'): void {
     if (this.#stateOf(ticket) !== 'unknown') return
     if (this.#waiting.length === 0 && this.#held.length < limit) this.#held = [...this.#held, ticket]
     else if (step === 'wait') this.#waiting = [...this.#waiting, ticket]
   }
 
+  /** Removes a ticket, whether it holds a permit or waits. */
   #forget(ticket: Ticket): void {
     this.#held = this.#held.filter((other) => !isSame(other, ticket))
     this.#waiting = this.#waiting.filter((other) => !isSame(other, ticket))
   }
 
+  /** Whether a ticket holds a permit, waits, or is unknown. */
   #stateOf(ticket: Ticket): TicketState {
     if (this.#held.some((other) => isSame(other, ticket))) return 'held'
     return this.#waiting.some((other) => isSame(other, ticket)) ? 'waiting' : 'unknown'

@@ -39,8 +39,8 @@ export class KeyModel {
   }
 
   /**
-   * Only the newest write can be taken back, so a cancelled booking uncovers the one before it. The units of any other
-   * place that was not lost are released.
+   * Cancels a booking. If it is the newest write, the writes are again as before it, and the result is true. Otherwise the
+   * units of one that was not lost are released, and the result is false.
    */
   cancel(now: bigint, booking: Entry): boolean {
     if (this.#cancelled.has(booking)) return false
@@ -53,12 +53,14 @@ export class KeyModel {
     return true
   }
 
+  /** Gives back the newest units. Returns how many; 0 for a key that does not exist. */
   refund(rules: readonly Rule[], now: bigint, cost: bigint): number {
     return this.#born === undefined
       ? 0
       : this.#write({ kind: 'refund', at: now, cost, rules, decidedAt: now })
   }
 
+  /** Charges units whether they fit or not, behind all bookings. Returns the units that took effect. */
   charge(rules: readonly Rule[], now: bigint, cost: bigint): number {
     const at = latest(now, this.#last())
     return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
@@ -71,18 +73,21 @@ export class KeyModel {
     return this.#write({ kind: 'release', at, cost, charge, rules, decidedAt: now })
   }
 
+  /** Blocks the key from now on; the latest block wins. No units take effect. */
   block(now: bigint, duration: bigint): number {
     this.#born ??= now
     this.#blockedUntil = now + duration
     return 0
   }
 
+  /** Holds the key from now on, unless it is held for longer. No units take effect. */
   hold(now: bigint, duration: bigint): number {
     this.#born ??= now
     this.#heldUntil = latest(this.#heldUntil, now + duration)
     return 0
   }
 
+  /** Forgets all that was written, blocks and holds included. No units take effect. */
   reset(): number {
     this.#writes = []
     this.#born = undefined
@@ -123,6 +128,7 @@ export class KeyModel {
     this.#born = decidedAt
   }
 
+  /** Decides a call as the promises say, and writes it if `write` and if it passes. */
   #ask(
     rules: readonly Rule[],
     now: bigint,
@@ -173,6 +179,7 @@ export class KeyModel {
     }
   }
 
+  /** Why a call that passes at `at` is denied now; undefined if it is not. */
   #reason(now: bigint, at: bigint, maxWait: bigint): Expected['reason'] {
     if (at === NEVER) return 'cost'
     if (this.#blockedUntil > now) return 'blocked'
@@ -180,6 +187,7 @@ export class KeyModel {
     return this.#heldUntil > now ? 'held' : 'limit'
   }
 
+  /** The last instant at which units were charged or booked; 0 without any. */
   #last(): bigint {
     return latest(
       0n,

@@ -14,7 +14,7 @@ const WINDOWS = [
 const LONGEST = 2 ** 47
 const LIMITS = [1, 2, 3, 5, 7, 10, 60, 240, 1000, 100_000, 300_000, 700_000, 2 ** 31]
 
-/** `count` sets of options of one shape, which differ in limit and capacity alone. */
+/** Draws `count` sets of options of one shape, which differ in limit and capacity alone. */
 export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]> {
   return fc
     .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...(shape.model.draws ?? [])))
@@ -50,6 +50,7 @@ export function options(shape: Shape): fc.Arbitrary<Options> {
 
 type Fixed = Partial<Options> & { readonly window: number }
 
+/** Draws limits and capacities for a shape: mostly small ones, and the largest that it allows. */
 function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
   const most = largest(shape, fixed)
   const small = fc.integer({ min: 1, max: Math.min(9, most) })

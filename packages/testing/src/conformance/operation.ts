@@ -50,6 +50,7 @@ export function operationOf(
   }
 }
 
+/** The instant that a step moves the clock to: near a boundary of the algorithm, or near one that the last answer named. */
 function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, known: Known): number {
   const bucket = Math.ceil(window / buckets)
   switch (to) {
@@ -70,6 +71,7 @@ function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Poli
   }
 }
 
+/** The cost of a step: a given one, or one near what remains or near the capacity. */
 function costOf({ of, units }: Step, policies: readonly Policy[], known: Known): number {
   const capacity = Math.min(...policies.map((policy) => policy.capacity))
   switch (of) {
@@ -94,6 +96,7 @@ function lowestWait(kind: Kind): number {
   return kind === 'block' || kind === 'hold' ? 1 : 0
 }
 
+/** The longest wait of a step: near the wait that the last answer named, or a part of the window. */
 function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, known: Known): number {
   if (wait === 'known' && known.at !== Infinity) return known.at - now + waitOff
   return Math.floor((window * parts) / 6)

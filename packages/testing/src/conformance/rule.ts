@@ -75,6 +75,7 @@ export interface Model<Standing = unknown> {
 
 const HOUR_MS = 3_600_000
 
+/** The numbers of a policy with these options, in exact arithmetic. */
 export function ruleOf(model: Model, options: Options): Rule {
   const tick = ticksOf(model, options)
   const window = BigInt(options.window) * 1000n

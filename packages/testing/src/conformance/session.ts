@@ -10,11 +10,13 @@ export class Session {
   readonly store: Store
   readonly #clock: { now: number }
 
+  /** Made by `open`, as stores may open asynchronously. */
   private constructor(store: Store, clock: { now: number }) {
     this.store = store
     this.#clock = clock
   }
 
+  /** Opens a store on a clock of the session, which stands at `start`. */
   static async open(openStore: OpenStore, start: number): Promise<Session> {
     const clock = { now: start }
     return new Session(await openStore(() => clock.now), clock)
@@ -39,7 +41,7 @@ export class Session {
     return this.callerUnder([], ...tiers)
   }
 
-  /** A new key whose tiers come with the penalty of the same place. */
+  /** A caller of a new key, whose lists of policies each have the penalty of the same index. */
   callerUnder(penalties: readonly (Penalty | undefined)[], ...tiers: readonly (readonly Policy[])[]): Caller {
     const keyspaces = tiers.map((policies, i) =>
       this.store.keyspace('conformance', policies, () => {}, penalties[i]),
@@ -72,6 +74,7 @@ export class Caller {
   known: Known
   readonly #bookedIn = new Map<Booking, Keyspace>()
 
+  /** A caller of one key, under one list of policies in each keyspace. */
   constructor(
     readonly session: Session,
     readonly keyspaces: readonly Keyspace[],
@@ -105,8 +108,9 @@ export class Caller {
     return this.#bookedIn.get(booking)!.confirm(booking)
   }
 
+  /** Cancels a booking in the keyspace that made it. */
   async cancel(booking: Booking): Promise<boolean> {
-    this.#isGivenBack(booking)
+    this.#forgetCharge(booking)
     return this.#bookedIn.get(booking)!.cancel(booking)
   }
 
@@ -116,7 +120,7 @@ export class Caller {
 
   /** Gives units of a charge back, for the first and only time. */
   async release(charge: DatedCharge, units: number, tier = 0): Promise<number> {
-    this.#isGivenBack(charge)
+    this.#forgetCharge(charge)
     return this.keyspaces[tier]!.correct({ kind: 'release', key: this.key, charge, units })
   }
 
@@ -124,6 +128,7 @@ export class Caller {
     return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
   }
 
+  /** Blocks the key for so many microseconds. With `isPenalty` it is the block of a penalty. */
   async block(duration: number, isPenalty?: boolean): Promise<number> {
     const penalty = isPenalty === undefined ? {} : { isPenalty }
     return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, ...penalty })
@@ -153,6 +158,7 @@ export class Caller {
     return kind === 'reset' ? this.reset() : this[kind](cost, tier)
   }
 
+  /** Makes a call, and notes its answer, its booking and its charge. */
   async #ask(ask: Ask, cost: number, maxWait: number, tier: number): Promise<Answer> {
     const keyspace = this.keyspaces[tier]!
     const answer = await keyspace.decide(ask, this.key, cost, maxWait)
@@ -167,7 +173,8 @@ export class Caller {
     return answer
   }
 
-  #isGivenBack(charge: DatedCharge): void {
+  /** Forgets a charge that is given back. */
+  #forgetCharge(charge: DatedCharge): void {
     const i = this.charges.indexOf(charge)
     if (i >= 0) this.charges.splice(i, 1)
     this.known = { ...this.known, charges: this.#costs() }

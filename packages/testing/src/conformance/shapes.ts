@@ -34,6 +34,7 @@ export function everyPolicy(numbers: Options): readonly (readonly [title: string
   ])
 }
 
+/** The shapes of an algorithm: the plain one, and one for each variant of its model. */
 function variantsOf(title: string, factory: Shape['factory'], model: Model): Shape[] {
   return [{}, ...(model.variants ?? [])].map((variant) => {
     const name = titleOf(title, variant)
@@ -41,6 +42,7 @@ function variantsOf(title: string, factory: Shape['factory'], model: Model): Sha
   })
 }
 
+/** The name of a shape in the titles of tests. */
 function titleOf(algorithm: string, variant: Partial<Options>): string {
   const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
   return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')

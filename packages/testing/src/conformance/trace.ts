@@ -8,12 +8,13 @@ export class Trace {
   readonly #calls: Call[] = []
   readonly #byCharge = new Map<object, Call>()
 
+  /** A trace without calls, under one rule. */
   constructor(rule: Rule) {
     this.#rule = rule
     this.#parts = rule.model.parts?.(rule) ?? 1n
   }
 
-  /** `charge` is what `released` will name it by. */
+  /** Notes an admitted call. `charge` is the object by which `released` will name it. */
   admitted(at: bigint, cost: bigint, charge?: object): void {
     if (cost === 0n) return
     const call = { at, kept: cost * this.#parts }
@@ -21,6 +22,7 @@ export class Trace {
     if (charge) this.#byCharge.set(charge, call)
   }
 
+  /** Takes units off the newest calls, as the model says for a refund. */
   refunded(now: bigint, cost: bigint): void {
     let left = cost * this.#parts
     for (const call of this.#calls.toReversed()) {
@@ -41,6 +43,10 @@ export class Trace {
     this.#byCharge.get(charge)!.kept = 0n
   }
 
+  /**
+   * Checks the promise for each span between two calls.
+   * @throws where more units were kept than it allows.
+   */
   check(): void {
     // A place that was left may lie behind later calls.
     const calls = this.#calls.toSorted((a, b) => Number(a.at - b.at))

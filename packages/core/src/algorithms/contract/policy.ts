@@ -111,7 +111,7 @@ export class Policy {
   readonly shape: string
   readonly #numbers: PolicyNumbers
 
-  /** For factories, with settings that were read by a declaration. */
+  /** Makes a policy of settings that a factory has read and checked; derives ticks, shape and name from them. */
   constructor(algorithm: Algorithm, { limit, window, name }: PolicySettings, numbers: PolicyNumbers = {}) {
     this.algorithm = algorithm
     this.limit = limit

@@ -3,6 +3,7 @@
  * it at a key, so that a decision allocates nothing.
  */
 export class State {
+  /** A view of cells that begins at `base`; a store moves it on to other keys. */
   constructor(
     public cells: Float64Array,
     public base = 0,

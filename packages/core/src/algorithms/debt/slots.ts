@@ -40,10 +40,6 @@ export const debtWithSlots: Algorithm = {
     const units = debt.admit(state, policy, at, cost)
     if (cost < 0) return units
     if (isFirst && isSteady) begin(state, policy, at)
-    /**
-     * Counts units that were charged at the instant `at` in its slot, as far as a slot may hold. Slots that are not
-     * valid count nothing.
-     */
     record(state, policy, at, units)
     return units
   },
@@ -90,14 +86,13 @@ function begin(state: State, policy: Policy, at: number): void {
   for (let i = 0; i < policy.buckets; i++) state.set(UNITS + i, 0)
 }
 
-/** Counts units that were charged at the instant `at`. */
+/**
+ * Counts units that were charged at the instant `at` in its slot, as far as a slot may hold. Slots that are not valid count
+ * nothing.
+ */
 function record(state: State, policy: Policy, at: number, units: number): void {
   if (state.get(BEGUN) === UNKNOWN) return
   const slot = slotOf(policy, at)
-  /**
-   * Makes `slot` the newest, so that charges up to it have a slot. The oldest slots fall out, and what they owe is
-   * added to the debt before the others.
-   */
   slideTo(state, policy, slot)
   const count = unitsIn(state, policy, slot)
   const added = Math.min(Math.ceil(units), Math.max(0, mostUnits(policy) - count))
@@ -129,7 +124,7 @@ function recount(state: State, policy: Policy, instant: number): number {
   return Math.max(0, debt - (ticks - inNewest) * policy.limit)
 }
 
-/** Makes `slot` the newest. Slots that fall out are added to the debt before the others. */
+/** Makes `slot` the newest, if it is later. The oldest slots fall out, and what they owe is added to the debt before the others. */
 function slideTo(state: State, policy: Policy, slot: number): void {
   const { buckets } = policy
   const newest = state.get(NEWEST)

@@ -147,6 +147,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.#latest
   }
 
+  /** The board of this name, which all limiters of the store share. */
   board(name: string): Board {
     const notes = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, notes)

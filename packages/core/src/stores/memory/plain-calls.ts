@@ -64,6 +64,7 @@ class CallsUnderOne implements PlainCalls {
   readonly #state: State
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
+  /** Decides by the algorithm's `take`, on the row of the cursor. */
   constructor(
     private readonly take: Take,
     private readonly cursor: Cursor,
@@ -124,6 +125,7 @@ class CallsUnderOne implements PlainCalls {
 class CallsUnderSeveral implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
+  /** Decides by the `take` of each policy's algorithm, on the row of the cursor. */
   constructor(
     private readonly takes: readonly Take[],
     private readonly cursor: Cursor,

@@ -156,7 +156,7 @@ class Rows {
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
-  /** `stride` is the number of cells of a row. */
+  /** Makes the first page. `stride` is the number of cells of a row. */
   constructor(
     private readonly stride: number,
     private readonly ringsPerKey: number,

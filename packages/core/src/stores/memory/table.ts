@@ -46,6 +46,7 @@ export class Table {
   /** The call in `#decideAny`: one object for all calls, so that none is allocated. */
   readonly #call: OpenCall
 
+  /** A table without keys, for lists of policies of the shapes of `policies`. */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner,

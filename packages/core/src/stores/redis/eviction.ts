@@ -13,7 +13,7 @@ export class EvictionCheck {
   #reports: Set<Report> | undefined = new Set()
   #evicts = false
 
-  /** `key` is any key that the store's user may access. It is neither read nor written. */
+  /** Prepares the check. `key` is any key that the store's user may access; it is neither read nor written. */
   constructor(
     readonly connection: RedisConnection,
     readonly key: Buffer,

@@ -100,6 +100,7 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
+  /** Has the waiting calls sent at the end of this turn of the event loop, once. */
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true

@@ -167,6 +167,7 @@ class StoreInRedis implements RedisStore {
   #trouble: { readonly cause: unknown; readonly error: Error } | undefined
   readonly #closing = new Closing()
 
+  /** Takes over the client that was handed in, or makes a connection, and connects it at once unless `lazy`. */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = read(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
@@ -188,6 +189,10 @@ class StoreInRedis implements RedisStore {
     )
   }
 
+  /**
+   * Opens the state of a limiter under one list of policies, whose script is composed here, so that a mistake in it is
+   * found at set-up.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     warnOfReplays(this.#client, this.#connection, report)
     this.#eviction.warn(report)
@@ -226,6 +231,7 @@ class StoreInRedis implements RedisStore {
     return this.#connection.address
   }
 
+  /** Why the client is not connected, as a StoreError; undefined while it is. */
   trouble(): Error | undefined {
     const trouble = this.#connection.trouble()
     if (trouble === undefined) return undefined
@@ -234,12 +240,14 @@ class StoreInRedis implements RedisStore {
     return this.#trouble.error
   }
 
+  /** Connects. The promise settles when the connection is made, has failed, or `startTimeout` is over. */
   start(): Promise<unknown> | undefined {
     if (this.#started) return this.#started
     const connected = this.#connection.connect()
     return connected && (this.#started = Promise.race([connected, this.#startTimeout()]))
   }
 
+  /** Resolves once Redis answers; rejects with the first failure. */
   async ready(): Promise<void> {
     try {
       if (this.#own) await this.#own.connect()
@@ -249,6 +257,7 @@ class StoreInRedis implements RedisStore {
     }
   }
 
+  /** Resolves when the first calls have waited long enough for the connection, or when the store closes. */
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
       const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
@@ -259,11 +268,16 @@ class StoreInRedis implements RedisStore {
     })
   }
 
+  /**
+   * Microseconds on the clock of this process.
+   * @throws {StoreError} CLOSED.
+   */
   now(): number {
     if (this.#closing.isClosed) throw storeClosed()
     return this.#now()
   }
 
+  /** The permits of one semaphore of this process. They are closed with the store, or before by the semaphore. */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
@@ -280,6 +294,7 @@ class StoreInRedis implements RedisStore {
     return this.#closing.signal
   }
 
+  /** Ends the calls and the permits of this process, and the connection if the store made it. */
   close(): void {
     this.#closing.close()
     this.#groups.close()
@@ -313,6 +328,7 @@ class Groups {
     return group
   }
 
+  /** Adds the group of a script that is not held. A closed store rejects its calls. */
   #add(id: string, script: string): GroupCommit {
     const group = new GroupCommit(this.runner, script, { gathers: this.gathers })
     if (this.#isClosed) group.close()
@@ -333,6 +349,7 @@ class Groups {
     return dropped.length > 0
   }
 
+  /** Rejects all calls that wait, and all later ones. */
   close(): void {
     this.#isClosed = true
     for (const group of this.#byShapes.values()) group.close()

@@ -54,7 +54,7 @@ export interface Location extends Partial<Readonly<Record<keyof Address, unknown
   readonly cluster?: readonly unknown[] | undefined
 }
 
-/** Where a client connects to, for messages. Never credentials. */
+/** The address that a client connects to, for messages. Never credentials. */
 export function addressOf({ path, name, sentinels, cluster, ...server }: Location): string {
   if (cluster) return `a Cluster of ${cluster.map(hostAndPort).join()}`
   if (sentinels) return `${String(name)} of the Sentinels ${sentinels.map(hostAndPort).join()}`

@@ -56,6 +56,7 @@ class WholeCall implements ScriptCall {
   readonly keys: readonly string[]
   readonly duplicates = undefined
 
+  /** A call on the keys of these parts, whose answers go to `receiver`. */
   constructor(
     readonly parts: readonly WholePart[],
     readonly receiver: WholeReceiver,
@@ -82,6 +83,7 @@ class WholeCall implements ScriptCall {
     return packWhole(this.parts, this.parts[0]!.keyspace.options.clock(), nonce)
   }
 
+  /** Passes on the answers of the parts from a reply of its own, in which each stands behind the number of its bytes. */
   answer(reply: Buffer): void {
     let end = 0
     const answers = this.parts.map(({ keyspace, key, request }) => {

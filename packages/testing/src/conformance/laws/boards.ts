@@ -16,7 +16,7 @@ const posts = fc.array(
   { maxLength: 12, size: 'max' },
 )
 
-/** Boards, for stores that have any. */
+/** The laws of boards, for stores that have any. */
 export function boards(trial: Trial): void {
   const drawn = fc.record({ start: starts, posts })
 

@@ -100,6 +100,7 @@ export function bounding(subject: Subject): void {
   )
 }
 
+/** Consumes all that is left, or `mostCost` if that is less. Returns the units. */
 async function takeAll(caller: Caller, mostCost: number): Promise<bigint> {
   const cost = Math.min((await caller.peek(0)).remaining, mostCost)
   assert.equal((await caller.consume(cost)).reason, undefined)

@@ -86,6 +86,7 @@ async function place(caller: Caller, mostCost: number): Promise<Booking> {
   return booked
 }
 
+/** Charges all that is left, in calls of at most `mostCost`. */
 async function empty(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.charge(Math.min(left, mostCost))

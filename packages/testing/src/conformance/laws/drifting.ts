@@ -17,9 +17,9 @@ type Rate = (typeof RATES)[number]
 
 const STEPS_A_RUN = 50
 
-/** For algorithms that pay off what is owed continuously: rounding must never add up. */
+/** The law of debts that drain continuously: rounding must never add up. */
 export function drifting({ shape, openStore, runs }: Subject): void {
-  if (!paysOff(shape)) return
+  if (!drainsContinuously(shape)) return
 
   it.each(RATES)(
     'stays within one unit of exact arithmetic at $limit per $window ms',
@@ -27,14 +27,14 @@ export function drifting({ shape, openStore, runs }: Subject): void {
   )
 }
 
-/** Whether what is owed is paid off continuously, in numbers that are multiplied. */
-export function paysOff({ model, variant }: Shape): boolean {
+/** Whether an algorithm has a debt that drains continuously, in numbers that are multiplied by the window. */
+export function drainsContinuously({ model, variant }: Shape): boolean {
   return model.capacity !== undefined && model.multiplied(variant)
 }
 
 /**
- * Takes all there is, again and again; returns the most units it was behind exact arithmetic, and the microseconds
- * that have passed. Throws where it is ahead, or more than one unit behind.
+ * Consumes all that remains, `steps` times with time in between. Returns by how many units the sum fell behind exact
+ * arithmetic at most, and the microseconds that have passed. Throws where it is ahead, or more than one unit behind.
  */
 export async function drift(
   { model, variant, factory }: Shape,

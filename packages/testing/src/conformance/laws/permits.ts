@@ -10,7 +10,7 @@ import { starts } from '../traffic.js'
 const SECOND = 1_000_000
 const HOUR_MS = 3_600_000
 
-/** The permits of semaphores, for stores that keep any. */
+/** The laws of permits, for stores that keep any. */
 export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
@@ -158,6 +158,7 @@ export function permits(trial: Trial): void {
 class Asking {
   readonly permits: Permits
 
+  /** A semaphore of this name that asks for permits of one key. */
   constructor(
     session: Session,
     name: string,
@@ -182,7 +183,7 @@ class Asking {
   }
 }
 
-/** Semaphores that share one name and key. */
+/** Makes semaphores that share one name and key. */
 function crowd(session: Session, size: number): readonly Asking[] {
   const key = session.freshKey()
   return Array.from({ length: size }, () => new Asking(session, key, key))
@@ -205,7 +206,7 @@ function lawOfPermits<T extends object>(
   })
 }
 
-/** A law of stores whose holders may die. */
+/** Registers a law of permits that only stores elsewhere have to obey, as their holders may die. */
 function lawOfShared<T extends object>(
   ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>
 ): void {

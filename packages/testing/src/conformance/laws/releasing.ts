@@ -179,6 +179,7 @@ function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule 
   return { ...rules[0]!, limit: most(({ limit }) => limit), capacity: most(({ capacity }) => capacity) }
 }
 
+/** Consumes all that is left, in calls of at most `mostCost`. */
 async function exhaust(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.consume(Math.min(left, mostCost))

@@ -183,12 +183,13 @@ async function consumeOneByOne(keys: readonly Caller[], units: number): Promise<
   for (const key of keys) for (let i = 0; i < units; i++) await key.consume(1)
 }
 
-/** Two keys that answer alike now. */
+/** Asserts that two keys give the same answers now. */
 async function expectSame(one: Caller, other: Caller): Promise<void> {
   const capacity = one.tiers[0]![0]!.capacity
   for (const cost of [1, capacity]) assert.deepEqual(await seenBy(one, cost), await seenBy(other, cost))
 }
 
+/** The answer to a `peek`, as far as two keys with one past must agree on it. */
 async function seenBy(caller: Caller, cost: number): Promise<readonly unknown[]> {
   const { at, reason, remaining, resetAt } = await caller.peek(cost)
   return [at, reason, remaining, resetAt]

@@ -56,6 +56,7 @@ interface Apart {
   readonly units: ReadonlyMap<bigint, bigint>
 }
 
+/** The debt after a write: what had drained by then, and the units that it charges or gives back. */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write
   const instant = kind === 'release' ? latest(at, owed.since) : at
@@ -83,6 +84,7 @@ function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart
   return { ...apart, newest: latest(apart.newest, slot), units: new Map(apart.units).set(slot, held + more) }
 }
 
+/** The debt after a release, which gives back only units of the charge that have not drained. */
 function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
   const ticks = ceil(instant - charge!.at, rule.tick)
   const left = charge!.cost * rule.windowTicks - ticks * owed.fastest
@@ -143,6 +145,7 @@ export function least(...numbers: readonly bigint[]): bigint {
   return latest(0n, numbers.reduce(leastOf))
 }
 
+/** The debt that is left at an instant, and the instant as of which it is counted. */
 function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed
   if (instant < since) return { units, since }

@@ -41,6 +41,7 @@ interface Count {
   readonly units: bigint
 }
 
+/** The units after a charge, which `most` bounds but never lowers. */
 function charged(before: bigint, cost: bigint, most: bigint): bigint {
   const after = before + cost < most ? before + cost : most
   return after > before ? after : before

@@ -14,9 +14,9 @@ export const model: Model<readonly Entry[]> = {
   recount(writes) {
     const entries: Entry[] = []
     for (const { kind, at, cost, charge, rule } of writes) {
-      if (kind === 'refund') drop(entries, at, cost)
+      if (kind === 'refund') dropNewest(entries, at, cost)
       else if (kind === 'release') {
-        if (charge!.at > at - rule.window) dropOf(entries, charge!.at, cost)
+        if (charge!.at > at - rule.window) dropEntriesAt(entries, charge!.at, cost)
       } else if (kind === 'admit') entries.push({ at, units: cost })
       else {
         const free = 2n * rule.limit - live(entries, rule.window, at)
@@ -39,6 +39,7 @@ interface Entry {
   readonly units: bigint
 }
 
+/** The units of entries that are still in the window at `instant`. */
 function live(entries: readonly Entry[], window: bigint, instant: bigint): bigint {
   let units = 0n
   for (const entry of entries) if (entry.at > instant - window) units += entry.units
@@ -47,7 +48,8 @@ function live(entries: readonly Entry[], window: bigint, instant: bigint): bigin
 
 const NEWEST = 1000n
 
-function dropOf(entries: Entry[], instant: bigint, cost: bigint): void {
+/** Drops up to `cost` units of entries of exactly this instant, within the newest ones. */
+function dropEntriesAt(entries: Entry[], instant: bigint, cost: bigint): void {
   let newer = 0n
   for (let i = entries.length - 1; i >= 0; i--) {
     const { at, units } = entries[i]!
@@ -60,7 +62,8 @@ function dropOf(entries: Entry[], instant: bigint, cost: bigint): void {
   }
 }
 
-function drop(entries: Entry[], now: bigint, cost: bigint): void {
+/** Drops up to `cost` units of the newest entries at or before `now`. */
+function dropNewest(entries: Entry[], now: bigint, cost: bigint): void {
   for (let i = entries.length - 1; i >= 0 && cost > 0n; i--) {
     const { at, units } = entries[i]!
     if (at > now) continue

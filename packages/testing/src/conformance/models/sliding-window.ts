@@ -38,7 +38,7 @@ export const model: Model<Buckets> = {
 
   kept(buckets, rule, instant) {
     const last = latest(newest(buckets), instant / width(rule))
-    return sum(buckets, last - count(rule), last)
+    return unitsIn(buckets, last - count(rule), last)
   },
 
   bound(rule, from, to) {
@@ -69,23 +69,25 @@ function width(rule: Rule): bigint {
 function counted(buckets: Buckets, rule: Rule, instant: bigint): bigint {
   const newest = instant / width(rule)
   const oldest = newest - count(rule)
-  if (rule.options.count !== 'weighted') return sum(buckets, oldest, newest)
+  if (rule.options.count !== 'weighted') return unitsIn(buckets, oldest, newest)
   const elapsed = (instant - newest * width(rule)) / rule.tick
   const wide = width(rule) / rule.tick
   const fading = (buckets.get(oldest) ?? 0n) * (wide - elapsed)
-  return sum(buckets, oldest + 1n, newest) + (fading + wide - 1n) / wide
+  return unitsIn(buckets, oldest + 1n, newest) + (fading + wide - 1n) / wide
 }
 
 function newest(buckets: Buckets): bigint {
   return latest(0n, ...buckets.keys())
 }
 
-function sum(buckets: Buckets, from: bigint, to: bigint): bigint {
+/** The units in the buckets from `from` to `to`. */
+function unitsIn(buckets: Buckets, from: bigint, to: bigint): bigint {
   let units = 0n
   for (const [bucket, held] of buckets) if (bucket >= from && bucket <= to) units += held
   return units
 }
 
+/** Takes up to `cost` units out of the newest buckets at or before `now`. */
 function giveBack(buckets: Buckets, now: bigint, cost: bigint): void {
   const newestFirst = [...buckets.keys()].filter((bucket) => bucket <= now).sort((a, b) => (a < b ? 1 : -1))
   for (const bucket of newestFirst) {

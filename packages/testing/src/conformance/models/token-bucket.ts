@@ -39,6 +39,7 @@ export const model: Model<Debt> = {
   },
 }
 
+/** The missing tokens after a write: those left by the refills until then, and what it takes or gives back. */
 function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   const { units, since } = refilled(missing, rule, at)
   const fastest = latest(missing.fastest, rule.limit)
@@ -52,6 +53,7 @@ function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   return { units: charged > units ? charged : units, since, fastest }
 }
 
+/** The tokens that are missing at an instant, after all refills until then. */
 function refilled(
   { units, since }: Debt,
   { limit, window }: Rule,

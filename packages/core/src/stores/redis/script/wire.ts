@@ -206,6 +206,7 @@ export class PackedReply {
   readonly #reader: NumberReader
   readonly #now: number
 
+  /** Reads the instant, with which the reply begins. */
   constructor(reply: Uint8Array) {
     this.#reader = new NumberReader(reply)
     this.#now = this.#reader.next()
