@@ -75,8 +75,8 @@ local function read_slot(base, cap, index)
   return value
 end
 
--- Writes value into the n slots from number first on, going round at cap. If replaced is set, for a charge that may be
--- undone, what they held is added to it.
+-- Writes value into n slots, from number first on; slot 0 follows slot cap - 1. Where the charge may be undone, replaced is a
+-- table, and gets the place and the former bytes of each slot.
 local function fill_slots(base, cap, first, n, value)
   if n == 0 then
     return

@@ -52,7 +52,7 @@ export function responder<Req, Res>(
     return { answer: platform.send(req, res, quotaExceeded(detail, names), text) }
   }
 
-  /** Answers a caller in the list `deny`. */
+  /** Answers 403 to a caller on the list `deny`, unless the response has begun. */
   function forbid(req: Req, res: Res): Denied {
     if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
     platform.setStatus(res, FORBIDDEN.status)

@@ -115,7 +115,7 @@ export class SeveralGuard<Req, Res> {
       if (access === 'forbid') return framed.parts[0]!.guard.respond.forbid(req, res)
       const parts = access === 'count' ? framed.parts : []
       return chain(
-        countParts(req, parts, counted, 0),
+        identifyUnder(req, parts, counted, 0),
         (denied) => denied ?? this.#enter(req, res, counted, next + 1),
       )
     })
@@ -185,10 +185,10 @@ export class SeveralGuard<Req, Res> {
 }
 
 /**
- * Adds to `counted` those of `parts` from `next` on that count a request, in their order. Returns the answer to a caller who
- * has hung up.
+ * Finds the key and the cost of a request under each of `parts` from `next` on, and adds them to `counted`. Returns the answer
+ * to a caller who has hung up; undefined for all others.
  */
-function countParts<Req, Res>(
+function identifyUnder<Req, Res>(
   req: Req,
   parts: readonly OneLimit<Req, Res>[],
   counted: Counted<Req, Res>[],
@@ -197,8 +197,8 @@ function countParts<Req, Res>(
   const part = parts[next]
   if (!part) return undefined
   return chain(
-    part.guard.check(req, counted as unknown as Res),
-    (denied) => denied ?? countParts(req, parts, counted, next + 1),
+    part.guard.check(req, counted as unknown as Res), // its steps get the list in place of the response: see oneLimit
+    (denied) => denied ?? identifyUnder(req, parts, counted, next + 1),
   )
 }
 

@@ -7,6 +7,7 @@ import { numbersOf, stateOf } from './packed.js'
 export class PostgresPermits implements Permits {
   readonly #semaphore = Math.floor(Math.random() * 2 ** 52)
 
+  /** The permits of one semaphore of this process, whose queues `gathering` keeps as rows. */
   constructor(
     readonly gathering: Gathering,
     readonly name: string,

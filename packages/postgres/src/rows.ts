@@ -31,6 +31,7 @@ export class StateRows {
   readonly #statements: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
+  /** Writes the statements for the table of the options. */
   constructor(
     readonly database: Database,
     readonly options: StateRowsOptions,

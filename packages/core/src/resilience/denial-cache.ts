@@ -62,8 +62,8 @@ export class DenialCache {
   }
 
   /**
-   * The newest remembered denial of a key, with its waits counted from now. Its own wait may be that of another cost: only
-   * what remains, and when the allowance is full, hold for every cost.
+   * The newest denial of a key that is still remembered under these limits, with its waits counted from now. It may be of another
+   * cost: its `remaining` and `resetAt` hold for every cost, its wait does not.
    */
   newest(policies: readonly Policy[], key: string): Answer | undefined {
     const now = this.clock.now()

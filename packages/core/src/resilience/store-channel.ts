@@ -142,7 +142,7 @@ export class StoreChannel implements Traffic {
     return failure
   }
 
-  /** The failure of a call; while the store is not connected, the reason for that, such as a wrong password. */
+  /** The failure as callers get it: while the store is not connected, the reason for that, such as a wrong password. */
   #explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
     if (!trouble) return error

@@ -61,7 +61,7 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
   async function keysOf(count: 1 | 2, session: Session, value: T) {
     const policy = subject.shape.factory(value.options)
     const callers = Array.from({ length: count }, () => session.caller([policy]))
-    await relive(subject, value.steps, ...callers)
+    await replay(subject, value.steps, ...callers)
     return { callers, given: { ...value, session, policy } }
   }
 
@@ -72,25 +72,25 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
         await check(callers[0]!, given)
       })
     },
-    /** Of two keys with the same past, which are alike again in the end. */
+    /** Registers a law of two keys with the same past, which have to give the same answers again in the end. */
     ofTwins(name: string, check: (one: Caller, other: Caller, given: Given<T>) => Promise<void>): void {
       law(subject, name, drawn, async (session, value) => {
         const { callers, given } = await keysOf(2, session, value)
         const [one, other] = callers as [Caller, Caller]
         await check(one, other, given)
-        await expectAlike(one, other)
+        await expectEqualKeys(one, other)
       })
     },
   }
 }
 
-/** A history of calls that any law may find behind it. */
+/** Draws a past of calls, which a law may begin with. */
 export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
   return fc.record({ options: options(shape), start: starts, steps: traffic({ kinds, most: 8 }) })
 }
 
-/** Puts the same history behind each of these keys. The first one's answers steer it. */
-export async function relive(subject: Subject, steps: readonly Step[], ...callers: readonly Caller[]) {
+/** Makes the calls of `steps` on the key of each caller, so that all have the same past. The first one's answers steer them. */
+export async function replay(subject: Subject, steps: readonly Step[], ...callers: readonly Caller[]) {
   const [guide] = callers as [Caller]
   for (const step of steps) {
     await guide.peek(1)
@@ -101,8 +101,8 @@ export async function relive(subject: Subject, steps: readonly Step[], ...caller
 
 const MOST_INSTANTS = 50
 
-/** Two keys that answer alike, now and at every later instant that one of them announces until it is full. */
-export async function expectAlike(a: Caller, b: Caller): Promise<void> {
+/** Asserts that two keys give the same answers, now and at every later instant that one of them names until it is full. */
+export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
   const capacity = a.tiers[0]![0]!.capacity
   const costs = new Set([0, 1, Math.ceil(capacity / 2), capacity])
   const announced = new Set<number>()
@@ -118,7 +118,7 @@ export async function expectAlike(a: Caller, b: Caller): Promise<void> {
   throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
 }
 
-/** The result of an operation, without what differs between two keys that are alike, or that only a store elsewhere reports. */
+/** The result of an operation, without the parts that differ between two equal keys, or that only a store elsewhere reports. */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer

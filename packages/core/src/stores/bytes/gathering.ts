@@ -2,7 +2,7 @@ import { StoreError } from '../../values/errors.js'
 import type { Caller, MaybePromise, Receiver } from '../store.js'
 import type { NewState, StateChange, Updates } from './updates.js'
 
-/** What a call does to the states of its ids. It may be carried out repeatedly, and only the last time counts. */
+/** The change of a call to the states of its ids. It may be carried out repeatedly, and only the last time counts. */
 export type Act<T> = (change: <R>(id: string, change: Change<R>) => R) => T
 export type Change<R> = (state: Uint8Array | undefined, now: number) => StateChange<R>
 
@@ -35,6 +35,7 @@ export class Gathering {
     return typeof this.updates !== 'function'
   }
 
+  /** Carries out `act` in an update of these ids. Returns its result, or a promise where the update returns one. */
   run<T>(ids: readonly string[], act: Act<T>, caller?: Caller): MaybePromise<T> {
     const call = new GatheredCall<T>(ids, act, caller)
     if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
@@ -46,7 +47,7 @@ export class Gathering {
     return new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
-  /** What comes in one turn goes together, so a call is sent at the end of the turn. */
+  /** Has a call wait until the end of this turn of the event loop, so that the calls of one turn go together in an update. */
   #enqueue(call: GatheredCall<unknown>): void {
     if (call.caller) call.caller.unsent = true
     this.#waiting.push(call)
@@ -54,6 +55,7 @@ export class Gathering {
     this.#isDue = true
   }
 
+  /** Sends the calls that wait, in as many updates as may be under way at once. */
   #sendWaiting(): void {
     this.#isDue = false
     for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#free(ids)
@@ -126,6 +128,7 @@ class GatheredCall<T> {
   receiver: Receiver<T> | undefined
   outcome: () => T = leftOut
 
+  /** A call of `act` on these ids, for `caller`. */
   constructor(
     readonly ids: readonly string[],
     readonly act: Act<T>,
@@ -150,6 +153,7 @@ class GatheredCall<T> {
     }
   }
 
+  /** Passes the outcome to the receiver: what `outcome` returns, or the error that it throws. */
   settle(outcome = this.outcome): void {
     try {
       this.receiver!.answered(outcome())

@@ -69,6 +69,7 @@ class KeyspaceOver implements Keyspace {
   readonly #list: PolicyList
   readonly #cancelled = new WeakSet<Booking>()
 
+  /** Shares the gathering of `updates`, and its table with all keyspaces of this name and of these shapes. */
   constructor(
     updates: Updates,
     name: string,
@@ -111,6 +112,7 @@ class KeyspaceOver implements Keyspace {
     return this.#gathering.run([this.#idPrefix + key], this.#decision(ask, key, cost, maxWait), caller)
   }
 
+  /** Makes the act that decides a call, and writes the state where that is charged, counted as a refusal or kept for longer. */
   #decision(ask: Ask, key: string, cost: number, maxWait: number): Act<Answer> {
     return this.#operation<Answer>(key, (before, now, time) => {
       const decided = this.#table.decide(this.#list, ask, cost, maxWait)
@@ -132,6 +134,7 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
+  /** How a booking stands: lost with the state that it was made in, or held by a block or a hold of its key. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const { key, epoch } = booking as KeptBooking
     return this.#change<'stands' | 'lost' | 'held'>(key, (state, now) => {
@@ -140,6 +143,7 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
+  /** Cancels a booking: restores the state before it if nothing was written since, and otherwise releases its units. */
   cancel(booking: Booking): MaybePromise<boolean> {
     if (this.#cancelled.has(booking)) return false
     this.#cancelled.add(booking)
@@ -157,6 +161,7 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
+  /** Corrects the state of a key. A key that does not exist is made only for a charge, a block or a hold. */
   correct(change: Correction): MaybePromise<number> {
     return this.#change(change.key, (state) => {
       const { kind } = change

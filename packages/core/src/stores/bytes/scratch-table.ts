@@ -18,6 +18,7 @@ export class ScratchTable implements TableOwner {
   readonly #row: number
   #now = 0
 
+  /** A table with one row, into which states of these shapes are loaded. */
   constructor(policies: readonly Policy[]) {
     this.#table = new Table(policies, this)
     this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
@@ -59,6 +60,7 @@ export class ScratchTable implements TableOwner {
     if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
   }
 
+  /** Decides a call on the loaded state. A denial also names the instant at which one unit more than remains passes. */
   decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
     const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
     if (answer.reason === undefined) return answer

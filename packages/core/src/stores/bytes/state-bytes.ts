@@ -39,6 +39,7 @@ export interface StateLayout {
 /** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
 const FORMAT = 2
 
+/** The state as bytes: the format, the header, the cells, then each ring behind the number of its instants. */
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
   const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings]
@@ -105,6 +106,7 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
   )
 }
 
+/** Whether instants are in ascending order, up to `latest`. */
 function isInOrder(instants: ArrayLike<number>, latest: number): boolean {
   for (let i = 1; i < instants.length; i++) if (instants[i]! < instants[i - 1]!) return false
   return instants.length === 0 || instants[instants.length - 1]! <= latest

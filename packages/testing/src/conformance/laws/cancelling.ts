@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /** Cancelling a booking, and confirming that it still stands. */
@@ -27,7 +27,7 @@ export function cancelling(subject: Subject): void {
       const policies = [factory(options)]
       for (const write of ['book', 'charge', 'refund', 'reset'] as const) {
         const [tried, twin] = [session.caller(policies), session.caller(policies)]
-        await relive(subject, steps, tried, twin)
+        await replay(subject, steps, tried, twin)
         for (const caller of [tried, twin]) {
           const booked = await place(caller, subject.mostCost)
           if (write === 'book') await place(caller, subject.mostCost)
@@ -36,7 +36,7 @@ export function cancelling(subject: Subject): void {
           if (caller === twin) await caller.release(booked, booked.cost)
           else assert.equal(await caller.cancel(booked), false)
         }
-        await expectAlike(tried, twin)
+        await expectEqualKeys(tried, twin)
       }
     },
   )
@@ -58,7 +58,7 @@ export function cancelling(subject: Subject): void {
       const policies = [factory(options)]
       for (const [trouble, found] of TROUBLES) {
         const caller = session.caller(policies)
-        await relive(subject, steps, caller)
+        await replay(subject, steps, caller)
         const booked = await place(caller, subject.mostCost)
         assert.equal(await caller.confirm(booked), 'stands')
         session.now = booked.at

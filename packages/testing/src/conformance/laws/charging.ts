@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
 /** The units that a call takes from a key. */
 export function charging(subject: Subject): void {
@@ -31,7 +31,7 @@ export function charging(subject: Subject): void {
       if (policy.capacity >= subject.mostCost) return
       const [asked, untouched] = [session.caller([policy]), session.caller([policy])]
       for (const history of [[], steps]) {
-        await relive(subject, history, asked, untouched)
+        await replay(subject, history, asked, untouched)
         for (const answer of [
           await asked.consume(policy.capacity + 1),
           await asked.peek(policy.capacity + 1),
@@ -40,7 +40,7 @@ export function charging(subject: Subject): void {
           assert.deepEqual([answer.reason, answer.at, answer.booking], ['cost', Infinity, undefined])
         }
       }
-      await expectAlike(asked, untouched)
+      await expectEqualKeys(asked, untouched)
     },
   )
 

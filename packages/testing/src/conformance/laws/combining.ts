@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Answer } from '@sluice/core/store'
 import { operationOf } from '../operation.js'
-import { expectAlike, law, type Subject } from '../law.js'
+import { expectEqualKeys, law, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
@@ -73,7 +73,7 @@ export function combining(subject: Subject): void {
           const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
           if ((await caller.peek(cost)).reason) assert((await caller.consume(cost)).reason)
         }
-        await expectAlike(caller, twin)
+        await expectEqualKeys(caller, twin)
       }
     },
   )

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
 /** The effect of refunds and of later charges. */
 export function correcting(subject: Subject): void {
@@ -21,7 +21,7 @@ export function correcting(subject: Subject): void {
   law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
-    await relive(subject, steps, caller)
+    await replay(subject, steps, caller)
     session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
     const most = Math.min(2 * policy.capacity, subject.mostCost)
     // Twice the capacity can count, and in a weighted window as much again has faded.
@@ -41,8 +41,8 @@ export function correcting(subject: Subject): void {
       const policies = [factory(options)]
       const [refunded, fresh] = [session.caller(policies), session.caller(policies)]
       await refunded.refund(3)
-      await relive(subject, steps, refunded, fresh)
-      await expectAlike(refunded, fresh)
+      await replay(subject, steps, refunded, fresh)
+      await expectEqualKeys(refunded, fresh)
     },
   )
 
@@ -60,11 +60,11 @@ export function correcting(subject: Subject): void {
     const policy = factory(options)
     if (2 * policy.capacity > subject.mostCost) return
     const [once, often] = [session.caller([policy]), session.caller([policy])]
-    await relive(subject, steps, once, often)
+    await replay(subject, steps, once, often)
     session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
     await once.charge(2 * policy.capacity)
     for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
-    await expectAlike(once, often)
+    await expectEqualKeys(once, often)
   })
 
   law(

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { expectAlike, law, relive, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, replay, seen, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { Session } from '../session.js'
 import { HISTORY, starts, traffic } from '../traffic.js'
@@ -38,12 +38,12 @@ export function limits(subject: Subject): void {
     async (session, { tiers: numbers, steps }) => {
       const [first, second] = numbers.map((options) => shape.factory(options))
       const [changed, steady] = [session.caller([first!], [second!]), session.caller([first!])]
-      await relive(subject, steps, changed, steady)
+      await replay(subject, steps, changed, steady)
       for (const cost of [1, Math.min(second!.capacity, subject.mostCost)]) {
         await changed.peek(cost, 1)
         if ((await changed.peek(cost, 1)).reason) await changed.consume(cost, 1)
       }
-      await expectAlike(changed, steady)
+      await expectEqualKeys(changed, steady)
     },
   )
 
@@ -80,11 +80,11 @@ export function limits(subject: Subject): void {
   law(subject, 'forgets a key that is reset', scenario, async (session, { tiers: [options], steps }) => {
     const policies = [shape.factory(options!)]
     const [caller, fresh] = [session.caller(policies), session.caller(policies)]
-    await relive(subject, steps, caller)
+    await replay(subject, steps, caller)
     await caller.charge(1)
     await caller.block(1e6)
     await caller.hold(1e6)
     await caller.reset()
-    await expectAlike(caller, fresh)
+    await expectEqualKeys(caller, fresh)
   })
 }

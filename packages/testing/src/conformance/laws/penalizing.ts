@@ -2,7 +2,7 @@ import type { Penalty } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Policy } from '@sluice/core'
-import { law, past, relive, type Subject } from '../law.js'
+import { law, past, replay, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { operationOf } from '../operation.js'
 import { ruleOf } from '../rule.js'
@@ -17,12 +17,12 @@ export function penalizing(subject: Subject): void {
   /** A key with a past that no penalty was there for. */
   const open = async (
     session: Session,
-    { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof relive>[1] },
+    { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof replay>[1] },
     penalty: Penalty,
   ): Promise<Caller> => {
     const policies: readonly Policy[] = [factory(options)]
     const caller = session.callerUnder([undefined, penalty], policies, policies)
-    await relive(subject, steps, caller)
+    await replay(subject, steps, caller)
     return caller
   }
 
@@ -142,7 +142,7 @@ export function beginningAnew(subject: Subject): void {
     const { after, block, factor, maxBlock } = value.penalty
     const policies = [factory(value.options)]
     const caller = session.callerUnder([undefined, value.penalty], policies, policies)
-    await relive(subject, value.steps, caller)
+    await replay(subject, value.steps, caller)
     let lasts = block
     for (let refusals = 1; refusals < after + 3; refusals++) {
       await fill(caller)

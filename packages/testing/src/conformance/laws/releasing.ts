@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { DatedCharge } from '@sluice/core/store'
 import { operationOf } from '../operation.js'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { expectEqualKeys, law, past, replay, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -76,7 +76,7 @@ export function releasing(subject: Subject): void {
       session.caller([factory(scenario.options)]),
       session.caller([factory(scenario.options)]),
     ]
-    await relive(subject, scenario.steps, caller, untouched)
+    await replay(subject, scenario.steps, caller, untouched)
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost, NEWEST)
     if (cost === 0) return
@@ -92,11 +92,11 @@ export function releasing(subject: Subject): void {
   law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scenario) => {
     const policies = [factory(scenario.options)]
     const [released, twin] = [session.caller(policies), session.caller(policies)]
-    await relive(subject, scenario.steps, released, twin)
+    await replay(subject, scenario.steps, released, twin)
     session.now = (await released.peek(1)).resetAt
     for (const charge of released.charges.slice())
       assert.equal(await released.release(charge, charge.cost), 0)
-    await expectAlike(released, twin)
+    await expectEqualKeys(released, twin)
   })
 
   law(
@@ -112,12 +112,12 @@ export function releasing(subject: Subject): void {
     async (session, { tiers: numbers, before, isRefunded, after }) => {
       const lists = numbers.map((options) => [factory(options)])
       const [used, fresh] = [session.caller(...lists), session.caller(...lists)]
-      await relive(subject, before, used)
+      await replay(subject, before, used)
       if (isRefunded) await used.refund(subject.mostCost)
       for (const tier of [0, 1]) session.now = (await used.peek(1, tier)).resetAt
       const old = used.charges.splice(0)
       used.bookings.length = 0
-      await relive(subject, after, used, fresh)
+      await replay(subject, after, used, fresh)
       const now = used.charges.slice()
       for (const [i, charge] of [...fresh.charges, ...old].entries()) {
         const [returned, expected] = [
@@ -126,7 +126,7 @@ export function releasing(subject: Subject): void {
         ]
         assert.equal(returned, expected)
       }
-      await expectAlike(used, fresh)
+      await expectEqualKeys(used, fresh)
     },
   )
 
@@ -137,16 +137,16 @@ export function releasing(subject: Subject): void {
     async (session, { first, later }) => {
       const policies = [factory(first.options)]
       const [released, twin] = [session.caller(policies), session.caller(policies)]
-      await relive(subject, first.steps, released, twin)
+      await replay(subject, first.steps, released, twin)
       const lost: readonly DatedCharge[] = released.charges.slice()
       session.now += 1
       for (const caller of [released, twin]) {
         await caller.reset()
         caller.charges.length = 0
       }
-      await relive(subject, later, released, twin)
+      await replay(subject, later, released, twin)
       for (const charge of lost) assert.equal(await released.release(charge, charge.cost), 0)
-      await expectAlike(released, twin)
+      await expectEqualKeys(released, twin)
     },
   )
 
@@ -156,7 +156,7 @@ export function releasing(subject: Subject): void {
     past(subject, MIXED),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
+      await replay(subject, steps, caller)
       await exhaust(caller, subject.mostCost)
       const places = [await caller.book(1, 2 ** 50), await caller.book(1, 2 ** 50)]
       const end = places.at(-1)!.at

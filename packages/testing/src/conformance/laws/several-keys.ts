@@ -9,7 +9,7 @@ import {
 import { guard, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { expectEqualKeys, law, past, replay, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import type { Caller, Session } from '../session.js'
 
@@ -32,7 +32,7 @@ export function severalKeys(subject: Subject): void {
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const [whole, reversed, twins] = [0, 1, 2].map(() => lists.map((policies) => session.caller(policies)))
-    await relive(subject, value.steps, whole![0]!, reversed![0]!, twins![0]!)
+    await replay(subject, value.steps, whole![0]!, reversed![0]!, twins![0]!)
     for (const keys of [whole!, reversed!, twins!]) await consumeOneByOne(keys.slice(1), value.used)
     for (let i = 0; i < 3; i++) {
       const decided = await decide(session, whole!)
@@ -56,7 +56,7 @@ export function severalKeys(subject: Subject): void {
   law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const keys = lists.map((policies) => session.caller(policies))
-    await relive(subject, value.steps, keys[0]!)
+    await replay(subject, value.steps, keys[0]!)
     await consumeOneByOne(keys.slice(1), value.used)
     for (let i = 0; i < 3; i++) {
       const { allowed, retryAfterMs } = await decide(session, keys)
@@ -75,7 +75,7 @@ export function severalKeys(subject: Subject): void {
     past(subject),
     async (session, value) => {
       const [key, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-      await relive(subject, value.steps, key, twin)
+      await replay(subject, value.steps, key, twin)
       const denying = session.caller([slidingLog({ limit: 1, window: '1h' })])
       await denying.consume(1)
       for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
@@ -83,7 +83,7 @@ export function severalKeys(subject: Subject): void {
         const wholes = Array.from({ length: AT_ONCE }, () => decide(session, [key, denying]))
         for (const { allowed } of await Promise.all(wholes)) assert.equal(allowed, false)
       }
-      await expectAlike(key, twin)
+      await expectEqualKeys(key, twin)
     },
   )
 
@@ -101,20 +101,20 @@ export function severalKeys(subject: Subject): void {
 
   law(subject, 'changes nothing by trying', past(subject), async (session, value) => {
     const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-    await relive(subject, value.steps, tried, twin)
+    await replay(subject, value.steps, tried, twin)
     const answer = await tried.try(1)
     assert.equal(answer.reason, (await twin.peek(1)).reason)
-    await expectAlike(tried, twin)
+    await expectEqualKeys(tried, twin)
   })
 
   law(subject, 'restores the key when a reservation is undone', past(subject), async (session, value) => {
     const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-    await relive(subject, value.steps, undone, twin)
+    await replay(subject, value.steps, undone, twin)
     const answer = await undone.reserve(1)
     assert.equal(answer.reason, (await twin.peek(1)).reason)
     if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
     else if (!answer.reason) await undone.release({ at: answer.at, cost: 1, decidedAt: answer.now }, 1)
-    await expectAlike(undone, twin)
+    await expectEqualKeys(undone, twin)
   })
 
   law(
@@ -123,7 +123,7 @@ export function severalKeys(subject: Subject): void {
     past(subject),
     async (session, value) => {
       const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-      await relive(subject, value.steps, undone, twin)
+      await replay(subject, value.steps, undone, twin)
       const answer = await undone.reserve(1)
       const charge = { at: answer.at, cost: 1, decidedAt: answer.now }
       const consumed = await twin.consume(1)
@@ -133,7 +133,7 @@ export function severalKeys(subject: Subject): void {
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), false)
       else await undone.release(charge, 1)
       await twin.release(charge, 1)
-      await expectAlike(undone, twin)
+      await expectEqualKeys(undone, twin)
     },
   )
 }

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { expectAlike, law, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, seen, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
@@ -32,7 +32,7 @@ export function taking(subject: Subject): void {
           isAsking ? { ...operation, kind: 'book', maxWait: 0 } : operation,
         )
         deepStrictEqual(seen(general), seen(answer))
-        await expectAlike(plain, booked)
+        await expectEqualKeys(plain, booked)
       }
     },
   )
