@@ -36,7 +36,7 @@ describe('a snippet', () => {
 
   it.each(named(RUNNING.filter((each) => !usesRedis(each) && !usesPostgres(each))))(
     '%s runs as pasted',
-    async (_, { file }) => expect(await outputOf(file)).toBe(''),
+    async (_, snippet) => expect(await outputBesideOthers(snippet)).toBe(''),
     20_000,
   )
 
@@ -98,16 +98,63 @@ function pathOf(file: string): string {
   return join(folder, 'out', `${file}.js`)
 }
 
-/** Runs a compiled snippet. What it printed where it failed, otherwise nothing. */
+/** The output of a compiled snippet where it failed, otherwise nothing. */
 async function outputOf(file: string): Promise<string> {
-  const script = `await import('${pathToFileURL(pathOf(file)).href}'); process.exit()`
-  const { failed, output } = await node([
-    '--input-type=module',
-    '--unhandled-rejections=strict',
-    '-e',
-    script,
-  ])
+  const { failed, output } = await runAll([file])
   return failed ? output : ''
+}
+
+/**
+ * The snippets of each page, or of each package, that have run without error, one after the other in one process: most of what a
+ * process costs is to load the packages. A snippet that is not among them is run alone, and that decides.
+ */
+const ranTogether = new Map<string, Promise<ReadonlySet<string>>>()
+
+async function outputBesideOthers({ name, file, code }: Snippet): Promise<string> {
+  if (changesTheProcess(code)) return outputOf(file)
+  const place = placeOf(name)
+  if (!ranTogether.has(place)) ranTogether.set(place, runTogether(place))
+  return (await ranTogether.get(place)!).has(file) ? '' : outputOf(file)
+}
+
+async function runTogether(place: string): Promise<ReadonlySet<string>> {
+  const own = RUNNING.filter(
+    (each) =>
+      placeOf(each.name) === place &&
+      !usesRedis(each) &&
+      !usesPostgres(each) &&
+      !changesTheProcess(each.code),
+  )
+  const { output } = await runAll(own.map(({ file }) => file))
+  return new Set(Array.from(output.matchAll(/^RAN (.+)$/gm), ([, file]) => file!))
+}
+
+/** Whether a snippet would be felt by those after it. */
+function changesTheProcess(code: string): boolean {
+  return /\b(?:installFakeClock|process|globalThis|jest|mock)\b/.test(code)
+}
+
+/** The package that a snippet stands in, or the page where it stands in none. */
+function placeOf(name: string): string {
+  return /^packages\/\w+/.exec(name)?.[0] ?? name.slice(0, name.lastIndexOf(':'))
+}
+
+/** Runs compiled snippets, each of which is named once it has run. Fails with the last one that does. */
+function runAll(files: readonly string[]): Promise<{ failed: boolean; output: string }> {
+  const runs = files.map((file) => [file, pathToFileURL(pathOf(file)).href])
+  const script = `
+    let code = 0
+    for (const [file, url] of ${JSON.stringify(runs)}) {
+      try {
+        await import(url)
+        console.log('\\nRAN ' + file)
+      } catch (error) {
+        console.error(error)
+        code = 1
+      }
+    }
+    process.exit(code)`
+  return node(['--input-type=module', '--unhandled-rejections=strict', '-e', script])
 }
 
 function node(args: readonly string[]): Promise<{ failed: boolean; output: string }> {
