@@ -101,7 +101,8 @@ describe('permits', () => {
     }
     await Promise.all(Array.from({ length: 300 }, (_, i) => work(i)))
     expect(most).toBe(5)
-    await until('the key to expire', async () => (await command<number>(server, 'EXISTS', key())) === 0)
+    const expiresIn = await command<number>(server, 'PTTL', key()) // no permit is held: the key may go soon
+    expect(expiresIn === -2 || (expiresIn > 0 && expiresIn <= 6000)).toBe(true)
   })
 
   it('pass from holder to waiter without repeated polling', async () => {
@@ -178,14 +179,14 @@ describe('a lease', () => {
   })
 
   it('frees the permit of a killed holder for waiting calls when it ends', async () => {
-    const other = open()
-    const child = await holder()
+    const other = open({ lease: '1s' })
+    const child = await holder('', '1000')
     expect(await taken(other)).toBe(false)
     const waiting = other.acquire('', { maxWait: '10s' })
     const killedAt = ownMs()
     child.kill('SIGKILL')
     expect((await waiting).allowed).toBe(true)
-    expect(ownMs() - killedAt).toBeLessThan(2000 + 500)
+    expect(ownMs() - killedAt).toBeLessThan(1000 + 500)
   })
 
   it('does not let the tickets of a killed process delay others', async () => {
