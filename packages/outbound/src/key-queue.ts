@@ -77,7 +77,7 @@ export class KeyQueue {
     return true
   }
 
-  /** Judges the end of an attempt that went out at `sentAt`. */
+  /** Has the pause of the key obey the verdict on an attempt that went out at `sentAt`, and reserves the turns that it allows then. */
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt)

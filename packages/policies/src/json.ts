@@ -75,7 +75,7 @@ class Parser {
     return object
   }
 
-  /** Reads an array up to its bracket. */
+  /** Reads the entries of an array up to its closing bracket. */
   #entries(path: string, depth: number): unknown[] {
     const array: unknown[] = []
     this.#list(']', () => void array.push(this.value(`${path}[${array.length}]`, depth + 1)))

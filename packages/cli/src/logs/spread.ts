@@ -83,7 +83,7 @@ export class Spread {
   }
 
   /**
-   * Whether a caller's calls of this unit of time lie at its end, and not at its start. End and start alternate from
+   * Whether a caller's calls are laid at the end of this unit of time, and not at its start. End and start alternate from
    * one unit in which it called to the next, so that two bursts meet at the edge; after a pause of a window it is the
    * end again.
    */

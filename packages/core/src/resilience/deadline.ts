@@ -120,8 +120,8 @@ export class Deadline {
   }
 
   /**
-   * Leaves the time that this process took for itself since the timer was set out of all deadlines. Calls made in a
-   * turn of the event loop that blocked the timer begin now.
+   * Makes deadlines later by the time since the timer was set in which this process was busy and calls had to wait for it. Calls
+   * that were made in a turn of the event loop which blocked the timer begin now.
    */
   #discount(now: number): void {
     const { answered, waiting } = this.traffic

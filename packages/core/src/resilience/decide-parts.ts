@@ -10,7 +10,10 @@ import {
 import { isWholeDenied, programOf } from '../stores/together.js'
 import { NOTHING_KNOWN } from './failure.js'
 
-/** Decides parts of which some are elsewhere, as `StoreGuard.decideParts` says. */
+/**
+ * Charges all parts or, where an enforced one is denied, none. Parts that are known to be denied ask no store; one program decides
+ * all if there is one, otherwise each store its own. Returns what `charged` makes of the answers and of the stores' milliseconds.
+ */
 export function decideParts<T>(
   parts: readonly PlacedPart[],
   charged: (answers: readonly Answer[], storeMs: number) => MaybePromise<T>,

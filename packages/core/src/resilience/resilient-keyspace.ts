@@ -71,7 +71,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * could decide, so a booking with a `caller` may wait for the store past the deadline, up to `maxWait`.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    const known = ask === 'peek' ? undefined : this.#known(ask, key, cost)
+    const known = ask === 'peek' ? undefined : this.known(key, cost, ask)
     if (known) return known
     const call = this.#callOf(ask, key, cost, maxWait)
     const { mode } = this.options
@@ -83,7 +83,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Decides a call: returns the answer if it is known now, and otherwise passes it to `receiver` later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
-    const known = this.#known('consume', key, cost)
+    const known = this.known(key, cost)
     if (known) return known
     if (this.options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
     return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
@@ -174,15 +174,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return blocks.areKept && (local().decide('peek', key, 0, 0) as Answer).reason === 'blocked'
   }
 
-  known(key: string, cost: number): Answer | undefined {
-    return this.#known('consume', key, cost)
-  }
-
   /**
    * The denial of a call for which the store need not be asked: a cost above the capacity, or a remembered denial.
    * Undefined if it has to be asked, as for all other calls of a key with a penalty, whose refusals the store counts.
    */
-  #known(ask: Ask, key: string, cost: number): Answer | undefined {
+  known(key: string, cost: number, ask: Ask = 'consume'): Answer | undefined {
     const { policies } = this
     const { denials } = this.options
     if (cost > this.capacity) return neverFits(policies, cost, denials?.newest(policies, key))

@@ -5,8 +5,8 @@
  */
 
 /**
- * The tag of each caller's key in a store with so many groups, as it stands before the caller's part. Each of n equal parts of
- * the slots holds one group, so that servers with as many slots have as many groups, but for one.
+ * Makes the function that returns the hash tag of a caller's key, `{n.number}:`, in a store with `groups` groups. The slots of a
+ * Cluster are divided into as many equal ranges, and each group's tag lies in another range, so that groups spread evenly.
  */
 export function hashTags(groups: number): (callerKey: string) => string {
   const groupOf = (text: string): number => Math.floor((slotOf(text) * groups) / SLOTS)

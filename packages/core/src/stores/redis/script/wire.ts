@@ -106,7 +106,7 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
   return answers
 }
 
-/** The answer of a single call. */
+/** The answer of a single call, with the booking that it made: a reply that is longer than its numbers ends with the token. */
 export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptRequest, key: string): Answer {
   const reader = new NumberReader(reply)
   const answer = reader.answer(policies.length)
