@@ -14,6 +14,7 @@ import {
   text,
   whole,
 } from '../../values/options.js'
+import { WeakValues } from '../../values/weak-values.js'
 import type { Board } from '../board.js'
 import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
 import type { Penalty } from '../penalty.js'
@@ -154,7 +155,8 @@ class StoreInRedis implements RedisStore {
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tagOf: (callerKey: string) => string
-  readonly #smallestLimits = new Map<string, SmallestLimits>()
+  /** By the beginning of their keys. Each is held by its keyspaces. */
+  readonly #smallestLimits = new WeakValues<SmallestLimits>()
   readonly #groups: Groups
   readonly #together: RedisTogether
   readonly #permits = new Set<Permits>()
@@ -210,21 +212,11 @@ class StoreInRedis implements RedisStore {
       penalty,
       keyspace,
       group,
-      smallestLimits: this.#smallestLimitsFor(keyspace),
+      smallestLimits: this.#smallestLimits.get(keyspace, () => new SmallestLimits()),
       tagOf: this.#tagOf,
       clock: this.#clock,
       report,
     })
-  }
-
-  /** The smallest limits seen in a keyspace. Beyond `maxShapes` of them, those of the one opened first are forgotten. */
-  #smallestLimitsFor(keyspace: string): SmallestLimits {
-    const limits = this.#smallestLimits.get(keyspace) ?? new SmallestLimits()
-    this.#smallestLimits.set(keyspace, limits)
-    if (this.#smallestLimits.size > this.#settings.maxShapes) {
-      this.#smallestLimits.delete(this.#smallestLimits.keys().next().value!)
-    }
-    return limits
   }
 
   get endpoint(): string {

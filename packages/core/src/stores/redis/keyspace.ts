@@ -262,7 +262,7 @@ export function nonce(): number {
 }
 
 /**
- * The smallest limit of each policy that this process has seen under one name and list of shapes. Usage recorded under a
+ * The smallest limit of each policy that limiters of this process have used under one name and list of shapes. Usage recorded under a
  * higher tier must still count when a lower tier asks, so a key's TTL covers a full refill at these limits. The keyspaces of
  * all tiers share them.
  */
