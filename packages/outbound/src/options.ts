@@ -98,7 +98,7 @@ const OUTBOUND = {
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 
-/** The same value for every request, or a function of the request. */
+/** An option that takes a value for every request, or a function that returns one for each. */
 function perRequest<Setting>(
   option: Option<Setting>,
 ): Option<Setting | ((request: OutboundRequest) => Exclude<Setting, undefined>)> {

@@ -41,7 +41,7 @@ export class RelayController implements RequestController {
     return this.#connection?.rawTrailers
   }
 
-  /** Passes on to a connection what the handler asks for, and has asked for. */
+  /** Has the handler abort, pause and resume this connection from now on, beginning with what it has asked for before. */
   attach(connection: RequestController): void {
     this.#connection = connection
     if (this.aborted) connection.abort(this.reason!)

@@ -125,8 +125,8 @@ class Column {
   }
 
   /**
-   * Whether a limit denies none of these calls. Without a replay if the caller's peak shows that; false for a limit
-   * that the algorithm does not take.
+   * Whether a limit denies none of a caller's calls: if the most of them in a span shows that, otherwise by a replay. False for a
+   * limit that the algorithm does not take.
    */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)

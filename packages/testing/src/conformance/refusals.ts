@@ -5,7 +5,7 @@ export class Refusals {
   #count = 0n
   #forgottenAt = 0n
 
-  /** Counts one at `now`. Returns how long the block lasts that it starts, 0 for none. */
+  /** Counts a refusal at `now`. Returns how long the block lasts that it starts, 0 for none. */
   add(now: bigint, { after, block, factor, maxBlock }: Penalty): bigint {
     this.#count = now < this.#forgottenAt ? this.#count + 1n : 1n
     if (this.#count < BigInt(after)) return 0n
