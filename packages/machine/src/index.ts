@@ -83,7 +83,7 @@ class StoreOfMachine implements MachineStore {
    */
   now(): number {
     if (this.#closing.isClosed) throw storeClosed()
-    return this.#now()
+    return Math.floor(this.#now())
   }
 
   /** The permits of one semaphore object. The server speaks to it by a number, as several may have one name. */

@@ -1,6 +1,6 @@
 import { warnProcessOnce } from './process-warning.js'
 
-/** The time in whole microseconds. It must not run back; if it does, time stands still until it has caught up. */
+/** The time in microseconds, of which stores take the whole ones. It must not run back; if it does, time stands still until it has caught up. */
 export type Clock = () => number
 
 /**
@@ -41,13 +41,16 @@ export function clearTimer(timer: TimerHandle | undefined): void {
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
-  const isReal = monotonic === PERFORMANCE
-  let reads = -1
+  /** Looks for fake timers. Returns how many reads pass until the next look. */
+  const look = (): number => {
+    const isFaked = monotonic === PERFORMANCE && (Date !== DATE || performance !== PERFORMANCE)
+    if (isFaked && TIME.test === undefined) warnOfFakes()
+    return READS
+  }
+  let reads = 0
   return () => {
-    if (TIME.test !== undefined) return Math.floor(startUs + TIME.test.now() * 1000)
-    reads = (reads + 1) % READS // counted on and on, it would become a double, whose remainder V8 calls a function for
-    if (isReal && (Date !== DATE || (reads === 0 && performance !== PERFORMANCE))) warnOfFakes()
-    return Math.floor(startUs + monotonic.now() * 1000)
+    if (reads-- === 0) reads = look()
+    return startUs + (TIME.test ?? monotonic).now() * 1000
   }
 }
 
@@ -65,8 +68,8 @@ const NOT_FAKED =
   'a fake clock is installed, and a store keeps the clock of its server (Redis, Postgres): its limits go by real time; for a ' +
   'test give limiters a memoryStore, or the store a clock: redisStore(client, { clock })'
 
-/** Reads of a clock between looks at the global `performance`: its getter takes a tenth of a decision. */
-const READS = 64
+/** Reads of a clock between looks: the getter of the global `performance` takes a tenth of a decision. */
+const READS = 16
 
 /** The clocks of the system. A step of the system's clock replaces neither; fake timers do. */
 const DATE = Date

@@ -84,8 +84,9 @@ class Memory implements MemoryStore, TableOwner, Together {
   readonly #purging = this.#purgeBookings()
   #stopSweeping: (() => void) | undefined
   #size = 0
-  #latest = 0
-  behind = 0
+  // Not `#`, as a private field is first undefined, and then each number that is written to it takes memory of its own.
+  private latest = 0
+  private lastRead = 0
   readonly #closing = new Closing()
   readonly program = this
   /** Whether time stands still. */
@@ -137,14 +138,15 @@ class Memory implements MemoryStore, TableOwner, Together {
    * difference.
    */
   now(): number {
-    if (this.#isStill) return this.#latest
+    if (this.#isStill) return this.latest
     const now = Math.floor(this.#clock())
-    if (now >= this.#latest) {
-      if (this.behind !== 0) this.behind = 0 // a write at each call takes longer than the look
-      return (this.#latest = now)
-    }
-    this.behind = this.#latest - now // NaN, which is no time, too
-    return this.#latest
+    this.lastRead = now
+    if (now > this.latest) this.latest = now // also passes over NaN, which is no time
+    return this.latest
+  }
+
+  get behind(): number {
+    return this.latest - this.lastRead
   }
 
   /** The board of this name, which all limiters of the store share. */
@@ -227,7 +229,7 @@ class Memory implements MemoryStore, TableOwner, Together {
   /** Forgets past bookings, a key a step, table by table. Yields true at the end of each round. */
   *#purgeBookings(): Generator<true | undefined> {
     for (;;) {
-      for (const { bookings } of this.#tables.values()) yield* bookings.purge(() => this.#latest)
+      for (const { bookings } of this.#tables.values()) yield* bookings.purge(() => this.latest)
       yield true
     }
   }

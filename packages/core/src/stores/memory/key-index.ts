@@ -23,7 +23,12 @@ export class KeyIndex {
 
   /** The row of `key`, 0 if it has none. */
   get(key: string): number {
-    if (this.#few !== undefined) return this.#few.get(key) ?? 0
+    const few = this.#few
+    return few === undefined ? this.#search(key) : (few.get(key) ?? 0)
+  }
+
+  /** Finds a key in the segments. */
+  #search(key: string): number {
     const hash = hashOf(key)
     const { slots, misplaced } = this.#segments[hash & this.#mask]!
     let slot = firstSlotOf(hash)

@@ -2,7 +2,7 @@ import type { Algorithm, Policy, View } from '../../algorithms/contract/policy.j
 import type { State } from '../../algorithms/contract/state.js'
 import type { Answer, Booking, Reason } from '../store.js'
 import type { PolicyList, PolicyLists } from './policy-lists.js'
-import type { Restriction, Restrictions } from './restrictions.js'
+import type { Restrictions } from './restrictions.js'
 import type { Cursor } from './rows.js'
 
 /**
@@ -79,14 +79,12 @@ class CallsUnderOne implements PlainCalls {
    * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
+    if (this.restrictions.live > 0 && this.restrictions.has(row, now))
+      return this.#blocked(list, row, now, cost)
     const policy = list.policies[0]!
-    if (this.restrictions.live > 0) {
-      const restriction = this.restrictions.get(row, now)
-      if (restriction !== undefined) return this.#blocked(policy, restriction, now, cost)
-    }
     const view = this.#view
     const at = this.take(this.#state, policy, now, cost, view)
-    if (at > now) return at === Infinity || at > now + maxWait ? this.#denied(list, row, now, at) : undefined
+    if (at > now) return this.#denied(list, row, now, at, maxWait)
     if (view.remaining === policy.capacity - cost) this.cursor.renew(list.policies, now)
     if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
@@ -96,18 +94,19 @@ class CallsUnderOne implements PlainCalls {
    * The answer to a call that may pass at `at` at the earliest. Undefined for a refusal that a penalty counts, which
    * the table does.
    */
-  #denied(list: PolicyList, row: number, now: number, at: number): Answer | undefined {
+  #denied(list: PolicyList, row: number, now: number, at: number, maxWait: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
-    if (list.penalty) return undefined
+    if (list.penalty || at <= now + maxWait) return undefined
     this.cursor.rows.record(row, list.number, true)
     return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
   /** The answer to a call on a blocked key. Undefined if the key is only held, which the table decides. */
-  #blocked(policy: Policy, restriction: Restriction, now: number, cost: number): Answer | undefined {
-    const { blockedUntil, heldUntil } = restriction
+  #blocked(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
+    const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
     if (blockedUntil <= now) return undefined
+    const policy = list.policies[0]!
     const view = this.#view
     const until = Math.max(blockedUntil, heldUntil)
     policy.algorithm.view(this.#state, policy, until, view)
@@ -140,7 +139,7 @@ class CallsUnderSeveral implements PlainCalls {
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { policies } = list
     const restrictions = this.restrictions
-    if (restrictions.live > 0 && restrictions.get(row, now) !== undefined) return undefined
+    if (restrictions.has(row, now)) return undefined
     if (!this.cursor.fits(policies, now, cost, 1)) return undefined
     const view = this.#view
     const parts = Array<number>(3 * policies.length)

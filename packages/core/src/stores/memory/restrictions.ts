@@ -17,6 +17,11 @@ export class Restrictions {
     return this.#byRow.size
   }
 
+  /** Whether a row has a block or hold at `now`. */
+  has(row: number, now: number): boolean {
+    return this.live > 0 && this.get(row, now) !== undefined
+  }
+
   /** The block and the hold of a row; undefined if it has none. If both have ended at `now`, they are forgotten here. */
   get(row: number, now: number): Restriction | undefined {
     const restriction = this.lastOf(row)

@@ -17,8 +17,8 @@ export class Cursor {
   readonly states: State[] = []
   readonly #offsets: number[] = []
   readonly #withRing: State[] = []
-  /** The state, if there is one policy, as most limiters have: it is pointed at a row without a loop. */
-  readonly #only: State | undefined
+  /** The state, if there is one policy without a ring, as most limiters have: it is pointed at a row without a loop. */
+  readonly #only: State | undefined = undefined
   readonly #stride: number
 
   /** Lays the cells of each policy behind one another in a row, behind those of the header. */
@@ -35,28 +35,30 @@ export class Cursor {
       this.states.push(state)
       if (algorithm.ring) this.#withRing.push(state)
     }
-    this.#only = this.states.length === 1 ? this.states[0] : undefined
+    if (this.states.length === 1 && this.#withRing.length === 0) this.#only = this.states[0]
     this.select(0)
   }
 
-  /**
-   * Makes `row` the current one: points the window of each policy's state at its cells. A list of one policy has a
-   * short way.
-   */
+  /** Makes `row` the current one: points the window of each policy's state at its cells. */
   select(row: number): void {
     const page = this.rows.pages[row >>> PAGE_BITS]!
-    const base = (row & PAGE_MASK) * this.#stride
-    const { cells } = page
     const only = this.#only
-    if (only !== undefined) {
-      if (only.cells !== cells) only.cells = cells
-      only.base = base + HEADER_CELLS
-    } else {
-      for (let i = 0; i < this.states.length; i++) {
-        const state = this.states[i]!
-        if (state.cells !== cells) state.cells = cells
-        state.base = base + this.#offsets[i]!
-      }
+    if (only === undefined) {
+      this.#selectAll(page, row)
+      return
+    }
+    only.cells = page.cells
+    only.base = (row & PAGE_MASK) * this.#stride + HEADER_CELLS
+  }
+
+  /** Points the states of several policies, or of one with a ring, at a row. */
+  #selectAll(page: RowPage, row: number): void {
+    const { cells } = page
+    const base = (row & PAGE_MASK) * this.#stride
+    for (let i = 0; i < this.states.length; i++) {
+      const state = this.states[i]!
+      if (state.cells !== cells) state.cells = cells
+      state.base = base + this.#offsets[i]!
     }
     const rings = this.#withRing.length
     for (let i = 0; i < rings; i++) this.#withRing[i]!.ring = page.rings[(row & PAGE_MASK) * rings + i]!

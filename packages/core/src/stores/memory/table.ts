@@ -60,37 +60,42 @@ export class Table {
   /** Decides one call. A key without a row is decided on row 0, which is blank, but gets a row if the call surely passes. */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
-    let row = this.cursor.rows.find(key)
-    const { bookings } = this
-    let answer: Answer | undefined
-    // They charge a call which fits now, and need no undo record for it.
-    const isPlain = cost > 0 && (ask === 'consume' || ask === 'book')
-    if (isPlain && (bookings.size === 0 || !bookings.has(row))) {
-      if (row !== 0) this.cursor.select(row)
-      else if (this.#plain && fitsWithin(list.policies, cost)) row = this.#add(key, now)
-      if (row !== 0) answer = this.#plain?.decide(list, row, now, cost, maxWait)
-    }
-    if (!answer) {
+    const row = this.cursor.rows.find(key)
+    // They charge a call which fits now, and need no undo record for it. What few calls do lies in other functions: V8 compiles
+    // a path into one piece only while its functions are small.
+    const isPlain = row !== 0 && cost > 0 && (ask === 'consume' || ask === 'book')
+    if (isPlain && (this.bookings.size === 0 || !this.bookings.has(row))) {
       this.cursor.select(row)
-      const call = this.#call
-      call.list = list
-      call.key = key
-      call.row = row
-      call.now = now
-      call.cost = cost
-      answer = this.#decideAny(call, ask, maxWait)
+      const answer = this.#plain?.decide(list, row, now, cost, maxWait)
+      if (answer !== undefined) return answer.reason === undefined ? answer : this.#dated(answer)
     }
+    return this.#dated(this.#decideOther(this.#call.begin(list, key, row, now, cost), ask, maxWait))
+  }
+
+  /** The answer as of the clock's time: a caller who is denied also waits until a clock that was set back has caught up. */
+  #dated(answer: Answer): Answer {
     const { behind } = this.owner
-    // A caller who is denied also waits until a clock that was set back has caught up.
     return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
+  }
+
+  /** Decides a call on a key that has no row, or that is not plain. A key gets a row if the call surely passes. */
+  #decideOther(call: OpenCall, ask: Ask, maxWait: number): Answer {
+    const { list, key, row, now, cost } = call
+    const isPlain = row === 0 && cost > 0 && (ask === 'consume' || ask === 'book')
+    if (isPlain && this.#plain && fitsWithin(list.policies, cost)) {
+      call.row = this.#add(key, now)
+      const answer = this.#plain.decide(list, call.row, now, cost, maxWait)
+      if (answer) return answer
+    }
+    this.cursor.select(call.row)
+    return this.#decideAny(call, ask, maxWait)
   }
 
   /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
-    if (this.bookings.has(row) || (this.restrictions.live > 0 && this.restrictions.get(row, now)))
-      return false
+    if (this.bookings.has(row) || this.restrictions.has(row, now)) return false
     this.cursor.select(row)
     return this.cursor.fits(policies, now, cost)
   }
@@ -99,7 +104,7 @@ export class Table {
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
     const { penalty } = call.list
-    const restriction = this.restrictions.live === 0 ? undefined : this.restrictions.get(row, now)
+    const restriction = this.restrictions.has(row, now) ? this.restrictions.lastOf(row) : undefined
     call.restrictedUntil = restriction ? Math.max(restriction.blockedUntil, restriction.heldUntil) : now
     this.#findInstant(call)
     const reason = reasonOf(restriction, now, call.at, maxWait)
@@ -346,6 +351,16 @@ class OpenCall {
   binding = 0
 
   constructor(public list: PolicyList) {}
+
+  /** Makes this the next call. */
+  begin(list: PolicyList, key: string, row: number, now: number, cost: number): this {
+    this.list = list
+    this.key = key
+    this.row = row
+    this.now = now
+    this.cost = cost
+    return this
+  }
 }
 
 const view: View = { remaining: 0, resetAt: 0 }
