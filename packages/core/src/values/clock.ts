@@ -43,8 +43,8 @@ export function systemClock(): Clock {
   const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
   /** Looks for fake timers. Returns how many reads pass until the next look. */
   const look = (): number => {
-    const isFaked = monotonic === PERFORMANCE && (Date !== DATE || performance !== PERFORMANCE)
-    if (isFaked && TIME.test === undefined) warnOfFakes()
+    const isFaked = Date !== DATE || performance !== PERFORMANCE
+    if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
     return READS
   }
   let reads = 0
@@ -76,11 +76,8 @@ const DATE = Date
 const PERFORMANCE = performance
 
 /** Warns once that fake timers move the system's clocks and not limits. */
-function warnOfFakes(): void {
-  const text =
-    'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'
-  warnProcessOnce('CLOCK_FAKED', text)
-}
+const FAKED =
+  'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'
 
 /** Microseconds as whole milliseconds, rounded up, at least 0. */
 export function wholeMs(us: number): number {

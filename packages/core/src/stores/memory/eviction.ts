@@ -193,7 +193,7 @@ const NEARBY_WALK = 256
  */
 function rankOf(table: Table, row: number, now: number): number {
   const { cursor, restrictions, bookings, lists } = table
-  const restriction = restrictions.live === 0 ? undefined : restrictions.get(row, now)
+  const restriction = restrictions.has(row, now) ? restrictions.lastOf(row) : undefined
   if (restriction !== undefined && restriction.blockedUntil > now)
     return restriction.isBan ? BANNED : PENALIZED
   cursor.select(row)

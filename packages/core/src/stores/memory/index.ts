@@ -89,8 +89,6 @@ class Memory implements MemoryStore, TableOwner, Together {
   private lastRead = 0
   readonly #closing = new Closing()
   readonly program = this
-  /** Whether time stands still. */
-  #isStill = false
 
   /** @throws {PolicyError} INVALID_OPTION for options that are not valid. */
   constructor(options: MemoryStoreOptions) {
@@ -125,11 +123,12 @@ class Memory implements MemoryStore, TableOwner, Together {
   /** Decides parts of this store at one instant, as to read the clock for each step takes as long as the step. */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()
-    this.#isStill = true
+    const [clock, time] = [this.#clock, this.lastRead]
+    this.#clock = () => time
     try {
       return decideAtOnce(parts)
     } finally {
-      this.#isStill = false
+      if (!this.closed.aborted) this.#clock = clock
     }
   }
 
@@ -138,7 +137,6 @@ class Memory implements MemoryStore, TableOwner, Together {
    * difference.
    */
   now(): number {
-    if (this.#isStill) return this.latest
     const now = Math.floor(this.#clock())
     this.lastRead = now
     if (now > this.latest) this.latest = now // also passes over NaN, which is no time

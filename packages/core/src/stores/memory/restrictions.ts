@@ -17,18 +17,12 @@ export class Restrictions {
     return this.#byRow.size
   }
 
-  /** Whether a row has a block or hold at `now`. */
+  /** Whether a row has a block or hold at `now`. If both have ended, they are forgotten here. */
   has(row: number, now: number): boolean {
-    return this.live > 0 && this.get(row, now) !== undefined
-  }
-
-  /** The block and the hold of a row; undefined if it has none. If both have ended at `now`, they are forgotten here. */
-  get(row: number, now: number): Restriction | undefined {
-    const restriction = this.lastOf(row)
-    if (restriction === OVER) return undefined
-    if (restriction.blockedUntil > now || restriction.heldUntil > now) return restriction
-    this.#set(row, OVER)
-    return undefined
+    const last = this.lastOf(row)
+    if (last.blockedUntil > now || last.heldUntil > now) return true
+    if (last !== OVER) this.#set(row, OVER)
+    return false
   }
 
   /** The last block and hold of the row, which may be over. */

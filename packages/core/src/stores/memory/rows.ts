@@ -43,25 +43,22 @@ export class Cursor {
   select(row: number): void {
     const page = this.rows.pages[row >>> PAGE_BITS]!
     const only = this.#only
-    if (only === undefined) {
-      this.#selectAll(page, row)
-      return
-    }
-    only.cells = page.cells
-    only.base = (row & PAGE_MASK) * this.#stride + HEADER_CELLS
+    const base = (row & PAGE_MASK) * this.#stride
+    if (only !== undefined) {
+      only.cells = page.cells
+      only.base = base + HEADER_CELLS
+    } else this.#selectAll(page, base, row & PAGE_MASK)
   }
 
   /** Points the states of several policies, or of one with a ring, at a row. */
-  #selectAll(page: RowPage, row: number): void {
-    const { cells } = page
-    const base = (row & PAGE_MASK) * this.#stride
+  #selectAll({ cells, rings }: RowPage, base: number, row: number): void {
     for (let i = 0; i < this.states.length; i++) {
       const state = this.states[i]!
       if (state.cells !== cells) state.cells = cells
       state.base = base + this.#offsets[i]!
     }
-    const rings = this.#withRing.length
-    for (let i = 0; i < rings; i++) this.#withRing[i]!.ring = page.rings[(row & PAGE_MASK) * rings + i]!
+    const { length } = this.#withRing
+    for (let i = 0; i < length; i++) this.#withRing[i]!.ring = rings[row * length + i]!
   }
 
   /** The instant at which the state of the current key began: that of the last charge which found it full. */

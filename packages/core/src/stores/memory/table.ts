@@ -60,35 +60,28 @@ export class Table {
   /** Decides one call. A key without a row is decided on row 0, which is blank, but gets a row if the call surely passes. */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
-    const row = this.cursor.rows.find(key)
+    let row = this.cursor.rows.find(key)
     // They charge a call which fits now, and need no undo record for it. What few calls do lies in other functions: V8 compiles
     // a path into one piece only while its functions are small.
-    const isPlain = row !== 0 && cost > 0 && (ask === 'consume' || ask === 'book')
-    if (isPlain && (this.bookings.size === 0 || !this.bookings.has(row))) {
+    const isPlain = cost > 0 && (ask === 'consume' || ask === 'book')
+    if (row === 0 && isPlain) row = this.#addIfFits(list, key, now, cost)
+    if (row !== 0 && isPlain && (this.bookings.size === 0 || !this.bookings.has(row))) {
       this.cursor.select(row)
       const answer = this.#plain?.decide(list, row, now, cost, maxWait)
-      if (answer !== undefined) return answer.reason === undefined ? answer : this.#dated(answer)
+      if (answer !== undefined) return this.#dated(answer)
     }
-    return this.#dated(this.#decideOther(this.#call.begin(list, key, row, now, cost), ask, maxWait))
+    return this.#dated(this.#decideAny(this.#call.begin(list, key, row, now, cost), ask, maxWait))
+  }
+
+  /** Adds a key whose call surely passes. Returns its row, 0 if the call may be denied. */
+  #addIfFits(list: PolicyList, key: string, now: number, cost: number): number {
+    return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
   /** The answer as of the clock's time: a caller who is denied also waits until a clock that was set back has caught up. */
   #dated(answer: Answer): Answer {
-    const { behind } = this.owner
-    return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
-  }
-
-  /** Decides a call on a key that has no row, or that is not plain. A key gets a row if the call surely passes. */
-  #decideOther(call: OpenCall, ask: Ask, maxWait: number): Answer {
-    const { list, key, row, now, cost } = call
-    const isPlain = row === 0 && cost > 0 && (ask === 'consume' || ask === 'book')
-    if (isPlain && this.#plain && fitsWithin(list.policies, cost)) {
-      call.row = this.#add(key, now)
-      const answer = this.#plain.decide(list, call.row, now, cost, maxWait)
-      if (answer) return answer
-    }
-    this.cursor.select(call.row)
-    return this.#decideAny(call, ask, maxWait)
+    if (answer.reason === undefined || this.owner.behind === 0) return answer
+    return { ...answer, now: answer.now - this.owner.behind }
   }
 
   /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
@@ -104,6 +97,7 @@ export class Table {
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
     const { penalty } = call.list
+    this.cursor.select(row)
     const restriction = this.restrictions.has(row, now) ? this.restrictions.lastOf(row) : undefined
     call.restrictedUntil = restriction ? Math.max(restriction.blockedUntil, restriction.heldUntil) : now
     this.#findInstant(call)
@@ -229,7 +223,7 @@ export class Table {
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
-    return this.restrictions.get(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
+    return this.restrictions.has(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
   }
 
   /** Gives a booking back. Returns whether the key is as if the booking had never been made. */
