@@ -4,7 +4,7 @@
 -- Lines that begin with --@alone are for a call that travels alone on Redis's clock, those with --@several for a part of a call
 -- on several keys, and those with --@together for all others.
 --@alone if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
---@several if #fixed == @{fixed} or #fixed == @{fixed} + 16 then
+--@several if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
 --@together if may_be_plain and (#fixed == @{fixed} or #fixed == @{fixed} + 16) then
   --@alone local parts = call('TIME')
   --@alone time = parts[1] * 1000000 + parts[2]
@@ -41,7 +41,7 @@
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
     --@several @{kept_view} = @{view}
     --@several passed, kept, write_@{number}, offset_@{number} = @{number}, kept + @{view_numbers}, bytes, offset
-    --@several --@for each ring ring_@{number} = { @{length}, slot_@{i}, bytes_@{i} }
+    --@several --@for each ring ring_length_@{number}, ring_slot_@{number}, ring_bytes_@{number} = @{length}, slot_@{i}, bytes_@{i}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
     --@alone local size = call('SETRANGE', key, offset, bytes)
     --@together local size = try('SETRANGE', key, offset, bytes)

@@ -4,7 +4,7 @@
 -- another wrote. A call that travels alone under few policies needs no function either; many policies have more variables
 -- than Lua allows in one place. If one of several keys fails, the others are still answered.
 
-local call = redis.call
+local call, try = redis.call, redis.pcall
 local pack, unpack = struct.pack, struct.unpack
 --@for any slotted local rep, sub = string.rep, string.sub
 
@@ -36,8 +36,8 @@ if alone then
 end
 
 if not alone then
+  local keys, arguments, spread = KEYS, ARGV, table.unpack or _G.unpack
   states, others = @{load_all}, {}
-  local keys, arguments, try = KEYS, ARGV, redis.pcall
   local @{call}
   -- Of the last argument: whether its calls may be plain, their instant, and how much longer their keys must live.
   local may_be_plain, instant, margin
@@ -69,7 +69,7 @@ if not alone then
     end
   end
   numbers[1] = shared_now or 0
-  replies = { (pack('<' .. string.rep('d', taken), (table.unpack or _G.unpack)(numbers, 1, taken))) }
+  replies = { (pack('<' .. string.rep('d', taken), spread(numbers, 1, taken))) }
   if #others == 0 then
     return replies
   end

@@ -4,15 +4,15 @@
 
 local keys, call, try = KEYS, redis.call, redis.pcall
 local pack, unpack, rep, sub, spread = struct.pack, struct.unpack, string.rep, string.sub, table.unpack or _G.unpack
--- The last argument, the numbers of its parts as plain calls, what else it says, and whether its wholes may be plain.
-local argument, given, clock, has_slowest, may_be_plain
+-- The last argument, and what it says beside its parts as plain calls.
+local argument, clock, has_slowest
 -- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
 local time, margin, redis_time
--- The instant and what plain wholes reply, with -1 for each that has a reply of its own behind it.
-local numbers, taken, replies = { 0@{blank} }, 1, { '' }
+-- The instant and what plain wholes reply, with -1 for each that has a reply of its own; the replies where there is such a one.
+local numbers, taken, replies = { 0@{blank} }, 1, nil
 local states = @{states}
 -- Keys that were written since all states were read, where a later whole may ask for them.
-local stale, is_stale = {}, states and #keys > @{count}
+local stale = states and #keys > @{count} and {}
 -- Any operation on a part, and any whole.
 local run, decide
 
@@ -21,7 +21,6 @@ while next_key < #keys do
   whole = whole + 1
   if ARGV[whole] then
     argument = ARGV[whole]
-    given = { unpack('<@{formats}', argument) }
     clock, has_slowest = -1, 0
     if #argument > @{plain_bytes} then
       clock, has_slowest = unpack('<dd', argument, @{plain_bytes} + 1)
@@ -34,16 +33,14 @@ while next_key < #keys do
       end
       time, margin = redis_time, 1000000
     end
-    may_be_plain = has_slowest == 0
-    --@for each part may_be_plain = may_be_plain and @{cost} > 0 and @{cost} <= 2147483648 and @{cost} % 1 == 0
   end
 
   -- Nothing is written before the last part has passed.
   local passed, kept = 0, taken
   --@for each part local write_@{p}, offset_@{p}
   -- The length of the state, a slot and its bytes.
-  --@for each ring local ring_@{p}
-  if may_be_plain and (numbers[1] == 0 or numbers[1] == time) then
+  --@for each ring local ring_length_@{p}, ring_slot_@{p}, ring_bytes_@{p}
+  if has_slowest == 0 and (numbers[1] == 0 or numbers[1] == time) then
     @{plain}
   end
   local reply, failed, unsound
@@ -56,8 +53,8 @@ while next_key < #keys do
     else
       --@for each later local size_@{p} = call('SETRANGE', keys[next_key + @{p}], offset_@{p}, write_@{p})
       -- Where the length is wrong, the engine drops the state with what was written here.
-      --@for each ring if size_@{p} == ring_@{p}[1] or size_@{p} == ring_@{p}[1] + 16 then call('SETRANGE', keys[next_key + @{p}], ring_@{p}[2], ring_@{p}[3]) else unsound = unsound or {} unsound[#unsound + 1] = @{p} end
-      --@for each part if is_stale then stale[keys[next_key + @{p}]] = true end
+      --@for each ring if size_@{p} == ring_length_@{p} or size_@{p} == ring_length_@{p} + 16 then call('SETRANGE', keys[next_key + @{p}], ring_slot_@{p}, ring_bytes_@{p}) else unsound = unsound or {} unsound[#unsound + 1] = @{p} end
+      --@for each part if stale then stale[keys[next_key + @{p}]] = true end
       numbers[1], taken = time, kept
     end
   end
@@ -105,7 +102,7 @@ while next_key < #keys do
             if not ran then
               for j, token in pairs(undo) do
                 -- A state that began with this whole is deleted, as a server that refuses one command may refuse what cancels.
-                if unpack('<d', token) == given[(parts[j].from + 15) / 8] then
+                if unpack('<d', token) == unpack('<d', argument, parts[j].from + 8) then
                   try('DEL', keys[next_key + j])
                 else
                   pcall(run, j, CANCEL, time, token)
@@ -136,19 +133,22 @@ while next_key < #keys do
       local ran
       ran, reply = pcall(decide)
       failed = not ran
-      for i = 1, @{count} do
-        stale[keys[next_key + i]] = true
-      end
+      --@for each part if stale then stale[keys[next_key + @{p}]] = true end
     end
   end
   if failed then
     @{failure}
   end
   if reply then
-    taken, replies[#replies + 1] = taken + 1, reply
-    numbers[taken] = -1
+    replies, taken = replies or { '' }, taken + 1
+    replies[#replies + 1], numbers[taken] = reply, -1
   end
   next_key = next_key + @{count}
 end
-replies[1] = pack('<' .. rep('d', taken), spread(numbers, 1, taken))
+local packed = pack('<' .. rep('d', taken), spread(numbers, 1, taken))
+-- A list of one string would take Redis longer.
+if not replies then
+  return packed
+end
+replies[1] = packed
 return replies

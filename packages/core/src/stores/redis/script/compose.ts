@@ -50,14 +50,13 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   const part = lists.map((list, i): Words => {
     const p = `${i + 1}`
     const { policies, penalty } = list
-    const own = Array.from({ length: plainNumbers(policies) }, (_, k) => `given[${from + k + 1}]`)
-    const held = hasRings ? 'nil' : `not stale[key] and (states[next_key + ${p}] or '')`
-    const plain = compose('part', policies, penalty, { number: p, given: own.join(', '), held })
+    const held = hasRings ? 'nil' : `not (stale and stale[key]) and (states[next_key + ${p}] or '')`
+    const plain = compose('part', policies, penalty, { number: p, from: `${8 * from + 1}`, held })
     const begins = `list = ${kinds.indexOf(list) + 1}, from = ${8 * from + 1}, rest = ${8 * rest + 1}`
-    from += own.length
+    from += plainNumbers(policies)
     rest += 1 + policies.length
     const places = `${begins}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined}`
-    return { p, cost: own[0]!, places, plain }
+    return { p, places, plain }
   })
   const texts = { part, later: part.slice(1), ring: part.filter((_, i) => hasRing[i]) }
   const engines = kinds.map(({ policies, penalty }, i) =>
@@ -67,7 +66,6 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     states: hasRings ? 'nil' : ALL_STATES,
     count: `${lists.length}`,
     blank: ', 0'.repeat(numbers - 2 * lists.length),
-    formats: 'd'.repeat(numbers),
     plain_bytes: `${8 * numbers}`,
     plain: part.map(({ plain }) => plain).join('\n'),
     lists: engines.join('\n'),
@@ -141,7 +139,7 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 }
 
 /** The states of all keys that hold a string. */
-const ALL_STATES = "call('MGET', (table.unpack or _G.unpack)(KEYS))"
+const ALL_STATES = "call('MGET', spread(KEYS))"
 
 /** The lists over which `--@for` repeats a line, by name. */
 function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
@@ -166,7 +164,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
   const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
-  const load = hasRings ? `redis.pcall('GETRANGE', key, '0', '${end - 1}')` : "redis.pcall('GET', key) or ''"
+  const load = hasRings ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   return {
     plain_bytes: `${16 * (1 + all.length)}`,

@@ -293,7 +293,7 @@ export class ScriptRunner {
         if (sha === undefined) this.#shas.set(script, this.#shas.get(script) ?? sha1(script))
         let replies: Replies
         try {
-          replies = repliesOf(reply)
+          replies = repliesOf(reply, keys.length)
         } catch (error) {
           return receiver.failed(storeError(error))
         }
@@ -317,9 +317,11 @@ function sha1(script: string): string {
   return createHash('sha1').update(script).digest('hex')
 }
 
-/** The replies of a script: a list, whose first is the packed one of plain calls, or the one reply to a call with one key. */
-function repliesOf(reply: ScriptReply): Replies {
-  if (reply instanceof Uint8Array) return { packed: undefined, own: [reply] }
+/** The replies of a script: a list, whose first is the packed one of plain calls, or that one alone; to one key, its own. */
+function repliesOf(reply: ScriptReply, keys: number): Replies {
+  if (reply instanceof Uint8Array) {
+    return keys > 1 ? { packed: new PackedReply(reply), own: [] } : { packed: undefined, own: [reply] }
+  }
   const [packed, ...own] = reply
   return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
 }
