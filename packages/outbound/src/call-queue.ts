@@ -5,7 +5,7 @@ import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
-import { ACCEPTED, OUTCOMES, UNANSWERED, type Task, type Verdict } from './task.js'
+import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
@@ -148,12 +148,13 @@ export class CallQueue {
     call.answeredKey = key
     call.status = status
     call.givenUp = undefined
-    call.outcome = OUTCOMES[answer]
+    const isRefusal = answer === 'limited' || answer === 'overloaded'
+    call.outcome = isRefusal ? 'refused' : answer === 'served' ? 'served' : 'failed'
     call.tookMs = nowMs() - call.sentAt
     const keyQueue = this.#stages[0].get(key)
     const change = this.#settings.adaptive?.ended(key, call.outcome, call.tookMs, call.terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
-    const mayPause = keyQueue.pause !== undefined || call.outcome === 'refused' || pauseMs !== 0
+    const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
     const aloneMs = mayPause ? this.#heed(call, verdict, keyQueue) : 0
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
     const again = Math.max(verdict.again, aloneMs)

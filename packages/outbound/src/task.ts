@@ -1,4 +1,3 @@
-import type { CallOutcome } from '@sluice/core'
 import type { QueuedCall } from './call.js'
 
 /** The steps of a call once it is its turn, as its client describes them. */
@@ -31,15 +30,6 @@ export interface Verdict {
   /** The key to be held, if it is not that of the call. */
   readonly key?: string
   readonly status?: number
-}
-
-/** The meaning of an answer for adaptive limits, and whether it is a refusal. */
-export const OUTCOMES: Readonly<Record<AnswerKind, CallOutcome>> = {
-  served: 'served',
-  limited: 'refused',
-  overloaded: 'refused',
-  other: 'failed',
-  none: 'failed',
 }
 
 export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }

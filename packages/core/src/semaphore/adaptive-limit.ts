@@ -1,3 +1,5 @@
+import type { CallOutcome } from './permit.js'
+
 /** A limit that follows what becomes of the calls, for each key by itself. `adaptive()` of @sluice/outbound makes one. */
 export interface AdaptiveLimit {
   /** The limit of a key before its first call ends. */
@@ -6,15 +8,12 @@ export interface AdaptiveLimit {
   follow(): FollowedLimit
 }
 
-/** The limit of one key. */
-export interface FollowedLimit {
+/** The limit of one key. A `Detail` of each call is handed to it; of a semaphore's, whether it had to wait for its permit. */
+export interface FollowedLimit<Detail = boolean> {
   /** A whole number, at least 1. */
   readonly limit: number
-  /**
-   * Takes account of a call that held its permit for `ms` milliseconds. `waited`: whether it had to wait for the permit.
-   * Returns why the limit may be another one now.
-   */
-  ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined
+  /** Takes account of a call that took `ms` milliseconds. Returns why the limit may be another one now. */
+  ended(ms: number, refused: boolean, detail: Detail): AdaptReason | undefined
 }
 
 /** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
@@ -29,27 +28,30 @@ export interface LimitChange {
 }
 
 /** The limits of keys: one for all of them, or what follows the calls of each. */
-export class KeyLimits<Followed extends Pick<FollowedLimit, 'limit'>> {
+export class KeyLimits<Detail> {
   /** By stored key. */
-  readonly followed = new Map<string, Followed>()
+  readonly #followed = new Map<string, FollowedLimit<Detail>>()
 
-  constructor(readonly given: { readonly initial: number; follow?(): Followed }) {}
+  constructor(readonly given: { readonly initial: number; follow?(): FollowedLimit<Detail> }) {}
 
   /** The limit of a key now. */
   of(key: string): number {
-    return (this.followed.get(key) ?? { limit: this.given.initial }).limit
+    return this.#followed.get(key)?.limit ?? this.given.initial
   }
 
-  /** Lets what follows a key take account of a call. Returns how the limit has changed; undefined if it has not. */
-  ended(key: string, adapt: (followed: Followed) => AdaptReason | undefined): LimitChange | undefined {
-    const followed = this.followed.get(key) ?? this.given.follow?.()
-    if (!followed) return undefined
+  /**
+   * Lets what follows a key take account of a call, unless that says nothing about the limit. Returns how the limit has changed;
+   * undefined if it has not.
+   */
+  ended(key: string, outcome: CallOutcome, ms: number, detail: Detail): LimitChange | undefined {
+    const followed = this.#followed.get(key) ?? this.given.follow?.()
+    if (!followed || outcome === 'failed') return undefined
     const from = this.of(key)
-    if (this.followed.size >= MOST_FOLLOWED && !this.followed.has(key)) {
-      this.followed.delete(this.followed.keys().next().value!)
+    if (this.#followed.size >= MOST_FOLLOWED && !this.#followed.has(key)) {
+      this.#followed.delete(this.#followed.keys().next().value!)
     }
-    this.followed.set(key, followed)
-    const reason = adapt(followed)
+    this.#followed.set(key, followed)
+    const reason = followed.ended(ms, outcome === 'refused', detail)
     return reason && followed.limit !== from ? { from, limit: followed.limit, reason } : undefined
   }
 }

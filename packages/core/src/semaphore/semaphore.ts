@@ -5,7 +5,7 @@ import { permitsBeside } from '../stores/memory/permit-queues.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
-import { type FollowedLimit, KeyLimits, type LimitChange } from './adaptive-limit.js'
+import { KeyLimits } from './adaptive-limit.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
@@ -43,7 +43,7 @@ export class Semaphore {
   readonly #renewal: Renewal
   readonly #waiters: Waiters
   readonly #listeners: Listeners<SemaphoreEvents>
-  #limits: KeyLimits<FollowedLimit>
+  #limits: KeyLimits<boolean>
   #inUse = 0
   #closed = false
 
@@ -102,16 +102,15 @@ export class Semaphore {
       this.#listeners.emit('denied', { type: 'denied', ...wait })
       return new Permit(waitMs, undefined)
     }
-    heldSince = nowMs()
+    const grantedAt = (heldSince = nowMs())
     this.#inUse++
     if (waiter.hasWaited) this.#listeners.emit('waited', { type: 'waited', ...wait })
     this.#listeners.emit('granted', { type: 'granted', ...wait })
-    return new Permit(waitMs, (outcome, tookMs) => {
-      if (heldSince !== undefined && outcome !== 'failed') {
-        const ms = tookMs ?? nowMs() - heldSince
-        const adapt = (followed: FollowedLimit) => followed.ended(ms, outcome === 'refused', waiter.hasWaited)
-        this.#adapted(key, this.#limits.ended(stored, adapt))
-      }
+    return new Permit(waitMs, (outcome, tookMs = nowMs() - grantedAt) => {
+      const change = this.#limits.ended(stored, outcome, tookMs, waiter.hasWaited)
+      // Before the permit is released, so that waiting calls are served under the new limit.
+      if (change) void this.#waiters.pollAll()
+      if (change) this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
       ended('released')
       return this.#renewal.release(stored, ticket)
     })
@@ -175,13 +174,6 @@ export class Semaphore {
     await this.#waiters.close(closedError())
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
-  }
-
-  /** Before the permit is released, so that waiting calls are served under the new limit. */
-  #adapted(key: string, change: LimitChange | undefined): void {
-    if (!change) return
-    void this.#waiters.pollAll()
-    this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
   }
 }
 

@@ -34,8 +34,7 @@ export class WaitingCounts implements Source {
   read(instrument: InstrumentId, observe: Observe): void {
     const [kind, name] = [this.kind, this.name]
     if (instrument === 'adaptiveLimit') {
-      for (const [i, limit] of this.#limits.entries())
-        observe(limit, { kind, name, key: this.#keys.labels[i]! })
+      this.#limits.forEach((limit, i) => observe(limit, { kind, name, key: this.#keys.labels[i]! }))
     }
     let [waiting, inUse] = [0, 0]
     for (const waitable of this.#followed) {

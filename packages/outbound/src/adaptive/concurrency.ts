@@ -11,18 +11,15 @@ export class AdaptiveConcurrency {
   readonly #ceiling: Ceiling
   /** The most calls at once that keep the latency near the baseline. */
   #most: number
-  #baselineMs = 0
-  #isMeasuring = true
+  /** Undefined while it is measured. */
+  #baselineMs: number | undefined
   #measureAt = 0
   #since: number
   #calls = 0
   #callsMs = 0
 
   /** `now` is in milliseconds of a clock that the fleet has in common. */
-  constructor(
-    readonly bounds: AdaptiveOptions,
-    readonly now: () => number,
-  ) {
+  constructor(bounds: AdaptiveOptions, now: () => number) {
     const isProven = (limit: number, served: number): boolean => served >= 2 * limit
     this.#ceiling = new Ceiling(bounds, { step: 1, windowMs: 1000, isProven }, now)
     this.#most = bounds.initial
@@ -31,8 +28,8 @@ export class AdaptiveConcurrency {
 
   /** A whole number. */
   get limit(): number {
-    const most = this.#isMeasuring ? AT_BASELINE : this.#most
-    return Math.floor(Math.max(this.bounds.min, Math.min(this.#ceiling.limit, most)))
+    const most = this.#baselineMs === undefined ? AT_BASELINE : this.#most
+    return Math.floor(Math.max(this.#ceiling.bounds.min, Math.min(this.#ceiling.limit, most)))
   }
 
   /**
@@ -40,12 +37,12 @@ export class AdaptiveConcurrency {
    * Returns why the limit may be another one now.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
-    const now = this.now()
-    const isCeiling = !this.#isMeasuring && this.#ceiling.limit <= this.#most
+    const now = this.#ceiling.now()
+    const isCeiling = this.#baselineMs !== undefined && this.#ceiling.limit <= this.#most
     let reason: AdaptReason | undefined
     if (refused || (waited && isCeiling)) reason = this.#ceiling.ended(ms, refused, 1)
-    if (!this.#isMeasuring && now >= this.#measureAt) {
-      this.#isMeasuring = true
+    if (this.#baselineMs !== undefined && now >= this.#measureAt) {
+      this.#baselineMs = undefined
       this.#restart(now)
       return 'baseline'
     }
@@ -56,30 +53,29 @@ export class AdaptiveConcurrency {
   #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
     this.#callsMs += ms
-    if (this.#calls < (this.#isMeasuring ? CALLS : Math.max(CALLS, 2 * this.limit))) return undefined
+    if (this.#calls < Math.max(CALLS, 2 * this.limit)) return undefined
     const meanMs = this.#callsMs / this.#calls
-    const reason = this.#isMeasuring ? this.#measured(meanMs, now) : this.#follow(meanMs, waited)
+    const baselineMs = this.#baselineMs
+    if (baselineMs === undefined) this.#measured(meanMs, now)
+    else this.#follow(baselineMs / meanMs, waited)
     this.#restart(now)
-    return reason
+    return baselineMs === undefined ? 'baseline' : 'latency'
   }
 
   /** The mean is the baseline. */
-  #measured(meanMs: number, now: number): AdaptReason {
+  #measured(meanMs: number, now: number): void {
     this.#baselineMs = meanMs
-    this.#isMeasuring = false
     // Of slow calls more rarely, at minutes that the fleet has in common again.
     const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * (now - this.#since)) / MINUTE_MS)))
     const everyMs = MINUTE_MS * 2 ** doublings
     this.#measureAt = (Math.floor(now / everyMs) + 1) * everyMs
-    return 'baseline'
   }
 
-  /** The mean is one of the latency, which the limit follows. */
-  #follow(meanMs: number, waited: boolean): AdaptReason {
-    const gradient = Math.min(1, Math.max(0.5, (TOLERANCE * this.#baselineMs) / meanMs))
+  /** The limit follows the baseline as a share of the mean. */
+  #follow(share: number, waited: boolean): void {
+    const gradient = Math.min(1, Math.max(0.5, TOLERANCE * share))
     const next = Math.min(this.limit, this.#most) * gradient + 1
-    if (next < this.#most || waited) this.#most = Math.min(next, this.bounds.max)
-    return 'latency'
+    if (next < this.#most || waited) this.#most = Math.min(next, this.#ceiling.bounds.max)
   }
 
   /** Counts calls that are sent from now on. */

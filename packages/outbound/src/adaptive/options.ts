@@ -1,5 +1,5 @@
 import { type AdaptiveLimit, type Duration, type FollowedLimit, PolicyError } from '@sluice/core'
-import { type DeclarationOf, duration, number, read, required, whole } from '@sluice/core/internal'
+import { duration, number, read, required, whole } from '@sluice/core/internal'
 import type { AdaptiveOptions } from './ceiling.js'
 import { AdaptiveConcurrency } from './concurrency.js'
 import { AdaptiveRates } from './rate.js'
@@ -53,13 +53,10 @@ function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }
 
-const atOnce = required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
-const CONCURRENCY = { min: atOnce, initial: atOnce, max: atOnce } satisfies DeclarationOf<AdaptiveOptions>
+/** The bounds, each declared as this option. */
+function boundsOf<Each>(one: Each): Record<keyof AdaptiveOptions, Each> {
+  return { min: one, initial: one, max: one }
+}
 
-const rate = required(number(0.01, 1_000_000, 1))
-const RATE = {
-  min: rate,
-  initial: rate,
-  max: rate,
-  window: duration(100, '1d', '1s'),
-} satisfies DeclarationOf<AdaptiveRateOptions>
+const CONCURRENCY = boundsOf(required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT')))
+const RATE = { ...boundsOf(required(number(0.01, 1_000_000, 1))), window: duration(100, '1d', '1s') }

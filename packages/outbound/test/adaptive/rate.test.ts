@@ -1,8 +1,9 @@
-import { AdaptiveRate } from '../../src/adaptive/rate.js'
+import { adaptiveRate, AdaptiveRates } from '../../src/adaptive/rate.js'
+import { pass, useFakeTime } from '../fetch/limited-fetch.js'
 
 function open(bounds = { min: 1, initial: 10, max: 1000 }) {
   let now = 0
-  const rate = new AdaptiveRate(bounds, 1000, () => now)
+  const rate = adaptiveRate(bounds, 1000, () => now)
   return {
     rate,
     /** Serves calls evenly at this many a second. */
@@ -35,10 +36,20 @@ it('counts units and not calls', () => {
   expect(rate.limit).toBe(15)
 })
 
-it('is a policy of even turns, also where the rate is a fraction', () => {
-  const { rate, serve } = open({ min: 0.1, initial: 0.25, max: 10 })
-  expect(rate.policies).toMatchObject([{ limit: 15, windowMs: 60_000, capacity: 1, name: 'adaptive' }])
-  serve(1, 9)
-  expect(rate.policies).toMatchObject([{ limit: Math.round(60 * rate.limit) }])
-  expect(rate.limit).toBeGreaterThan(0.25)
+describe('on the clock of turns', () => {
+  useFakeTime()
+
+  it('is given in even turns, also where it is a fraction, and stands in the decision', async () => {
+    const rates = new AdaptiveRates({ min: 0.1, initial: 0.25, max: 10 }, 1000, () => performance.now())
+    const turn = (key: string) => rates.acquire(key, { maxWait: 0 })
+    expect(await turn('a')).toMatchObject({ allowed: true, limit: 0.25, limiter: 'adaptive' })
+    expect(await turn('a')).toMatchObject({ allowed: false, limit: 0.25, retryAfterMs: 4000 })
+    rates.ended('a', 'served', 0, 1)
+    await pass(5000)
+    expect(rates.ended('a', 'failed', 0, 9)).toBeUndefined()
+    expect(rates.ended('a', 'served', 0, 1)).toEqual({ from: 0.25, limit: 0.375, reason: 'served' })
+    expect(await turn('a')).toMatchObject({ allowed: true, limit: 0.375 })
+    expect((await turn('a')).retryAfterMs).toBe(Math.ceil(60_000 / 23)) // 22.5 a minute, rounded
+    expect(await turn('b')).toMatchObject({ allowed: true, limit: 0.25 })
+  })
 })

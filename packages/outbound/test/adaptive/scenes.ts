@@ -1,5 +1,5 @@
 import { AdaptiveConcurrency } from '../../src/adaptive/concurrency.js'
-import { AdaptiveRate } from '../../src/adaptive/rate.js'
+import { adaptiveRate } from '../../src/adaptive/rate.js'
 import { Aimd } from './aimd.js'
 import { runConcurrency } from './concurrency-fleet.js'
 import { runRate } from './rate-fleet.js'
@@ -38,8 +38,7 @@ function rate(title: string, states: boolean, bar: Scene['bar']): Scene {
   return {
     title,
     bar,
-    adaptive: (seed, span) =>
-      runRate({ ...scene, ...span }, seed, (now) => new AdaptiveRate(RATE, 1000, now)),
+    adaptive: (seed, span) => runRate({ ...scene, ...span }, seed, (now) => adaptiveRate(RATE, 1000, now)),
     aimd: (seed, span) => runRate({ ...scene, ...span }, seed, (now) => new Aimd(RATE, now)),
   }
 }
