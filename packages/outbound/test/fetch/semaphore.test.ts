@@ -22,21 +22,31 @@ describe('with a semaphore', () => {
     expect(sent).toHaveLength(4)
   })
 
-  it('a body may be read into buffers of the reader', async () => {
-    const chunks = ['ab', 'cdefg']
-    const body = new ReadableStream({
-      pull: (controller) =>
-        chunks.length > 0 ? controller.enqueue(Buffer.from(chunks.shift()!)) : controller.close(),
-    })
-    const { fetch } = open({ semaphore: limited() }, () => new Response(body))
-    const reader = (await fetch(URL_)).body!.getReader({ mode: 'byob' })
-    let text = ''
-    for (let result; !(result = await reader.read(new Uint8Array(3))).done;)
-      text += Buffer.from(result.value).toString()
-    expect(text).toBe('abcdefg')
-    outcome(fetch(URL_))
-    await pass(0)
-  })
+  it.each(['its end', 'it is cancelled'])(
+    'a body that is read into buffers of the reader holds its permit until %s',
+    async (until) => {
+      let source!: ReadableStreamDefaultController<Uint8Array>
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => void (source = controller) })
+      const { fetch, sent } = open({ semaphore: limited() }, () => new Response(body))
+      const reader = (await fetch(URL_)).body!.getReader({ mode: 'byob' })
+      outcome(fetch(URL_))
+      const read = async () => {
+        const { done, value } = await reader.read(new Uint8Array(3))
+        return done ? undefined : Buffer.from(value).toString()
+      }
+      const first = read()
+      source.enqueue(Buffer.from('abcde'))
+      expect([await first, await read()]).toEqual(['abc', 'de'])
+      const last = read()
+      await pass(0)
+      expect(sent).toHaveLength(1)
+      if (until === 'its end') source.close()
+      else await reader.cancel()
+      expect(await last).toBeUndefined()
+      await pass(0)
+      expect(sent).toHaveLength(2)
+    },
+  )
 
   it('a small body that is never read holds no permit', async () => {
     const { fetch, sent } = open({ semaphore: limited() })
