@@ -32,7 +32,7 @@ export interface Database {
   /** Whether the client prepares statements by itself, which PgBouncer does not allow in transaction mode. */
   readonly prepares: boolean
   query(statement: Statement, values: readonly string[]): Promise<readonly Row[]>
-  /** Ends the connections that the store made. Those of a client that was handed in stay. */
+  /** Ends the connections that the store made. A client that was handed in stays open. */
   close(): Promise<void>
 }
 

@@ -4,14 +4,14 @@
  */
 
 /** The bytes of a state as they are kept in a row: seven bits of each number a byte. */
-export function packed(state: Uint8Array): Uint8Array {
+export function packed(state: Uint8Array): Buffer {
   const bytes: number[] = []
   for (const number of numbersOf(state)) {
     let rest = number
     for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push(128 + (rest % 128))
     bytes.push(rest)
   }
-  return Uint8Array.from(bytes)
+  return Buffer.from(bytes)
 }
 
 /** The state that the bytes of a row stand for. Bytes that end within a number become a state that no keyspace accepts. */

@@ -1,6 +1,6 @@
 import type { StoreError } from '@sluice/core'
 import { ExpiringMap } from '@sluice/core/internal'
-import type { Clock, NewState, UpdateMany } from '@sluice/core/store'
+import type { Clock, UpdateMany } from '@sluice/core/store'
 import { hash } from 'node:crypto'
 import type { Database, Row, Statement } from './database.js'
 import { sqlState, storeError } from './failure.js'
@@ -50,36 +50,27 @@ export class StateRows {
 
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
-    const keys = ids.map(rowIdOf)
+    const left = ids.map((id) => this.#left.get(id))
     // A call of several keys is carried out again as a whole, so none of its decisions may be in doubt.
-    const own = allOrNone ? new Map<string, LeftRow>() : this.#ownRows(keys)
-    const isRead = own.size < keys.length
-    const rows = isRead ? await this.#read(keys, own) : own
+    const own = left.map((row) => (row?.isOwn && !allOrNone ? row : undefined))
+    const isRead = own.includes(undefined)
+    const rows = isRead ? await this.#read(ids, left, own) : own
     const now = isRead ? this.latest : this.#estimate()
-    const before = keys.map((key) => stateIn(rows.get(key)?.hex))
-    const after = change(before, now)
-    const changed = keys.flatMap((id, i): RowChange[] =>
-      after[i]!.state === before[i] ? [] : [changeOf(id, rows.get(id), after[i]!)],
+    const after = change(
+      rows.map((row) => row?.state),
+      now,
     )
+    const changed: RowChange[] = []
+    for (const [nth, { state, expiresAt }] of after.entries()) {
+      const row = rows[nth]
+      if (state !== row?.state) changed.push(changeOf(nth, row ?? newRow(ids[nth]!), state, expiresAt))
+    }
     const late = isRead || this.options.clock ? Infinity : LATE_S
     const written = changed.length > 0 ? await this.#write(changed, { now, late, allOrNone }) : NONE
-    const stands = new Set(keys.filter((key) => !own.has(key)))
-    for (const row of changed) {
-      if (written.has(row.version)) stands.add(row.id)
-      else stands.delete(row.id)
-    }
-    this.#leave(changed, keys, stands)
-    return ids.filter((_, i) => !stands.has(keys[i]!))
-  }
-
-  /** The rows of these that are as this process left them, as far as it knows. */
-  #ownRows(ids: readonly string[]): Map<string, LeftRow> {
-    const own = new Map<string, LeftRow>()
-    for (const id of ids) {
-      const row = this.#left.get(id)
-      if (row?.isOwn) own.set(id, row)
-    }
-    return own
+    const stands = own.map((row) => row === undefined)
+    for (const { nth, row } of changed) stands[nth] = written.has(row.version)
+    this.#leave(ids, changed, stands)
+    return ids.filter((_, nth) => !stands[nth])
   }
 
   /** An instant that Postgres's clock has passed by the way of its last answer, unless one of the two clocks was set. */
@@ -88,20 +79,22 @@ export class StateRows {
     return Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
   }
 
-  /** Adds those of these rows that are not known, and reads Postgres's clock. A row that is not there is missing in the map. */
+  /** The rows of these ids, of which those that are not `known` are read, and Postgres's clock too. */
   async #read(
     ids: readonly string[],
-    known: ReadonlyMap<string, LeftRow>,
-  ): Promise<ReadonlyMap<string, LeftRow>> {
-    const asked = ids.filter((id) => !known.has(id))
-    const found = await this.#query(this.#statements.read, [arrayOf(asked)], false)
+    left: readonly (LeftRow | undefined)[],
+    known: readonly (LeftRow | undefined)[],
+  ): Promise<readonly (LeftRow | undefined)[]> {
+    const asked = ids.flatMap((id, nth) => (known[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
+    const values = [arrayOf(asked.map(({ id }) => id))]
+    const found = await this.#query(this.#statements.read, values, false)
     this.#heard(Number(found[0]!['now']))
-    const rows = new Map(known)
-    for (const { nth, version, state: hex } of found) {
-      if (!nth) continue
-      const id = asked[Number(nth) - 1]!
-      const isOwn = (this.#left.get(id)?.version ?? version) === version
-      rows.set(id, { version: version!, hex: hex!, isOwn })
+    const rows = [...known]
+    for (const { nth: place, version, state: hex } of found) {
+      if (!place) continue
+      const { nth, id } = asked[Number(place) - 1]!
+      const isOwn = (left[nth]?.version ?? version) === version
+      rows[nth] = { id, version: version!, state: stateIn(hex!), isOwn }
     }
     return rows
   }
@@ -115,13 +108,14 @@ export class StateRows {
     { now, late, allOrNone }: { now: number; late: number; allOrNone: boolean },
   ): Promise<ReadonlySet<string>> {
     const time = [`${now / 1e6 + LATE_S}`, `${late}`]
-    const [{ id, version, expiresAt, hex, basis }] = changed as [RowChange]
-    const isOne = changed.length === 1 && basis !== undefined
+    const [{ row, expiresAt, hex, basis }] = changed as [RowChange]
+    const isOne = changed.length === 1 && basis !== ''
     const { write, writeAll, writeOne } = this.#statements
     const rows = isOne
-      ? await this.#tryWrite(writeOne, [id, version, `${expiresAt}`, hex, basis, ...time])
+      ? await this.#tryWrite(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time])
       : await this.#tryWrite(allOrNone ? writeAll : write, [...columnsOf(changed), ...time])
-    if (rows.length > 0) this.#heard(Number(rows[0]!['now']) * 1e6)
+    const heard = rows.find(({ now }) => now !== null)
+    if (heard) this.#heard(Number(heard['now']) * 1e6)
     return new Set(rows.map(({ version }) => version!))
   }
 
@@ -139,15 +133,14 @@ export class StateRows {
    * Remembers the rows that were written as they are now, and of those whose decision does not stand that they are to be read.
    * Long states, those of logs, are read each time.
    */
-  #leave(changed: readonly RowChange[], ids: readonly string[], stands: ReadonlySet<string>): void {
+  #leave(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
     const now = performance.now()
-    for (const { id, version, hex, isOwn } of changed) {
-      if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(id)
-      else if (stands.has(id)) this.#left.set(id, { version, hex, isOwn }, now)
+    for (const { nth, row, hex } of changed) {
+      if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(ids[nth]!)
+      else if (stands[nth]) this.#left.set(ids[nth]!, row, now)
     }
-    for (const id of ids) {
-      if (!stands.has(id))
-        this.#left.set(id, { version: '', hex: '', ...this.#left.get(id), isOwn: false }, now)
+    for (const [nth, id] of ids.entries()) {
+      if (!stands[nth]) this.#left.set(id, { ...(this.#left.get(id) ?? newRow(id)), isOwn: false }, now)
     }
   }
 
@@ -174,36 +167,51 @@ export class StateRows {
 
 /** A row as it was when this process read or wrote it. */
 interface LeftRow {
-  /** A random number, also where nothing is known but that it is not this process that wrote it last: empty. */
+  /** Half of a digest, in hexadecimal digits. */
+  readonly id: string
+  /** A random number; empty for a row that is not there, and where nothing is known but that another process wrote it. */
   readonly version: string
-  /** The state in hexadecimal digits, as the statements have it: none is that of a key which was reset. */
-  readonly hex: string
+  /** Undefined for a key that was reset. */
+  readonly state: Uint8Array | undefined
   /** Whether it was not seen to be written by another process since this one wrote it. */
   readonly isOwn: boolean
 }
 
-interface RowChange extends LeftRow {
-  readonly id: string
+interface RowChange {
+  /** The place of the row in its batch. */
+  readonly nth: number
+  /** The row as it is after the change. */
+  readonly row: LeftRow
   readonly expiresAt: number
-  /** The version of the row that the change is based on; undefined for a row that is born. */
-  readonly basis: string | undefined
+  /** The state in hexadecimal digits, as the statements have it. */
+  readonly hex: string
+  /** The version of the row that the change is based on; empty for a row that is born. */
+  readonly basis: string
+}
+
+function newRow(id: string): LeftRow {
+  return { id: rowIdOf(id), version: '', state: undefined, isOwn: true }
 }
 
 /** Versions are random, so that no row is taken for another that was there before a crash or a sweep. */
-function changeOf(id: string, row: LeftRow | undefined, { state, expiresAt }: NewState): RowChange {
+function changeOf(
+  nth: number,
+  { id, version: basis, isOwn }: LeftRow,
+  state: Uint8Array | undefined,
+  expiresAt: number,
+): RowChange {
   const version = `${Math.floor(Math.random() * 2 ** 52)}`
-  const hex = state ? hexOf(packed(state)) : ''
+  const hex = state ? packed(state).toString('hex') : ''
   return {
-    id,
-    version,
+    nth,
+    row: { id, version, state, isOwn },
     hex,
     expiresAt: Math.min(expiresAt, LAST_INSTANT),
-    basis: row?.version,
-    isOwn: row?.isOwn ?? true,
+    basis,
   }
 }
 
-function stateIn(hex: string | undefined): Uint8Array | undefined {
+function stateIn(hex: string): Uint8Array | undefined {
   return hex ? unpacked(Buffer.from(hex, 'hex')) : undefined
 }
 
@@ -225,17 +233,18 @@ const LATE_S = 0.125
 function statementsFor(name: string): Record<StatementName, Statement> {
   const table = quoted(name)
   const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
-  // Rows are looked at before they are locked: one that is gone, after a crash, is not written as it was before.
+  // Rows are looked at before they are locked: one that is gone, after a crash, is not written as it was before. Arrays are
+  // parameters by themselves: a cast in the statement would be carried out for every row.
   const write = `insert into ${table} as kept (id, version, expires, state)
-select new.id, new.version, new.expires, decode(new.state, 'hex')
-from unnest($1::text::uuid[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bigint[])
+select new.id, new.version, new.expires, new.state
+from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[])
   as new (id, version, expires, state, basis)
-left join lateral (select version from ${table} where id = new.id offset 0) found on true
-where found.version is not distinct from new.basis and abs(date_part('epoch', now()) - $6) < $7
+where (select version from ${table} where id = new.id) is not distinct from new.basis
+  and abs(date_part('epoch', now()) - $6) < $7
 order by new.id
 on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
-where kept.version = any ($5::text::bigint[])
-returning kept.version::text, date_part('epoch', now())::text as now`
+where kept.version = any ($5::bigint[])
+returning kept.version::text, case when kept.id = ($1::uuid[])[1] then date_part('epoch', now())::text end as now`
   return {
     // There is always a row, for the clock.
     read: {
@@ -243,7 +252,7 @@ returning kept.version::text, date_part('epoch', now())::text as now`
       text: `select clock.now::text, kept.nth::text, kept.version::text, encode(kept.state, 'hex') as state
 from (select ${clock} as now) clock
 left join (
-  unnest($1::text::uuid[]) with ordinality as asked (id, nth)
+  unnest($1::uuid[]) with ordinality as asked (id, nth)
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
 ) kept on true`,
     },
@@ -252,7 +261,7 @@ left join (
     writeAll: {
       name: `sluice write all ${name}`,
       text: `with written as (${write})
-select *, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text as done from written`,
+select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done from written`,
     },
     writeOne: {
       name: `sluice write one ${name}`,
@@ -266,11 +275,11 @@ returning version::text, date_part('epoch', now())::text as now`,
 /** The values of the columns of changed rows, each as an array. */
 function columnsOf(changed: readonly RowChange[]): string[] {
   return [
-    arrayOf(changed.map(({ id }) => id)),
-    arrayOf(changed.map(({ version }) => version)),
+    arrayOf(changed.map(({ row }) => row.id)),
+    arrayOf(changed.map(({ row }) => row.version)),
     arrayOf(changed.map(({ expiresAt }) => expiresAt)),
-    arrayOf(changed.map(({ hex }) => hex || '""')),
-    arrayOf(changed.map(({ basis }) => basis ?? 'null')),
+    arrayOf(changed.map(({ hex }) => `\\\\x${hex}`)),
+    arrayOf(changed.map(({ basis }) => basis || 'null')),
   ]
 }
 
@@ -282,10 +291,6 @@ function arrayOf(values: readonly (string | number)[]): string {
 /** Half of the SHA-256 of the id's UTF-16 units: unlike a text it takes any key, and two lone surrogates stay apart. */
 function rowIdOf(id: string): string {
   return hash('sha256', Buffer.from(id, 'utf16le'), 'hex').slice(0, 32)
-}
-
-function hexOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('hex')
 }
 
 const NONE: ReadonlySet<string> = new Set()
