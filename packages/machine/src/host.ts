@@ -162,7 +162,10 @@ export class LocalServer implements MachineServer, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   readonly #keyspaces = new WeakMap<WirePolicies, HostedKeyspace>()
 
-  /** Serves this process from `host`. `end` is called when it closes, and ends the serving of other processes. */
+  /**
+   * A server for this process alone, which calls `host` directly. `close` also calls `end`, which stops the socket that serves
+   * other processes.
+   */
   constructor(
     private readonly host: Host,
     private readonly listener: ServerListener,

@@ -54,7 +54,10 @@ export class MachineKeyspace implements Keyspace {
     return this.#access.ask((server) => server.decide(this.list, call), caller)
   }
 
-  /** How a booking stands. One that an earlier server made is lost with its state. */
+  /**
+   * Whether a booking stands, is lost with the state of its key, as all of an earlier server are, or is held: the key is blocked or
+   * paused, so that its turn does not come yet.
+   */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
     return this.#access.ask((server) =>

@@ -154,9 +154,9 @@ export class Events {
   }
 
   /**
-   * Reports a likely mistake in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a
-   * process warning. Listeners that are passive get it in both cases. `isUnheard`: listeners cannot get it. `ofProcess` is
-   * the process warning of a mistake that all limiters of a process share, which is written once.
+   * Reports a likely mistake in the set-up, once for each `id`. Listeners of 'warning' get an event, unless `isUnheard` says
+   * that they must not. A warning of the process is written where no listener gets it but passive ones: with the text
+   * `ofProcess`, once for all limiters, if the mistake is the process's and not this limiter's.
    */
   warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return

@@ -112,8 +112,8 @@ function takeFromSlot(state: State, policy: Policy, charge: Charge, units: numbe
 }
 
 /**
- * The debt at `instant`, no earlier than the newest charge, as the slots say: the debt before them, then slot by slot
- * what was charged less what drained.
+ * The debt at `instant`, no earlier than the newest charge, computed from the slots: the debt behind all slots but the newest, plus
+ * the units of the newest, less what has drained since that slot began.
  */
 function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)

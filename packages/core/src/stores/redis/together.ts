@@ -20,7 +20,10 @@ export class RedisTogether implements Together {
 
   constructor(private readonly groupFor: GroupFor) {}
 
-  /** Decides in one script call, and passes the answers to `receiver`. */
+  /**
+   * Puts a call on several keys into the next batch of those with the same lists of policies, which one script call decides. The
+   * answers to the parts go to `receiver`.
+   */
   decide(given: readonly Part[], receiver: WholeReceiver, caller?: Caller): undefined {
     const parts = given.map((part) => (part.keyspace as RedisKeyspace).partOf(part))
     const group = this.groupFor(this.#idOf(parts), () => listsOf(parts), parts[0]!.keyspace.options.report)

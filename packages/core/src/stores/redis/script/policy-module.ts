@@ -28,7 +28,9 @@ export interface ScriptPolicy {
 }
 
 /**
- * A policy as the composer knows it, from the header of its algorithm's module.
+ * The facts about a policy from which a script is composed: the Lua modules it needs, its cells and slots, what makes a state
+ * valid, and the text of its `take`. They are read from the comments at the head of the algorithm's module, the one in lua/ that
+ * shares most of its name: `gcra-slots` has its own, an algorithm without one that of its family.
  * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
  */
 export function describePolicy(policy: Policy, index: number): ScriptPolicy {
