@@ -11,6 +11,10 @@ export interface ConcurrencyScene {
   /** The mean of the times of service, and how far they spread: sigma of their logarithms, 0 for equal ones. */
   readonly serviceMs: number
   readonly spread: number
+  /** A call and its reply take between these times on their way; 1 and 6 where nothing is said. */
+  readonly wayMs?: readonly [least: number, most: number]
+  /** Processes start within this time, a second where nothing is said. */
+  readonly startMs?: number
   readonly workers: number
   readonly forMs: number
   /** Equal parts of the time, each of which has figures. */
@@ -28,7 +32,8 @@ export function runConcurrency(
   seed: number,
   makeControl: (now: () => number) => ConcurrencyControl,
 ): readonly Figures[] {
-  const { limit, halvesAt, queue, serviceMs, spread, workers, forMs, parts = 1 } = scene
+  const { limit, halvesAt, queue, serviceMs, spread, wayMs: ways = [1, 6], startMs = 1000 } = scene
+  const { workers, forMs, parts = 1 } = scene
   const events = new Events(seed)
   const tally = new Tally()
   const waiting: (() => void)[] = []
@@ -59,7 +64,7 @@ export function runConcurrency(
     }
     const send = (): void => {
       const startedAt = events.now
-      const wayMs = events.between(1, 6)
+      const wayMs = events.between(...ways)
       const end = (refused: boolean): void => {
         underWay--
         if (refused) tally.refused()
@@ -79,7 +84,7 @@ export function runConcurrency(
 
   for (let i = 0; i < workers; i++) {
     const aheadMs = events.between(-MOST_AHEAD_MS, MOST_AHEAD_MS)
-    events.after(events.between(0, START_MS), () => work(makeControl(() => events.now + aheadMs)))
+    events.after(events.between(0, startMs), () => work(makeControl(() => events.now + aheadMs)))
   }
   return Array.from({ length: parts }, (_, i) => {
     const [from, until] = [(i * forMs) / parts, ((i + 1) * forMs) / parts]
@@ -92,5 +97,5 @@ export function runConcurrency(
   })
 }
 
-/** Processes start within so many milliseconds, and their clocks differ from the provider's by up to so many. */
-const [START_MS, MOST_AHEAD_MS] = [1000, 50]
+/** The clocks of processes differ from the provider's by up to so many milliseconds. */
+const MOST_AHEAD_MS = 50

@@ -16,6 +16,9 @@ const [WORKERS, CALLERS, AT_ONCE, LATENCY_MS] = [4, 30, 20, 100]
 const [SEARCH_MS, REST_MS] = [90_000, 8000]
 /** Of what the fleet gets that knows the limit, and of the calls. */
 const [LEAST_USED, MOST_REFUSED] = [0.85, 0.04]
+/** What a call and its reply take on their way through `fetch`, both processes and the loopback. */
+const LOOPBACK_MS = [0.5, 2.5] as const
+const SEEDS = 20
 /** By how much the simulation may differ. */
 const [USED_APART, REFUSED_APART] = [0.05, 0.02]
 
@@ -110,17 +113,23 @@ async function measure(
   }
 }
 
+/** The mean of SEEDS fleets that start together, as this one does, and whose calls stay on one machine. */
 function simulatedAimd(forMs: number): { readonly used: number; readonly refused: number } {
   const scene = {
     limit: AT_ONCE,
     queue: 0,
     serviceMs: LATENCY_MS,
     spread: 0,
+    wayMs: LOOPBACK_MS,
+    startMs: 0,
     workers: WORKERS,
     halvesAt: Infinity,
     forMs,
   }
-  return runConcurrency(scene, 1, (now) => new Aimd({ min: 1, initial: 4, max: CALLERS }, now))[0]!
+  const control = (now: () => number): Aimd => new Aimd({ min: 1, initial: 4, max: CALLERS }, now)
+  const fleets = Array.from({ length: SEEDS }, (_, i) => runConcurrency(scene, i + 1, control)[0]!)
+  const mean = (of: 'used' | 'refused'): number => fleets.reduce((sum, fleet) => sum + fleet[of], 0) / SEEDS
+  return { used: mean('used'), refused: mean('refused') }
 }
 
 function lineOf({ scene, kind, used, refused, unserved }: Row, rows: readonly Row[]): string {
