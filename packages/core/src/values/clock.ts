@@ -1,6 +1,9 @@
 import { warnProcessOnce } from './process-warning.js'
 
-/** The time in microseconds, of which stores take the whole ones. It must not run back; if it does, time stands still until it has caught up. */
+/**
+ * The time in microseconds, of which stores take the whole ones. It must not run back; if it does, time stands still until it has
+ * caught up.
+ */
 export type Clock = () => number
 
 /**

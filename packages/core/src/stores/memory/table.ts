@@ -43,8 +43,6 @@ export class Table {
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
   readonly #plain: PlainCalls | undefined
-  /** The call in `#decideAny`: one object for all calls, so that none is allocated. */
-  readonly #call: OpenCall
 
   /** A table without keys, for lists of policies of the shapes of `policies`. */
   constructor(
@@ -54,7 +52,6 @@ export class Table {
     this.cursor = new Cursor(policies)
     this.lists = new PolicyLists(policies)
     this.#plain = plainCallsOf(policies, this.cursor, this.restrictions, this.lists)
-    this.#call = new OpenCall(this.lists.open(policies))
   }
 
   /** Decides one call. A key without a row is decided on row 0, which is blank, but gets a row if the call surely passes. */
@@ -70,7 +67,7 @@ export class Table {
       const answer = this.#plain?.decide(list, row, now, cost, maxWait)
       if (answer !== undefined) return this.#dated(answer)
     }
-    return this.#dated(this.#decideAny(this.#call.begin(list, key, row, now, cost), ask, maxWait))
+    return this.#dated(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
   }
 
   /** Adds a key whose call surely passes. Returns its row, 0 if the call may be denied. */
@@ -80,8 +77,8 @@ export class Table {
 
   /** The answer as of the clock's time: a caller who is denied also waits until a clock that was set back has caught up. */
   #dated(answer: Answer): Answer {
-    if (answer.reason === undefined || this.owner.behind === 0) return answer
-    return { ...answer, now: answer.now - this.owner.behind }
+    const { behind } = this.owner
+    return answer.reason !== undefined && behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
   /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
@@ -333,28 +330,20 @@ export class Table {
 
 /** A call while it is decided. */
 class OpenCall {
-  key = ''
-  /** The key's row, 0 if it has none. */
-  row = 0
-  now = 0
-  cost = 0
   /** The end of the key's block and hold, `now` without one. */
   restrictedUntil = 0
   /** The instant at which the call passes, and the number of the policy that says so. */
   at = 0
   binding = 0
 
-  constructor(public list: PolicyList) {}
-
-  /** Makes this the next call. */
-  begin(list: PolicyList, key: string, row: number, now: number, cost: number): this {
-    this.list = list
-    this.key = key
-    this.row = row
-    this.now = now
-    this.cost = cost
-    return this
-  }
+  /** `row` is the key's, 0 if it has none. */
+  constructor(
+    readonly list: PolicyList,
+    readonly key: string,
+    public row: number,
+    readonly now: number,
+    readonly cost: number,
+  ) {}
 }
 
 const view: View = { remaining: 0, resetAt: 0 }
