@@ -77,8 +77,9 @@ export class Table {
 
   /** The answer as of the clock's time: a caller who is denied also waits until a clock that was set back has caught up. */
   #dated(answer: Answer): Answer {
+    if (answer.reason === undefined) return answer
     const { behind } = this.owner
-    return answer.reason !== undefined && behind > 0 ? { ...answer, now: answer.now - behind } : answer
+    return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
   /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
