@@ -13,7 +13,8 @@ import { type AdaptiveJob, type AdaptiveReport, type Kind, kinds } from './job.j
 export const proof: Proof = { title: 'adaptive', timed: true, run }
 
 const [WORKERS, CALLERS, AT_ONCE, LATENCY_MS] = [4, 30, 20, 100]
-const [SEARCH_MS, REST_MS] = [90_000, 8000]
+/** A search takes its time, AIMD some seconds until its swings repeat; the others do the same all the time. */
+const [SEARCH_MS, AIMD_MS, REST_MS] = [90_000, 40_000, 8000]
 /** Of what the fleet gets that knows the limit, and of the calls. */
 const [LEAST_USED, MOST_REFUSED] = [0.85, 0.04]
 /** What a call and its reply take on their way through `fetch`, both processes and the loopback. */
@@ -49,8 +50,7 @@ async function run(share: number): Promise<Outcome> {
   const rows: Row[] = []
   for (const scene of SCENES) {
     for (const kind of kinds.filter((each) => scene.unknown === 'calls at once' || each !== 'AIMD')) {
-      // A search takes its time; the others do the same all the time.
-      const forMs = (kind === 'adaptive' ? SEARCH_MS : REST_MS) * share
+      const forMs = (kind === 'adaptive' ? SEARCH_MS : kind === 'AIMD' ? AIMD_MS : REST_MS) * share
       rows.push(await measure(scene, kind, forMs, redis, crew))
       console.log(lineOf(rows.at(-1)!, rows))
     }
@@ -61,7 +61,7 @@ async function run(share: number): Promise<Outcome> {
     return ours!.used >= LEAST_USED * known!.used && ours!.refused <= MOST_REFUSED && ours!.unserved === 0
   })
   const real = rowOf(rows, SCENES.at(-1)!, 'AIMD')
-  const simulated = simulatedAimd(REST_MS * share)
+  const simulated = simulatedAimd(AIMD_MS * share)
   const agrees =
     Math.abs(real.used - simulated.used) <= USED_APART &&
     Math.abs(real.refused - simulated.refused) <= REFUSED_APART

@@ -78,10 +78,16 @@ export function severalKeys(subject: Subject): void {
       await replay(subject, value.steps, key, twin)
       const denying = session.caller([slidingLog({ limit: 1, window: '1h' })])
       await denying.consume(1)
+      const [one, other] = [key, denying].map(({ keyspaces }) => keyspaces[0]!.together?.program)
+      const isOneStep = one !== undefined && one === other
       for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
         session.now += 1000
-        const wholes = Array.from({ length: AT_ONCE }, () => decide(session, [key, denying]))
-        for (const { allowed } of await Promise.all(wholes)) assert.equal(allowed, false)
+        const wholes = Promise.all(Array.from({ length: AT_ONCE }, () => decide(session, [key, denying])))
+        // While they are under way a charge that is taken back would be seen.
+        const looks = isOneStep ? await looksDuring(wholes, key) : []
+        for (const { allowed } of await wholes) assert.equal(allowed, false)
+        const untouched = await seenBy(twin, 1)
+        for (const look of looks) assert.deepEqual(look, untouched)
       }
       await expectEqualKeys(key, twin)
     },
@@ -181,6 +187,17 @@ function withoutCache(store: Store): Store {
 
 async function consumeOneByOne(keys: readonly Caller[], units: number): Promise<void> {
   for (const key of keys) for (let i = 0; i < units; i++) await key.consume(1)
+}
+
+/** The answers to one `peek` after the other until the promise is settled, at least one. */
+async function looksDuring(pending: Promise<unknown>, caller: Caller): Promise<readonly unknown[]> {
+  const looks: unknown[] = []
+  let isPending = true
+  const ended = (): void => void (isPending = false)
+  pending.then(ended, ended)
+  do looks.push(await seenBy(caller, 1))
+  while (isPending)
+  return looks
 }
 
 /** Asserts that two keys give the same answers now. */
