@@ -6,7 +6,7 @@ import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
-import type { WaitingSettings } from './waiting-options.js'
+import { isSearched, type WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
 export class CallQueue {
@@ -167,10 +167,9 @@ export class CallQueue {
 
   /** Pauses the key as the verdict asks for it. Returns the milliseconds for which the call alone has to wait. */
   #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
-    const { adaptive, semaphore, maxHold } = this.#settings
+    const { maxHold } = this.#settings
     // A refusal that states no wait lowers an unknown limit, in place of pausing the key.
-    const isSearched = adaptive !== undefined || semaphore?.isAdaptive === true
-    const heard = isSearched ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
+    const heard = isSearched(this.#settings) ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
     const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)
     const ms = Math.min(holdMs, maxHold)
     const { answeredKey: key, status } = call

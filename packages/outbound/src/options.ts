@@ -16,6 +16,7 @@ import type { OutboundReply, OutboundRequest } from './request.js'
 import {
   checkSources,
   cost,
+  isSearched,
   type OneOrSeveral,
   oneOrSeveral,
   priority,
@@ -53,7 +54,7 @@ export interface OutboundOptions extends WaitingOptions {
   /**
    * How often a request that was refused (429, 503, 529, or 403 with a pause) is sent again, 0 to 10. If one limited client
    * wraps another, the outermost retries.
-   * @default 2
+   * @default 2; 5 where a limit is searched, as one call may meet several refusals that a search causes
    */
   readonly retries?: number
   /**
@@ -89,7 +90,7 @@ const OUTBOUND = {
   key: oneOrSeveral(perRequest(text('a text', /^/))),
   cost: perRequest(cost),
   priority: perRequest(priority),
-  retries: whole(0, 10, 2),
+  retries: whole(0, 10),
   retryBudget: { ...WAITING.retryBudget, otherwise: { ratio: 0.1, perSecond: 1 } },
   isRetryable: func<NonNullable<OutboundOptions['isRetryable']>>(),
   pauseOf: func<NonNullable<OutboundOptions['pauseOf']>>(),
@@ -110,8 +111,9 @@ function perRequest<Setting>(
 }
 
 /** The options of a client with their defaults, and the queue of its calls. */
-export interface OutboundSettings extends Settings<typeof OUTBOUND> {
+export interface OutboundSettings extends Omit<Settings<typeof OUTBOUND>, 'retries'> {
   readonly isRetryable: (request: OutboundRequest) => boolean
+  readonly retries: number
   readonly queue: CallQueue
 }
 
@@ -121,11 +123,11 @@ export interface OutboundSettings extends Settings<typeof OUTBOUND> {
  */
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
   const settings = read(OUTBOUND, options, { what })
-  const { isRetryable = isIdempotent, onEvent } = settings
+  const { isRetryable = isIdempotent, retries = isSearched(settings) ? 5 : 2, onEvent } = settings
   checkSources(settings)
   const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.on(type, onEvent)
-  return { ...settings, isRetryable, queue }
+  return { ...settings, isRetryable, retries, queue }
 }
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

@@ -90,6 +90,14 @@ export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings):
   }
 }
 
+/** Whether a limit is unknown, so that refusals are the way to find it. */
+export function isSearched({
+  adaptive,
+  semaphore,
+}: Pick<WaitingSettings, 'adaptive' | 'semaphore'>): boolean {
+  return adaptive !== undefined || semaphore?.isAdaptive === true
+}
+
 /** Units that a call takes. */
 export const cost = whole(0, 2 ** 31, 1)
 

@@ -79,6 +79,19 @@ describe('a rate that nobody knows', () => {
     expect(after - before).toBeGreaterThanOrEqual(5000)
   })
 
+  it.each([
+    ['a rate', { adaptive: BOUNDS }],
+    ['calls at once', { semaphore: createSemaphore({ limit: adaptive({ min: 1, initial: 4, max: 30 }) }) }],
+  ])('lets a call that its search has cost five refusals come through: %s', async (_, options) => {
+    const { fetch, sent } = open({ limiter: undefined, ...options }, (n) =>
+      n <= 5 ? refusal({ 'Retry-After': '1' }) : new Response('ok'),
+    )
+    const response = fetch(URL_)
+    await pass(20_000)
+    expect((await response).status).toBe(200)
+    expect(sent).toHaveLength(6)
+  })
+
   it('is another one for each key', async () => {
     const { fetch, events } = openAdaptive()
     void fetch('https://other.example/')
