@@ -17,6 +17,7 @@ export async function hinder(server: PostgresServer): Promise<Outcome> {
   return together([
     await takeTurns(server),
     await holdLock(server),
+    await overtake(server),
     await usePool(server),
     await timeOut(server),
     await deadlock(server),
@@ -78,6 +79,29 @@ async function holdLock(server: PostgresServer): Promise<Outcome> {
       admitted >= LIMIT - 1
     const figure = `a locked row: answered in ${locked.ms.toFixed(0)} ms (bar ${BAR_MS}), ${decided} of 3 others decided, ${admitted} of ${LIMIT} admitted`
     return { pass, figure }
+  } finally {
+    await other.end()
+    await store.close()
+  }
+}
+
+/** Another session writes rows while a batch waits for their locks: the keys are used up then, whatever the batch had read. */
+async function overtake(server: PostgresServer): Promise<Outcome> {
+  const store = postgresStore(server.url, { table: 'overtaken', denialCache: false })
+  const limiter = limiterOn(store, 10_000)
+  const other = await connected(server)
+  const batch = (): Promise<Decision[]> => Promise.all(['a', 'b'].map((key) => limiter.consume(key)))
+  try {
+    for (let call = 0; call < LIMIT; call++) await limiter.consume('used up')
+    const { rows } = await other.query('select state from overtaken')
+    await batch()
+    await other.query('begin')
+    await other.query('update overtaken set version = version + 1, state = $1', [rows[0].state])
+    const late = batch()
+    await pause(50)
+    await other.query('commit')
+    const denied = (await late).filter(({ reason }) => reason === 'limit').length
+    return { pass: denied === 2, figure: `rows written behind their locks: ${denied} of 2 calls denied` }
   } finally {
     await other.end()
     await store.close()
