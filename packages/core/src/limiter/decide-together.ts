@@ -1,4 +1,4 @@
-import type { Answer, MaybePromise, StoreGuard } from '../stores/store.js'
+import type { Answer, MaybePromise } from '../stores/store.js'
 import { decideHere, isWholeDenied } from '../stores/together.js'
 import { OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
@@ -26,7 +26,7 @@ export function decideTogether<T>(
   const call = new TogetherCall(given, as, open)
   const { parts } = call
   if (parts.length === 1) return decideOne(call, given[0]!)
-  const guard = guardOf(parts)
+  const guard = parts.find(({ isHere }) => !isHere)?.store.guard
   if (!guard) return call.charged(decideHere(parts), 0)
   return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
 }
@@ -44,12 +44,6 @@ function decideOne<T>(
   const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
   const all = (decision: Decision): MaybePromise<T> => as(places.map(() => decision))
   return decided instanceof Promise ? decided.then(all) : all(decided)
-}
-
-/** The guard of a store elsewhere; undefined if all parts are decided here. */
-function guardOf(parts: readonly LimiterPart[]): StoreGuard | undefined {
-  for (const { isHere, store } of parts) if (!isHere) return store.guard
-  return undefined
 }
 
 /** A call on several keys, and what `as` makes of its decisions. */

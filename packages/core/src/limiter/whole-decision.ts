@@ -14,9 +14,7 @@ export class WholeDecision {
 
   /** The whole of these decisions, which is allowed if all of them are. */
   constructor(decisions: readonly Decision[]) {
-    let isAllowed = true
-    for (const { allowed } of decisions) isAllowed &&= allowed
-    this.allowed = isAllowed
+    this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
   }
 
@@ -41,12 +39,8 @@ export class WholeDecision {
     const { decisions } = this
     const costs = typeof realCosts === 'number' ? decisions.map(() => realCosts) : realCosts
     if (!Array.isArray(costs) || costs.length !== decisions.length) {
-      throw expected(
-        InputError,
-        'INVALID_COST',
-        `costs must be a number or a list of ${decisions.length}`,
-        realCosts,
-      )
+      const what = `costs must be a number or a list of ${decisions.length}`
+      throw expected(InputError, 'INVALID_COST', what, realCosts)
     }
     const sums = new Map<Decision, number>()
     for (const [i, decision] of decisions.entries()) sums.set(decision, (sums.get(decision) ?? 0) + costs[i]!)
