@@ -91,10 +91,7 @@ export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings):
 }
 
 /** Whether a limit is unknown, so that refusals are the way to find it. */
-export function isSearched({
-  adaptive,
-  semaphore,
-}: Pick<WaitingSettings, 'adaptive' | 'semaphore'>): boolean {
+export function isSearched({ adaptive, semaphore }: WaitingSettings): boolean {
   return adaptive !== undefined || semaphore?.isAdaptive === true
 }
 
