@@ -1,5 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
+import { decideParts } from '../resilience/decide-parts.js'
 import { degradedAnswer } from '../resilience/failure.js'
+import { resilientPermits, resilientStore } from '../resilience/resilient-store.js'
 import { giveBack } from '../stores/giving-back.js'
 import type { LeaseSettings } from '../stores/guard-options.js'
 import {
@@ -14,14 +16,22 @@ import {
   type MaybePromise,
   type Report,
   type Store,
+  type StoreGuard,
 } from '../stores/store.js'
 import { WeakValues } from '../values/weak-values.js'
 import { type LeaseTerms, leaseTermsOf } from './lease-terms.js'
 import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
+/** The guard of every store that is not in this process: deadline, circuit, failure mode, denial cache, leases, and calls on several keys. */
+export const guard: StoreGuard = {
+  store: (store, settings) => leasedStore(resilientStore(store, settings), settings.leases),
+  permits: resilientPermits,
+  decideParts,
+}
+
 /** The store as a limiter uses it that may have leases, over one that `resilientStore` has made. */
-export function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
+function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   if (settings === undefined) return store
   const { ttl, size, maxKeys } = settings
   /** By the shapes of the policies: lists of equal shapes share their leases. Each is held by its keyspaces. */

@@ -30,16 +30,16 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
-export { guard } from '../leases/guard.js'
+export { guard } from '../leases/leased-store.js'
 export { keyspaceOver } from './bytes/keyspace-over.js'
 export type { NewState, StateChange, Update, UpdateMany, Updates } from './bytes/updates.js'
-export type { Board } from './board.js'
 export type { FailureSettings, GuardedPermitsOptions, GuardSettings, LeaseSettings } from './guard-options.js'
 export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export {
   type Answer,
   type Ask,
+  type Board,
   type Booking,
   type Caller,
   type Correction,

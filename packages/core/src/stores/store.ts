@@ -1,6 +1,5 @@
 import type { StoreFailure } from '../values/errors.js'
 import type { Charge, Policy } from '../algorithms/contract/policy.js'
-import type { Board } from './board.js'
 import type { GuardedPermitsOptions, GuardSettings } from './guard-options.js'
 import type { Penalty } from './penalty.js'
 import type { Permits } from './permits.js'
@@ -319,4 +318,15 @@ export interface Outage {
   readonly message: string
   /** Where the store is, if it says so. */
   readonly endpoint: string | undefined
+}
+
+/** Holds a text of each author until it expires. An author is a process, or a part of one. */
+export interface Board {
+  /**
+   * Replaces the author's text. It expires exactly `lifeMs` milliseconds later on the store's clock; whole, 1 to
+   * 3,600,000.
+   */
+  post(author: string, text: string, lifeMs: number): void | Promise<void>
+  /** The texts that have not expired, in no order. */
+  read(): readonly string[] | Promise<readonly string[]>
 }

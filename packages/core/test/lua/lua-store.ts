@@ -5,7 +5,7 @@ import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace, SmallestLimits } from '../../src/stores/redis/keyspace.js'
 import { packRequest, ScriptRunner, unpackAnswer } from '../../src/stores/redis/script/wire.js'
-import { guard } from '../../src/leases/guard.js'
+import { guard } from '../../src/leases/leased-store.js'
 import type { Keyspace, Store } from '../../src/stores/store.js'
 import type { LuaRedis } from './lua-redis.js'
 

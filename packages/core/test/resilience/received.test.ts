@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, type LimiterOptions } from '../../src/index.js'
-import { guard } from '../../src/leases/guard.js'
+import { guard } from '../../src/leases/leased-store.js'
 import { memoryStore } from '../../src/stores/memory/index.js'
 import type { Answer, Caller, Keyspace, Receiver, Store } from '../../src/stores/store.js'
 import { StoreError } from '../../src/values/errors.js'

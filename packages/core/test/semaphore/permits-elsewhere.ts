@@ -1,5 +1,5 @@
 import type { Permits, PermitStep, TicketState, TicketStates } from '../../src/stores/permits.js'
-import { guard } from '../../src/leases/guard.js'
+import { guard } from '../../src/leases/leased-store.js'
 import { type Keyspace, type Permit, type Store, StoreError, type StoreErrorCode } from '../../src/index.js'
 
 /** A store elsewhere whose permits answer what a test says: 'held' for every ticket until then. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../../values/clock.js'
-import type { Board } from '../board.js'
+import type { Board } from '../store.js'
 
 /** A board of this process, on which each author has one text in `notes` until it expires. `now` in microseconds. */
 export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {

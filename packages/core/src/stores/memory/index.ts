@@ -4,7 +4,6 @@ import { closedClock, Closing } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
-import type { Board } from '../board.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, Part, Report, Store, Together } from '../store.js'
@@ -148,7 +147,7 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /** The board of this name, which all limiters of the store share. */
-  board(name: string): Board {
+  board(name: string): ReturnType<typeof memoryBoard> {
     const notes = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, notes)
     return memoryBoard(notes, () => this.now())

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Clock } from '../../values/clock.js'
-import type { Board } from '../board.js'
+import type { Board } from '../store.js'
 import { redisKey } from './keyspace.js'
 import { modules } from './script/modules.gen.js'
 import { packed, type ScriptRunner } from './script/wire.js'
