@@ -60,39 +60,33 @@ onMemory.close().closeAllConnections()
 await machine.close()
 const redis = await startRedis()
 const client = new Redis({ port: redis.port, maxRetriesPerRequest: 0 })
-const stores = {
-  cached: redisStore(client),
-  uncached: redisStore(client, { denialCache: false }),
-  own: redisStore(`redis://127.0.0.1:${redis.port}`),
-}
-const server = createServer(application()).listen(0, '127.0.0.1')
+const [cached, uncached, own] = [
+  redisStore(client),
+  redisStore(client, { denialCache: false }),
+  redisStore(`redis://127.0.0.1:${redis.port}`),
+]
+/** By the path that each answers, with a limit of its own. */
+const REQUESTS = /** @type {const} */ ([
+  { name: 'allowed', limit: 1000, store: cached, status: 200, mostLayers: 3 },
+  { name: 'denied', limit: 1, store: uncached, status: 429, mostLayers: 3 },
+  { name: 'remembered', limit: 1, store: cached, status: 429, mostLayers: 0 },
+  { name: 'url', limit: 1000, store: own, status: 200, mostLayers: 3 },
+])
+const app = express()
+for (const { name, limit, store } of REQUESTS)
+  app.use(`/${name}`, rateLimit({ name, limit, window: '1h', store }))
+app.use(greet)
+const server = createServer(app).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
-  for (const [path, status, mostLayers] of /** @type {const} */ ([
-    ['/allowed', 200, 3],
-    ['/denied', 429, 3],
-    ['/remembered', 429, 0],
-    ['/url', 200, 3],
-  ]))
-    await look({ name: path, call: () => get(server, path), status, mostFiles: 22, mostLayers })
+  for (const { name, status, mostLayers } of REQUESTS)
+    await look({ name: `/${name}`, call: () => get(server, `/${name}`), status, mostFiles: 22, mostLayers })
 } finally {
   server.closeAllConnections()
   server.close()
-  for (const store of Object.values(stores)) await store.close()
+  for (const store of [cached, uncached, own]) await store.close()
   client.disconnect()
   await redis.stop()
-}
-
-/** A path for each row, with a limit of its own. */
-function application() {
-  const { cached, uncached, own } = stores
-  const app = express()
-  app.use('/allowed', rateLimit({ name: 'allowed', limit: 1000, window: '1h', store: cached }))
-  app.use('/denied', rateLimit({ name: 'denied', limit: 1, window: '1h', store: uncached }))
-  app.use('/remembered', rateLimit({ name: 'remembered', limit: 1, window: '1h', store: cached }))
-  app.use('/url', rateLimit({ name: 'url', limit: 1000, window: '1h', store: own }))
-  app.use(greet)
-  return app
 }
 
 /** @param {import('express').Request} _req @param {import('express').Response} res */
