@@ -1,37 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, symlinkSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { problemsOf } from '../check/api/change.js'
 import { Project } from './project.js'
-
-const SURFACE = 'export const a: number;\n'
-const CHANGED = 'export const a: string;\n'
-const same = { name: '@sluice/core', path: 'packages/core/api.md', surface: SURFACE, reported: SURFACE }
-const changeset = (name: string) => ({ path: '.changeset/one.md', packages: [name], text: 'More.' })
-
-describe('the public surface of a package', () => {
-  it('is right where the report says it and nothing changed', () => {
-    expect(problemsOf({ ...same, before: SURFACE }, [])).toEqual([])
-    expect(problemsOf(same, [])).toEqual([])
-  })
-
-  it('is wrong where the report says another', () => {
-    expect(problemsOf({ ...same, surface: CHANGED }, [])).toEqual([
-      'packages/core/api.md is not the public surface (npm run check -- api --write)',
-    ])
-  })
-
-  it('needs a changeset of this package where it has changed, or is new', () => {
-    const message =
-      '@sluice/core: the public surface has changed, and no new changeset names it (npx changeset)'
-    for (const before of [CHANGED, '']) {
-      const changed = { ...same, before }
-      expect(problemsOf(changed, [])).toEqual([message])
-      expect(problemsOf(changed, [changeset('@sluice/koa')])).toEqual([message])
-      expect(problemsOf(changed, [changeset('@sluice/koa'), changeset('@sluice/core')])).toEqual([])
-    }
-  })
-})
 
 /** API Extractor is installed by `npm run check -- api`. */
 const canCheck =
@@ -66,10 +36,29 @@ describeCheck('npm run check -- api', () => {
     project.write({ 'packages/core/dist/index.d.ts': 'export declare const a: string;\n' })
     const { status, output } = check()
     expect(status).toBe(1)
-    expect(output).toContain('packages/core/api.md is not the public surface')
+    expect(output).toContain('packages/core/api.md is not what npm run check -- api --write makes it')
     expect(output).toContain('+export const a: string;')
-    expect(check('--write').output).toContain('no new changeset names it')
+    const written = check('--write')
+    expect([written.status, written.output]).toEqual([
+      1,
+      expect.stringContaining('@sluice/core: the public surface has changed, and no new changeset names it'),
+    ])
+    project.write({ '.changeset/a.md': "---\n'@sluice/koa': minor\n---\n\n`a` is a text.\n" })
+    expect(check()).toMatchObject({ status: 1 })
     project.write({ '.changeset/a.md': "---\n'@sluice/core': minor\n---\n\n`a` is a text.\n" })
+    expect(check()).toMatchObject({ status: 0 })
+  })
+
+  it('wants a changeset of a package that is new', () => {
+    const exports = { '.': { require: { types: './index.d.ts', default: './index.js' } } }
+    project.write({
+      'packages/koa/package.json': { name: '@sluice/koa', version: '0.1.0', exports },
+      'packages/koa/index.d.ts': 'export declare const a: number;\n',
+    })
+    const { status, output } = check('--write')
+    expect([status, output]).toEqual([1, expect.stringContaining('@sluice/koa: the public surface has')])
+    expect(output).not.toContain('@sluice/core: the')
+    project.write({ '.changeset/a.md': "---\n'@sluice/koa': minor\n---\n\nIt is there.\n" })
     expect(check()).toMatchObject({ status: 0 })
   })
 })
