@@ -8,8 +8,6 @@ import { writeOrCompare } from './written.js'
 const PAGE = 'docs/metrics.md'
 const BETWEEN = /(?<=<!-- instruments -->\n)[^]*(?=<!-- end -->)/
 
-/** @type {string[]} */
-const wrong = []
 const page = readFileSync(PAGE, 'utf8')
 const printed = page.replace(BETWEEN, () => `\n${table()}\n\n`)
 writeOrCompare('metrics', [[PAGE, printed]])
@@ -18,12 +16,9 @@ for (const [command = '', file = ''] of [
   ['test', 'test/alerts.test.yml'],
 ]) {
   const args = [command, 'rules', `packages/metrics/${file}`]
-  const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' })
-  if (status !== 0) wrong.push(`promtool ${args.join(' ')}: ${stdout}${stderr}`)
+  if (spawnSync('promtool', args, { stdio: 'inherit' }).status !== 0) process.exitCode = 1
 }
-for (const what of wrong) console.error(what)
-console.log(`${Object.keys(INSTRUMENTS).length} instruments, ${wrong.length} faults`)
-if (wrong.length > 0) process.exitCode = 1
+console.log(`${Object.keys(INSTRUMENTS).length} instruments`)
 
 function table() {
   const rows = Object.values(INSTRUMENTS).map((instrument) => {

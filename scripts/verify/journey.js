@@ -1,7 +1,7 @@
 // Prints the source files that one call passes through, with the functions that ran: a call of a limiter in memory, one that goes
 // out, and a request from Express to Redis and back, with the promises that something of ours waits for. npm run verify -- journey
 // exits with 1 above the bars.
-import { createLimiter, gcra } from '@sluice/core'
+import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
 import { startRedis } from '@sluice/harness/redis'
@@ -138,13 +138,12 @@ async function look({ name, call, status, mostFiles = Infinity, mostFunctions = 
   for (const place of layers?.places.values() ?? []) console.log(`  waits for a promise of ${place}`)
 }
 
-/** One whose key never fills between two calls: that path would run by how fast the machine is. @param {import('@sluice/core').Store} [store] */
-function generousLimiter(store) {
-  return createLimiter({
-    policies: [gcra({ limit: 1000, window: '1h' })],
-    name: 'journey',
-    ...(store && { store }),
-  })
+/**
+ * One whose key never fills between two calls: that path would run by how fast the machine is.
+ * @param {import('@sluice/core').Store} [store]
+ */
+function generousLimiter(store = memoryStore()) {
+  return createLimiter({ name: 'journey', policies: [gcra({ limit: 1000, window: '1h' })], store })
 }
 
 /** A call goes on for a moment after its promise has settled. */

@@ -47,10 +47,7 @@ export function removeCopy() {
  */
 export function breakIt({ file, text, broken }) {
   const source = readFileSync(join(FOLDER, file), 'utf8')
-  write(
-    file,
-    source.replace(text, () => broken),
-  )
+  write(file, source.split(text).join(broken))
   return () => write(file, source)
 }
 
