@@ -3,6 +3,6 @@
 if passed == @{number} - 1 then
   local key, now, latest = keys[next_key + @{number}], time, nil
   local fixed = @{held} or @{load}
-  local cost, nonce, @{all_numbers} = unpack('<dd@{number_formats}', argument, @{from})
+  local cost, nonce, @{all_numbers} = @{given}
   @{hot_several}
 end

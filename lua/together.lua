@@ -4,23 +4,24 @@
 
 local keys, call, try = KEYS, redis.call, redis.pcall
 local pack, unpack, rep, sub, spread = struct.pack, struct.unpack, string.rep, string.sub, table.unpack or _G.unpack
--- The last argument, and what it says beside its parts as plain calls.
-local argument, clock, has_slowest
+-- The last argument, its numbers of plain calls, and what it says beside them.
+local argument, given, clock, has_slowest
 -- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
 local time, margin, redis_time
 -- The instant and what plain wholes reply, with -1 for each that has a reply of its own; the replies where there is such a one.
 local numbers, taken, replies = { 0@{blank} }, 1, nil
 local states = @{states}
--- Keys that were written since all states were read, where a later whole may ask for them.
-local stale = states and #keys > @{count} and {}
+-- Keys that were written since all states were read, where a later whole asks for one of them: an empty argument says so.
+local stale = states and ARGV[#ARGV] == '' and {}
 -- Any operation on a part, and any whole.
 local run, decide
 
 local next_key, whole = 0, 0
 while next_key < #keys do
   whole = whole + 1
-  if ARGV[whole] then
+  if (ARGV[whole] or '') ~= '' then
     argument = ARGV[whole]
+    given = { unpack('<@{plain_formats}', argument) }
     clock, has_slowest = -1, 0
     if #argument > @{plain_bytes} then
       clock, has_slowest = unpack('<dd', argument, @{plain_bytes} + 1)

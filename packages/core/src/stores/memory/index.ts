@@ -6,7 +6,18 @@ import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type { Answer, Ask, Booking, Correction, Keyspace, Part, Report, Store, Together } from '../store.js'
+import type {
+  Answer,
+  Ask,
+  Board,
+  Booking,
+  Correction,
+  Keyspace,
+  Part,
+  Report,
+  Store,
+  Together,
+} from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { memoryBoard, type Note } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
@@ -147,7 +158,7 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /** The board of this name, which all limiters of the store share. */
-  board(name: string): ReturnType<typeof memoryBoard> {
+  board(name: string): Board {
     const notes = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, notes)
     return memoryBoard(notes, () => this.now())

@@ -51,7 +51,8 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     const p = `${i + 1}`
     const { policies, penalty } = list
     const held = hasRings ? 'nil' : `not (stale and stale[key]) and (states[next_key + ${p}] or '')`
-    const plain = compose('part', policies, penalty, { number: p, from: `${8 * from + 1}`, held })
+    const given = Array.from({ length: plainNumbers(policies) }, (_, nth) => `given[${from + nth + 1}]`)
+    const plain = compose('part', policies, penalty, { number: p, given: given.join(', '), held })
     const begins = `list = ${kinds.indexOf(list) + 1}, from = ${8 * from + 1}, rest = ${8 * rest + 1}`
     from += plainNumbers(policies)
     rest += 1 + policies.length
@@ -67,6 +68,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     count: `${lists.length}`,
     blank: ', 0'.repeat(numbers - 2 * lists.length),
     plain_bytes: `${8 * numbers}`,
+    plain_formats: 'd'.repeat(numbers),
     plain: part.map(({ plain }) => plain).join('\n'),
     lists: engines.join('\n'),
     failure: textOf('failure'),
