@@ -65,8 +65,9 @@ local function token_bucket_interval_take(
   return short <= capacity, short, now, max(fastest, limit), capacity - short, refilled + ceil(short / limit) * window
 end
 
--- Gives back tokens of a charge made at charged_at, but none that the refills since may have given back already, under
--- the largest limit so far. Returns the cells and how many tokens took effect.
+-- Gives back at most `units` of the `charged` tokens of a charge made at charged_at. Each refill since may have given back as
+-- many of them as the largest limit so far (`fastest`): those are not given twice. Returns missing, since and fastest, and how
+-- many tokens were given back. All algorithms have these parameters, whether they use them or not.
 local function token_bucket_interval_release(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

@@ -3,7 +3,7 @@ import type { RequestController } from './relay-controller.js'
 
 /** A response of which undici reports more before it is known whether the handler is to see it, with its body for that question. */
 export class HeldResponse {
-  readonly #reports: (() => void)[] = []
+  readonly #held: (() => void)[] = []
   readonly #chunks: Uint8Array[] = []
   #bytes = 0
   hasEnded = false
@@ -19,9 +19,12 @@ export class HeldResponse {
     return this.#body
   }
 
-  /** Keeps a part of the body, to be passed on by `report` later. A body that is too large is not read as JSON. */
-  data(chunk: Uint8Array, report: () => void): void {
-    this.#reports.push(report)
+  /**
+   * Keeps a part of the body until `passOn` may hand it to the reader. A body beyond MOST_BYTES is not read as JSON, and no
+   * more of it is fetched until it is passed on.
+   */
+  data(chunk: Uint8Array, passOn: () => void): void {
+    this.#held.push(passOn)
     this.#chunks.push(chunk)
     this.#bytes += chunk.byteLength
     if (this.#bytes <= MOST_BYTES) return
@@ -29,17 +32,17 @@ export class HeldResponse {
     this.#resolve(undefined)
   }
 
-  /** Resolves the JSON with the whole body. `report` passes the end on later. */
-  end(report: () => void): void {
+  /** Resolves the JSON with the whole body. `passOn` hands the end to the reader later. */
+  end(passOn: () => void): void {
     this.hasEnded = true
-    this.#reports.push(report)
+    this.#held.push(passOn)
     this.#resolve(parsed(Buffer.concat(this.#chunks)))
   }
 
   /** Passes the held parts of the response on, in their order. */
   release(): void {
     clearTimeout(this.#timer)
-    for (const report of this.#reports) report()
+    for (const passOn of this.#held) passOn()
     if (this.#bytes > MOST_BYTES) this.controller.resume()
   }
 }

@@ -109,7 +109,7 @@ export class Queue<D extends Decision | undefined = Decision> {
 
   /**
    * Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared', and returns how many. A rejection that the
-   * caller does not handle is no unhandled rejection of the process.
+   * caller does not handle does not count as an unhandled rejection.
    */
   clear(): number {
     return this.#calls.refuseAll((call) => {

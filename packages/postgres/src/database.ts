@@ -64,9 +64,12 @@ function isPostgresJs(value: unknown): value is PostgresJsClient {
   return typeof value === 'function' && typeof (value as Partial<PostgresJsClient>).unsafe === 'function'
 }
 
-/** A database over a client of pg that was handed in. Closing it leaves the client open. */
+/**
+ * A database over a client of pg that was handed in. Closing it leaves the client open. Statements are prepared, by their
+ * names, only if `prepare` is set: pg itself prepares none.
+ */
 function overPg(client: PgClient, prepare: boolean): Database {
-  // A connection that breaks while it is idle is an event, which would end a process that does not listen.
+  // pg emits 'error' when an idle connection breaks, which ends a process that does not listen.
   const ignore = (): void => {}
   client.on?.('error', ignore)
   const { options, host, port } = client as PgAddress

@@ -55,7 +55,7 @@ export class StateRows {
     const own = left.map((row) => (row?.isOwn && !allOrNone ? row : undefined))
     const isRead = own.includes(undefined)
     const rows = isRead ? await this.#read(ids, left, own) : own
-    const now = isRead ? this.latest : this.#estimate()
+    const now = isRead ? this.latest : this.#instantReached()
     const after = change(
       rows.map((row) => row?.state),
       now,
@@ -73,8 +73,11 @@ export class StateRows {
     return ids.filter((_, nth) => !stands[nth])
   }
 
-  /** An instant that Postgres's clock has passed by the way of its last answer, unless one of the two clocks was set. */
-  #estimate(): number {
+  /**
+   * An instant in microseconds that Postgres's clock has reached: what it said last, and the time since. The way of that
+   * answer is what it lacks. A clock that is given says it itself; where a clock was set, the statement that writes finds out.
+   */
+  #instantReached(): number {
     const { clock } = this.options
     return Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
   }

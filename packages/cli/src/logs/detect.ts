@@ -20,8 +20,8 @@ export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing'>
 
 /**
  * Finds the format of a log by its first lines: the one, with what wraps it (such as Docker's JSON), under which most
- * of them have a time and the parts that the options ask for.
- * @throws {NoLogError} if no format finds a time and each part in any line; it says which flag would help.
+ * of them have a time and the parts that are needed: those by which calls are grouped, and their cost.
+ * @throws {NoLogError} if the best one finds no time, or one of the parts in no line; it says which flag would help.
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
   const { format: name, fields = {}, selectors, cost } = options
@@ -32,7 +32,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
     const inner = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
     for (const opener of openers) {
       const format = opener.open(new TimeReader(), inner, fields)
-      // A new wrapper for the log: this one may hold a part of the sample's last line.
+      // A wrapper keeps the part of a line that is not whole yet, so the log gets a new one.
       const candidate = scored(format, wrappers()[i]!, inner, needs)
       if (candidate.score > (best?.score ?? 0)) best = candidate
     }

@@ -154,9 +154,9 @@ export class Events {
   }
 
   /**
-   * Reports a likely mistake in the set-up, once for each `id`. Listeners of 'warning' get an event, unless `isUnheard` says
-   * that they must not. A warning of the process is written where no listener gets it but passive ones: with the text
-   * `ofProcess`, once for all limiters, if the mistake is the process's and not this limiter's.
+   * Reports a likely mistake in the set-up, once for each `id`, as a 'warning' event; with `isUnheard` without one. If no
+   * listener gets it but passive ones, such as metrics, a process warning is written. `ofProcess` is the text of one that
+   * concerns all limiters, and is written once for them.
    */
   warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return

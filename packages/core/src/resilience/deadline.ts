@@ -52,7 +52,7 @@ export class Deadline {
     else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 
-  /** Takes a call that has ended out of the list. With the last, the timer no longer keeps the process alive. */
+  /** Takes a call that has ended out of the list. Where none is left, the timer no longer keeps the process alive. */
   end(entry: DeadlineEntry): void {
     this.#remove(entry)
     if (!this.#first) this.#timer?.unref?.()

@@ -21,19 +21,20 @@ export interface Measure {
 }
 
 /**
- * A limit that goes up until calls are refused, and then stays where they were not. From there it looks up: a step that is
+ * A limit that goes up until calls are refused, and then stays where they were not. From there it makes trials: a step up that is
  * taken back at the first refusal, kept if there is none. The first steps are large, those after a refusal small. A
- * refusal doubles the time to the next look, a look that succeeds halves it. A refusal outside a look may be due to the look of another
+ * refusal doubles the time to the next trial, a trial that succeeds halves it. A refusal outside a trial may be due to the trial of another
  * process, so only the second in a row lowers the limit.
  */
 export class Ceiling {
   limit: number
-  /** The limit before a look; undefined outside looks. */
-  #base: number | undefined
-  /** Windows from one look to the next: 0 until calls are refused. */
+  /** The limit before the trial that is under way; undefined while none is. */
+  #beforeTrial: number | undefined
+  /** Windows from one trial to the next: 0 until calls are refused. */
   #pause = 0
-  #lookAt = 0
-  /** The last refusal outside a look that has not lowered the limit. */
+  /** When the next trial may begin. */
+  #trialAt = 0
+  /** The last refusal outside a trial that has not lowered the limit. */
   #refusedAt = -Infinity
   #since: number
   #served = 0
@@ -49,8 +50,8 @@ export class Ceiling {
   }
 
   /**
-   * Takes account of an attempt that took `ms` milliseconds until now, and `units` of a rate; 1 of a number of calls at once.
-   * Returns why the limit may be another one now.
+   * Takes account of an attempt that took `ms` milliseconds until now. `units` is its cost under a rate, and 1 under a
+   * limit of calls at once. Returns why the limit may be another one now.
    */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()
@@ -61,29 +62,30 @@ export class Ceiling {
       return 'refused'
     }
     this.#served += units
-    const [look, rounds] = this.#pause === 0 ? [FIRST_LOOK, 1] : [LOOK, LOOK_ROUNDS]
+    const [step, rounds] = this.#pause === 0 ? [FIRST_TRIAL, 1] : [TRIAL, TRIAL_ROUNDS]
     if (!this.measure.isProven(this.limit, this.#served, (now - this.#since) / rounds)) return undefined
-    if (this.#base !== undefined) this.#pauseFor(this.#pause / 2, now)
-    this.#base = now >= this.#lookAt ? this.limit : undefined
-    this.#change(this.#base === undefined ? 0 : look, now)
+    // The limit is proven, and with it a trial that has led to it. The next trial begins, or the count begins anew.
+    if (this.#beforeTrial !== undefined) this.#pauseFor(this.#pause / 2, now)
+    this.#beforeTrial = now >= this.#trialAt ? this.limit : undefined
+    this.#change(this.#beforeTrial === undefined ? 0 : step, now)
     return 'served'
   }
 
-  /** Takes a look back. Outside of looks lowers the limit at every second refusal in a row. */
+  /** Takes a trial back. Outside of trials lowers the limit at every second refusal in a row. */
   #refused(now: number): void {
-    const base = this.#base
-    this.#base = undefined
+    const before = this.#beforeTrial
+    this.#beforeTrial = undefined
     this.#pauseFor(Math.max(FIRST_PAUSE, 2 * this.#pause), now)
-    if (base !== undefined) return this.#set(base, now)
+    if (before !== undefined) return this.#set(before, now)
     const isSecond = now - this.#refusedAt <= IN_A_ROW * this.measure.windowMs
     this.#refusedAt = isSecond ? -Infinity : now
     this.#change(isSecond ? -LOWERED : 0, now)
   }
 
-  /** The next look comes after so many windows at the earliest. */
+  /** The next trial comes after so many windows at the earliest. */
   #pauseFor(windows: number, now: number): void {
     this.#pause = Math.min(windows, LONGEST_PAUSE)
-    this.#lookAt = now + this.#pause * this.measure.windowMs
+    this.#trialAt = now + this.#pause * this.measure.windowMs
   }
 
   /** Changes the limit by a share of itself. */
@@ -101,11 +103,11 @@ export class Ceiling {
   }
 }
 
-/** Shares of the limit: of the looks before and after the first refusal, and what the second refusal in a row takes. */
-const [FIRST_LOOK, LOOK, LOWERED] = [0.5, 0.05, 0.1]
-/** A small look lasts so many times as long: the refusal that it causes may go to another process. */
-const LOOK_ROUNDS = 4
-/** Windows between looks: after the first that fails, and at most. */
+/** Shares of the limit: of the trials before and after the first refusal, and what the second refusal in a row takes. */
+const [FIRST_TRIAL, TRIAL, LOWERED] = [0.5, 0.05, 0.1]
+/** A small trial lasts so many times as long: the refusal that it causes may go to another process. */
+const TRIAL_ROUNDS = 4
+/** Windows between trials: after the first that fails, and at most. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [12, 240]
 /** Refusals are in a row if so many windows or fewer are between them. */
 const IN_A_ROW = 5

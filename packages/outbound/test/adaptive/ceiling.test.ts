@@ -15,7 +15,7 @@ function open(bounds = { min: 1, initial: 10, max: 1000 }) {
     now: () => now,
     serve: (calls = 2, afterMs = 100) => Array.from({ length: calls }, () => end(false, afterMs)).at(-1),
     /** Milliseconds until calls that are served raise the limit. */
-    untilLook() {
+    untilTrial() {
       const [from, { limit }] = [now, ceiling]
       while (ceiling.limit === limit) end(false)
       return now - from
@@ -23,16 +23,16 @@ function open(bounds = { min: 1, initial: 10, max: 1000 }) {
   }
 }
 
-/** At a ceiling of 100, during the first small look. */
-function looking() {
+/** At a ceiling of 100, during the first small trial. */
+function trying() {
   const opened = open({ min: 1, initial: 100, max: 1000 })
-  const failedLook = () => {
+  const failedTrial = () => {
     opened.end(true)
-    return opened.untilLook()
+    return opened.untilTrial()
   }
   opened.serve()
-  failedLook()
-  return { ...opened, failedLook }
+  failedTrial()
+  return { ...opened, failedTrial }
 }
 
 it('goes up by half of itself while calls are served, to max', () => {
@@ -45,10 +45,10 @@ it('goes up by half of itself while calls are served, to max', () => {
 })
 
 it('goes back to the limit that was served at the first refusal, and takes a small step later', () => {
-  const { ceiling, serve, end, untilLook } = open()
+  const { ceiling, serve, end, untilTrial } = open()
   serve()
   expect([end(true), ceiling.limit]).toEqual(['refused', 10])
-  expect(untilLook()).toBe(12_000)
+  expect(untilTrial()).toBe(12_000)
   expect(ceiling.limit).toBe(11)
 })
 
@@ -59,23 +59,23 @@ it('takes no account of a call that was sent under another limit', () => {
   expect(ceiling.limit).toBe(15)
 })
 
-it('looks above its ceiling half as often after each look that fails', () => {
-  const { ceiling, failedLook } = looking()
-  const pauses = Array.from({ length: 7 }, failedLook)
+it('tries more than its ceiling half as often after each trial that fails', () => {
+  const { ceiling, failedTrial } = trying()
+  const pauses = Array.from({ length: 7 }, failedTrial)
   expect(ceiling.limit).toBe(105)
   expect(pauses).toEqual([24_000, 48_000, 96_000, 192_000, 240_000, 240_000, 240_000])
 })
 
-it('keeps what a look has found, and looks again in half the time', () => {
-  const { ceiling, serve, untilLook } = looking()
+it('keeps what a trial has found, and tries again in half the time', () => {
+  const { ceiling, serve, untilTrial } = trying()
   serve()
   expect(ceiling.limit).toBe(105)
-  expect(untilLook()).toBeLessThanOrEqual(6000)
+  expect(untilTrial()).toBeLessThanOrEqual(6000)
   expect(ceiling.limit).toBe(105 * 1.05)
 })
 
-describe('outside of looks', () => {
-  /** At a limit of 100, before the next look. */
+describe('outside of trials', () => {
+  /** At a limit of 100, before the next trial. */
   function rest() {
     const opened = open({ min: 10, initial: 100, max: 1000 })
     opened.serve()
@@ -83,7 +83,7 @@ describe('outside of looks', () => {
     return opened
   }
 
-  it('a single refusal changes nothing, since the look of another process may cause it', () => {
+  it('a single refusal changes nothing, since the trial of another process may cause it', () => {
     const { ceiling, end } = rest()
     end(true)
     expect(ceiling.limit).toBe(100)
@@ -102,9 +102,9 @@ describe('outside of looks', () => {
     expect(ceiling.limit).toBe(10)
   })
 
-  it('a refusal doubles the time to the next look', () => {
-    const { end, untilLook } = rest()
+  it('a refusal doubles the time to the next trial', () => {
+    const { end, untilTrial } = rest()
     end(true)
-    expect(untilLook()).toBe(24_000)
+    expect(untilTrial()).toBe(24_000)
   })
 })

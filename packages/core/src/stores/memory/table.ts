@@ -274,7 +274,7 @@ export class Table {
     }
   }
 
-  /** Releases units of a charge. State that began after the charge was decided holds only the units of others: 0. */
+  /** Releases units of a charge; returns how many. A key without a row, and state that is younger, has none of them. */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
     if (row === 0) return 0

@@ -103,7 +103,10 @@ class WholeCall implements ScriptCall {
     this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
   }
 
-  /** A server that is in a Cluster, or a proxy before one, refuses keys of several slots: nothing was carried out. */
+  /**
+   * Fails the call. A server that is in a Cluster, or a proxy before one, refuses keys of several slots: then nothing was
+   * carried out, and undefined tells the receiver to decide the parts by themselves.
+   */
   fail(error: unknown): void {
     if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) this.receiver.answered(undefined)
     else this.receiver.failed(error)
