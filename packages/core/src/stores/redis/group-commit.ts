@@ -172,7 +172,7 @@ export class GroupCommit {
       callers += call.duplicates ? 1 + call.duplicates.length : keysOf(call)
     }
     // Only calls on several keys share one, and an empty argument says that some do.
-    if (keys.length > calls.length && new Set(keys).size < keys.length) args.push(EMPTY)
+    if (keys.length > calls.length && new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
     const now = this.#now()
     const cohort = this.#calls.begin(now, callers)
     const batch = isBatch ? this.#batches.begin(now) : undefined
@@ -282,8 +282,6 @@ function gather(call: ScriptCall, waiting: Batch[]): void {
  */
 const MOST_KEYS = 64
 const MOST_CALLS = 128
-
-const EMPTY = Buffer.alloc(0)
 
 /** The calls in a new order and their arguments: those that share an argument, usually all, come last, so it is sent once. */
 function packBatch(gathered: readonly ScriptCall[]): {
