@@ -284,10 +284,7 @@ const MOST_KEYS = 64
 const MOST_CALLS = 128
 
 /** The calls in a new order and their arguments: those that share an argument, usually all, come last, so it is sent once. */
-function packBatch(gathered: readonly ScriptCall[]): {
-  calls: readonly ScriptCall[]
-  args: Buffer[]
-} {
+function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
   const common = gathered.find(({ duplicates }) => !duplicates)
   const own: ScriptCall[] = []
