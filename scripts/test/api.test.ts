@@ -8,15 +8,14 @@ const canCheck =
   existsSync('scripts/check/api/node_modules') && spawnSync('git', ['--version']).error === undefined
 const describeCheck = canCheck ? describe : describe.skip
 describeCheck('npm run check -- api', () => {
-  let project: Project
+  const entry = { require: { types: './dist/index.d.ts', default: './dist/index.js' } }
+  const project = new Project({
+    'packages/core/package.json': { name: '@sluice/core', version: '0.1.0', exports: { '.': entry } },
+    'packages/core/dist/index.d.ts': 'export declare const a: number;\n',
+    '.changeset/config.json': {},
+    '.gitignore': 'node_modules\n',
+  })
   beforeEach(() => {
-    const entry = { require: { types: './dist/index.d.ts', default: './dist/index.js' } }
-    project = new Project().write({
-      'packages/core/package.json': { name: '@sluice/core', version: '0.1.0', exports: { '.': entry } },
-      'packages/core/dist/index.d.ts': 'export declare const a: number;\n',
-      '.changeset/config.json': {},
-      '.gitignore': 'node_modules\n',
-    })
     symlinkSync(resolve('node_modules'), join(project.folder, 'node_modules'))
     expect(check('--write')).toMatchObject({ status: 0 })
     for (const args of [
@@ -28,7 +27,6 @@ describeCheck('npm run check -- api', () => {
       expect(spawnSync('git', [...who, ...args], { cwd: project.folder }).status).toBe(0)
     }
   })
-  afterEach(() => project.remove())
   const check = (...args: readonly string[]) => project.run('check/api/run.js', '--no-pages', ...args)
 
   it('passes while nothing changes, wants a report of a change, and then a changeset', () => {

@@ -47,9 +47,7 @@ describe('the example that a release runs', () => {
 })
 
 describe('what runs an example', () => {
-  let project: Project
-  beforeEach(() => void (project = new Project()))
-  afterEach(() => project.remove())
+  const project = new Project()
   const run = (code: string) => project.write({ 'a.mjs': code }).run('release/run-example.js', 'a.mjs')
   /** A server that says a limit of 2 and denies after so many. */
   const denyingAfter = (served: number) => `import { createServer } from 'node:http'

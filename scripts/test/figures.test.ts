@@ -3,12 +3,8 @@ import { Project } from './project.js'
 const SCRIPT = 'check/figures.js'
 const README = '# One\n\nAnswers in 50 ms, 100 a minute.\n\n<!-- figures -->\n<!-- end -->\n'
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({ 'README.md': README })
-  project.run(SCRIPT, '--write')
-})
-afterEach(() => project.remove())
+const project = new Project({ 'README.md': README })
+beforeEach(() => void project.run(SCRIPT, '--write'))
 
 describe("README's figures", () => {
   it('are written from docs/benchmarks', () => {

@@ -14,18 +14,14 @@ const MANIFEST = {
   },
 }
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({
-    'packages/core/package.json': MANIFEST,
-    'packages/core/index.js': 'export const a = 1\n',
-    'packages/core/index.cjs': 'exports.a = 1\n',
-    'packages/core/index.d.ts': 'export declare const a: number\n',
-    'packages/core/index.d.cts': 'export declare const a: number\n',
-  })
-  symlinkSync(resolve('node_modules'), join(project.folder, 'node_modules'))
+const project = new Project({
+  'packages/core/package.json': MANIFEST,
+  'packages/core/index.js': 'export const a = 1\n',
+  'packages/core/index.cjs': 'exports.a = 1\n',
+  'packages/core/index.d.ts': 'export declare const a: number\n',
+  'packages/core/index.d.cts': 'export declare const a: number\n',
 })
-afterEach(() => project.remove())
+beforeEach(() => symlinkSync(resolve('node_modules'), join(project.folder, 'node_modules')))
 
 const STYLES = [
   'ESM import',

@@ -2,9 +2,7 @@ import { Project } from './project.js'
 
 const CORE = { name: '@sluice/core', version: '1.0.0', license: 'MIT' }
 
-let project: Project
-beforeEach(() => void (project = new Project()))
-afterEach(() => project.remove())
+const project = new Project()
 
 /** The findings of the check in a core package with these fields, where package-lock.json has these packages. */
 function check(fields: object, locked: Readonly<Record<string, object>>) {

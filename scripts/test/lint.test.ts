@@ -2,9 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { Project } from './project.js'
 
-let project: Project
-beforeEach(() => void (project = new Project()))
-afterEach(() => project.remove())
+const project = new Project()
 
 /** The findings of our own lint rules in these files, a line each: the place, and what is wrong. */
 function lint(files: Readonly<Record<string, readonly string[]>>): string[] {

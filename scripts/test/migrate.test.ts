@@ -10,9 +10,7 @@ const BOTH = `there: it = new PQueue({ concurrency: 2 }), run = (job) => it.add(
 here: it = createQueue({ semaphore: createSemaphore({ limit: 2 }) }), run = (job) => it.run(job)`
 const README = '# Pages\n\n| option | package | here |\n|---|---|---|\n'
 
-let project: Project
-beforeEach(() => void (project = new Project()))
-afterEach(() => project.remove())
+const project = new Project()
 
 describe('the rows of a page', () => {
   /** The runner's findings about the only row of a page. */

@@ -7,9 +7,7 @@ const CHANGE = `# the clock: time stands still
 + now
 `
 
-let project: Project
-beforeEach(() => void (project = new Project().write({ 'lua/a.lua': 'local at = now + 1\nreturn  at\n' })))
-afterEach(() => project.remove())
+const project = new Project({ 'lua/a.lua': 'local at = now + 1\nreturn  at\n' })
 
 const check = (text: string) => project.write({ [ROW]: text }).run('check/mistakes.js')
 

@@ -3,15 +3,11 @@ import { Project } from './project.js'
 const SCRIPT = 'check/pictures.js'
 const PICTURE = 'docs/pictures/outage.svg'
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({
-    'README.md': '![](docs/pictures/algorithms.svg)\n',
-    'docs/outages.md': '![](pictures/outage.svg)\n![Another](other.svg)\n',
-  })
-  project.run(SCRIPT, '--write')
+const project = new Project({
+  'README.md': '![](docs/pictures/algorithms.svg)\n',
+  'docs/outages.md': '![](pictures/outage.svg)\n![Another](other.svg)\n',
 })
-afterEach(() => project.remove())
+beforeEach(() => void project.run(SCRIPT, '--write'))
 
 const isOf = (file: string) => ({
   status: 1,

@@ -4,9 +4,18 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** A repository in a folder of its own, in which the scripts of this one are run. */
+/** A repository in a folder of its own, new for each test of a file, in which the scripts of this one are run. */
 export class Project {
-  readonly folder = mkdtempSync(join(tmpdir(), 'sluice-scripts-'))
+  folder = ''
+
+  /** @param files What it holds when a test begins. */
+  constructor(files: Readonly<Record<string, string | object>> = {}) {
+    beforeEach(() => {
+      this.folder = mkdtempSync(join(tmpdir(), 'sluice-scripts-'))
+      this.write(files)
+    })
+    afterEach(() => rmSync(this.folder, { recursive: true, force: true }))
+  }
 
   /** Objects are written as JSON. */
   write(files: Readonly<Record<string, string | object>>): this {
@@ -34,10 +43,6 @@ export class Project {
   evaluate(script: string, code: string): Ran {
     const from = pathToFileURL(resolve('scripts', script)).href
     return this.#node('--input-type=module', '--eval', `import * as own from '${from}'\n${code}`)
-  }
-
-  remove(): void {
-    rmSync(this.folder, { recursive: true, force: true })
   }
 
   #node(...args: readonly string[]): Ran {

@@ -3,18 +3,14 @@ import { Project } from './project.js'
 const OWN = 'https://example.com/owner/name'
 const CORE = { name: '@sluice/core', version: '0.1.0', license: 'MIT', files: ['index.js'], main: 'index.js' }
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({
-    'package.json': { name: 'sluice', private: true, repository: '' },
-    'packages/core/package.json': CORE,
-    'packages/core/index.js': 'exports.a = 1\n',
-    'packages/core/README.md': 'Core.\n',
-    'packages/testing/package.json': { name: '@sluice/testing', version: '0.1.0', private: true },
-    'out/.keep': '',
-  })
+const project = new Project({
+  'package.json': { name: 'sluice', private: true, repository: '' },
+  'packages/core/package.json': CORE,
+  'packages/core/index.js': 'exports.a = 1\n',
+  'packages/core/README.md': 'Core.\n',
+  'packages/testing/package.json': { name: '@sluice/testing', version: '0.1.0', private: true },
+  'out/.keep': '',
 })
-afterEach(() => project.remove())
 
 const pack = () => project.evaluate('release/pack.js', "console.log(JSON.stringify(own.packAll('out')))")
 /** The repository in the manifest of the tarball. */

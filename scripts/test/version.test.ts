@@ -11,17 +11,13 @@ const CONFIG = {
 const CORE = { name: '@sluice/core', version: '0.1.0' }
 const EXPRESS = { name: '@sluice/express', version: '0.1.0', dependencies: { '@sluice/core': '~0.1.0' } }
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({
-    'package.json': { name: 'sluice', private: true, repository: '', workspaces: ['packages/*'] },
-    'packages/core/package.json': CORE,
-    'packages/express/package.json': EXPRESS,
-    '.changeset/config.json': CONFIG,
-    'CHANGELOG.md': '# Changelog\n\n## 0.1.0\n\n- The first.\n',
-  })
+const project = new Project({
+  'package.json': { name: 'sluice', private: true, repository: '', workspaces: ['packages/*'] },
+  'packages/core/package.json': CORE,
+  'packages/express/package.json': EXPRESS,
+  '.changeset/config.json': CONFIG,
+  'CHANGELOG.md': '# Changelog\n\n## 0.1.0\n\n- The first.\n',
 })
-afterEach(() => project.remove())
 
 const changeset = (kind: string, text = 'Keys may be longer.') =>
   `---\n'@sluice/core': ${kind}\n---\n\n${text}\n`

@@ -1,22 +1,18 @@
 import { Project } from './project.js'
 
-let project: Project
-beforeEach(() => {
-  project = new Project().write({
-    'package.json': {
-      scripts: {
-        test: 'jest',
-        lint: 'oxlint',
-        check: 'node scripts/check.js',
-        release: 'node scripts/release.js',
-      },
+const project = new Project({
+  'package.json': {
+    scripts: {
+      test: 'jest',
+      lint: 'oxlint',
+      check: 'node scripts/check.js',
+      release: 'node scripts/release.js',
     },
-    'scripts/check.js': "console.log('npm run check -- api  the public surface')\n",
-    'scripts/release.js': "console.error('npm run release -- version | --dry-run')\n",
-    'packages/core/a.test.ts': '',
-  })
+  },
+  'scripts/check.js': "console.log('npm run check -- api  the public surface')\n",
+  'scripts/release.js': "console.error('npm run release -- version | --dry-run')\n",
+  'packages/core/a.test.ts': '',
 })
-afterEach(() => project.remove())
 
 /** The findings of the check in a workflow that runs these commands. */
 function check(commands: readonly string[]) {
