@@ -26,11 +26,11 @@ const PROGRAMS = {
 export function missingProgram(name) {
   const wanted = name === 'redis' && process.env.SLUICE_REDIS_SERVER
   if (wanted) {
-    if (isThere(wanted)) return undefined
+    if (find(wanted)) return undefined
     throw new Error(`SLUICE_REDIS_SERVER must name a program that can be run, got ${wanted}`)
   }
   const { programs, packages } = PROGRAMS[name]
-  const areThere = () => programs.every((each) => each.split(' ').some(isThere))
+  const areThere = () => programs.every((each) => each.split(' ').some(find))
   if (areThere()) return undefined
   const why = install(packages) ?? (areThere() ? undefined : 'the package brought none into PATH')
   const one = programs.join(' ').replaceAll(' ', ' or ')
@@ -50,13 +50,8 @@ export function programPath(name) {
   return names.map(find).find((path) => path !== undefined)
 }
 
-/** @param {string} program */
-function isThere(program) {
-  return find(program) !== undefined
-}
-
 /**
- * The path of what can be run: a path, or a name in PATH.
+ * The path of a program that can be run, of which `program` is the path or the name in PATH; undefined without one.
  * @param {string} program
  */
 function find(program) {
@@ -88,7 +83,7 @@ function unlisted() {
  * @param {readonly string[]} packages
  */
 function install(packages) {
-  if (!isThere('apt-get')) return 'there is no apt-get here'
+  if (!find('apt-get')) return 'there is no apt-get here'
   if (process.getuid?.() !== 0) return 'installing needs root'
   console.log(`installing ${packages.join(' ')} with apt-get`)
   const options = ['-q', '-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=120']

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
  * @property {string} name
  * @property {string} version
  * @property {boolean} [private]
+ * @property {string} [main]
  * @property {string[]} [keywords]
  * @property {Record<string, string>} [bin]
  * @property {Record<string, string>} [devDependencies]

@@ -2,21 +2,18 @@
 // only people read are left out; those that begin with "-- word:" say what a module needs and stay.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
+/** A comment that says what a module needs. */
+const DECLARATION = /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /
+
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
 const modules = readdirSync('lua')
   .filter((file) => file.endsWith('.lua'))
   .toSorted()
-  .map(
-    (file) =>
-      `  ${JSON.stringify(file.slice(0, -4))}: ${JSON.stringify(stripped(readFileSync(`lua/${file}`, 'utf8')))},`,
-  )
-const text = [
-  '// Made from lua/ by scripts/build/embed-lua.js.',
-  'export const modules: Readonly<Record<string, string>> = {',
-  ...modules,
-  '}',
-  '',
-].join('\n')
+  .map((file) => [file.slice(0, -4), stripped(readFileSync(`lua/${file}`, 'utf8'))])
+const object = JSON.stringify(Object.fromEntries(modules), undefined, 2)
+const text = `// Made from lua/ by scripts/build/embed-lua.js.
+export const modules: Readonly<Record<string, string>> = ${object}
+`
 // The compiler reads what has changed.
 if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text)
 
@@ -25,11 +22,6 @@ function stripped(lua) {
   return lua
     .split('\n')
     .map((line) => line.trim())
-    .filter(
-      (line) =>
-        line !== '' &&
-        (!line.startsWith('--') ||
-          /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /.test(line)),
-    )
+    .filter((line) => line !== '' && (!line.startsWith('--') || DECLARATION.test(line)))
     .join('\n')
 }

@@ -10,6 +10,7 @@ import { parse } from 'acorn'
 import { build, transformSync } from 'esbuild'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
+import { manifestOf } from '../workspace.js'
 
 /** The beginning of a stripped file. */
 const STRIPPED = '/* MIT */\n'
@@ -31,8 +32,8 @@ for (const name of readdirSync('packages')) {
   if (!existsSync(`${folder}/dist/cjs`)) continue
   writeFileSync(`${folder}/dist/cjs/package.json`, '{"type":"commonjs"}\n')
   copyFileSync('CHANGELOG.md', `${folder}/CHANGELOG.md`)
-  const { main } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
-  if (main?.startsWith('./dist/bundle/')) await bundle(folder)
+  const { main, exports } = manifestOf(folder)
+  if (main?.startsWith('./dist/bundle/')) await bundle(folder, exports)
   else stripAll(`${folder}/dist`)
 }
 
@@ -52,11 +53,10 @@ function stripAll(dist) {
 /**
  * Writes dist/bundle/NAME.mjs and NAME.cjs for each entry of `exports`, as the manifest names them.
  * @param {string} folder
+ * @param {Record<string, { import: Target, require: Target }>} exports
  */
-async function bundle(folder) {
+async function bundle(folder, exports = {}) {
   const outdir = `${folder}/dist/bundle`
-  /** @type {{ exports: Record<string, { import: Target, require: Target }> }} */
-  const { exports } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
   const entries = Object.values(exports).map((entry) => ({
     name: basename(entry.import.default, '.mjs'),
     types: join(folder, entry.require.types),
