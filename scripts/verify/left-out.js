@@ -1,6 +1,6 @@
 // The tests that `npm test` leaves out, by subject of `npm run verify`: they are long and random, or need a server beside
 // one Redis. .ci/run runs all of them.
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 
 /**
  * @typedef {object} LeftOut
@@ -20,10 +20,7 @@ export const leftOut = {
   conformance: {
     about: 'random sequences in full: 10,000 of the conformance kit, and 25 for the bound of leases',
     tests: [
-      'packages/core/test/stores/memory/store.conformance.test.ts',
-      'packages/machine/test/store.conformance.test.ts',
-      'packages/core/test/stores/redis/store.conformance.test.ts',
-      'packages/postgres/test/store.conformance.test.ts',
+      ...testsOfPackages(/\bstore\.conformance\.test\.ts$/),
       'docs/test/recipes/sqlite.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
@@ -33,15 +30,7 @@ export const leftOut = {
   load: {
     about:
       "the adapters' kit in full: 4,000 requests over 200 connections, and 200 connections that are reset",
-    tests: [
-      'packages/express/test/kit.test.ts',
-      'packages/fastify/test/kit.test.ts',
-      'packages/hono/test/kit.test.ts',
-      'packages/http/test/kit.test.ts',
-      'packages/koa/test/kit.test.ts',
-      'packages/nest/test/kit-express.test.ts',
-      'packages/nest/test/kit-fastify.test.ts',
-    ],
+    tests: testsOfPackages(/\bkit(?:-\w+)?\.test\.ts$/),
     shortened: true,
   },
   logs: {
@@ -108,4 +97,16 @@ export const leftOut = {
 
 for (const path of Object.values(leftOut).flatMap(({ tests }) => tests)) {
   if (!existsSync(path)) throw new Error(`scripts/verify/left-out.js names ${path}, which does not exist`)
+}
+
+/**
+ * The paths of the tests of all packages whose file names match, so that those of a store or adapter that is added are among them.
+ * @param {RegExp} name
+ */
+function testsOfPackages(name) {
+  const folders = readdirSync('packages').map((each) => `packages/${each}/test`)
+  return folders.filter(existsSync).flatMap((folder) => {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    return files.filter((file) => name.test(file)).map((file) => `${folder}/${file.replaceAll('\\', '/')}`)
+  })
 }
