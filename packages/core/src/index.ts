@@ -1,28 +1,11 @@
 export * from './algorithms/index.js'
-export {
-  type AllowedDecision,
-  type Decision,
-  type DecisionRecord,
-  type DenialReason,
-  type DeniedDecision,
-  isDecision,
-} from './limiter/decision.js'
-export type { PolicyState } from './limiter/decision.js'
+export { type Decision, type DecisionRecord, isDecision, type PolicyState } from './limiter/decision.js'
+export type { AllowedDecision, DeniedDecision, DenialReason } from './limiter/decision.js'
 export { type Duration, parseDuration } from './values/duration.js'
-export {
-  InputError,
-  type InputErrorCode,
-  PolicyError,
-  type PolicyErrorCode,
-  SluiceError,
-  type SluiceErrorCode,
-  StoreError,
-  type StoreErrorCode,
-  type StoreErrorOptions,
-  type StoreFailure,
-} from './values/errors.js'
-export type { DecidedBy, DecisionEvent } from './limiter/events.js'
-export type { LimiterEvents, Listener } from './limiter/events.js'
+export { InputError, PolicyError, SluiceError, StoreError } from './values/errors.js'
+export type { InputErrorCode, PolicyErrorCode, SluiceErrorCode, StoreErrorCode } from './values/errors.js'
+export type { StoreErrorOptions, StoreFailure } from './values/errors.js'
+export type { DecidedBy, DecisionEvent, LimiterEvents, Listener } from './limiter/events.js'
 export type { ListenOptions } from './values/listeners.js'
 export { createLimiter, type Limiter } from './limiter/limiter.js'
 export type { PartOptions } from './limiter/decide-together.js'

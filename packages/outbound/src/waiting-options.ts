@@ -5,7 +5,7 @@ import {
   duration,
   nested,
   type Option,
-  option,
+  custom,
   REFUSED,
   type Settings,
   storedKey,
@@ -106,7 +106,7 @@ export const priority: Option<number> = {
 
 /** By what it has and not by its class: the ESM and the CJS build of @sluice/core may meet in one process. */
 function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made | undefined> {
-  return option(`made by ${factory}()`, (value) =>
+  return custom(`made by ${factory}()`, (value) =>
     typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED,
   )
 }

@@ -1,11 +1,5 @@
-import {
-  type Algorithm,
-  LARGEST_PRODUCT,
-  POLICY,
-  Policy,
-  type PolicyOptions,
-  type View,
-} from './contract/policy.js'
+import { LARGEST_PRODUCT, POLICY, Policy } from './contract/policy.js'
+import type { Algorithm, PolicyOptions, View } from './contract/policy.js'
 import type { State } from './contract/state.js'
 import { expected, PolicyError } from '../values/errors.js'
 import { type DeclarationOf, oneOf, read, whole } from '../values/options.js'

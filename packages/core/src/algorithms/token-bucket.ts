@@ -2,7 +2,7 @@ import { expected, PolicyError } from '../values/errors.js'
 import { type DeclarationOf, oneOf, read } from '../values/options.js'
 import { type Algorithm, capacity, Policy } from './contract/policy.js'
 import type { State } from './contract/state.js'
-import { debt } from './debt/debt.js'
+import { DEBT, debt, FASTEST, SINCE } from './debt/debt.js'
 import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 /*
@@ -11,13 +11,8 @@ import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js
  * together at each multiple of the window since the Unix epoch; its missing tokens are counted in units.
  */
 
-/**
- * Interval refill: the missing tokens, the instant as of which they are counted, and the largest limit that has refilled
- * them.
- */
-const MISSING = 0
-const SINCE = 1
-const FASTEST = 2
+/** Interval refill: the cell of the missing tokens, where greedy refill keeps the debt. The other cells are those of the debt. */
+const MISSING = DEBT
 
 /** An expiry, in microseconds, beyond which refills cannot be counted exactly. */
 const NEVER = 1e21

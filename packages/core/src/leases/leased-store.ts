@@ -4,20 +4,9 @@ import { degradedAnswer } from '../resilience/failure.js'
 import { resilientPermits, resilientStore } from '../resilience/resilient-store.js'
 import { giveBack } from '../stores/giving-back.js'
 import type { LeaseSettings } from '../stores/guard-options.js'
-import {
-  type Answer,
-  type Ask,
-  type Booking,
-  type Caller,
-  type Correction,
-  isAboutKey,
-  isDenied,
-  type Keyspace,
-  type MaybePromise,
-  type Report,
-  type Store,
-  type StoreGuard,
-} from '../stores/store.js'
+import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
+import type { MaybePromise, Report, Store, StoreGuard } from '../stores/store.js'
+import { isAboutKey, isDenied } from '../stores/store.js'
 import { WeakValues } from '../values/weak-values.js'
 import { type LeaseTerms, leaseTermsOf } from './lease-terms.js'
 import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'

@@ -5,21 +5,7 @@ import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import {
-  checkedBy,
-  checkNames,
-  type Declaration,
-  type DeclarationOf,
-  duration,
-  flag,
-  option,
-  printableName,
-  read,
-  readOne,
-  REFUSED,
-  type Settings,
-  unchecked,
-} from '../values/options.js'
+import * as option from '../values/options.js'
 import { penalty, type PenaltyOptions } from './penalty-options.js'
 
 export interface LimiterOptions extends GuardOptions {
@@ -86,27 +72,27 @@ export interface AcquireOptions extends CallOptions {
   readonly signal?: AbortSignal
 }
 
-const SHAPE = { policies: unchecked() } satisfies DeclarationOf<ShapeOptions>
-const CALL = { ...SHAPE, cost: unchecked() } satisfies DeclarationOf<CallOptions>
+const SHAPE = { policies: option.unchecked() } satisfies option.DeclarationOf<ShapeOptions>
+const CALL = { ...SHAPE, cost: option.unchecked() } satisfies option.DeclarationOf<CallOptions>
 const ACQUIRE = {
   ...CALL,
-  maxWait: duration(0, '1d', '30s'),
-  signal: unchecked(),
-} satisfies DeclarationOf<AcquireOptions>
+  maxWait: option.duration(0, '1d', '30s'),
+  signal: option.unchecked(),
+} satisfies option.DeclarationOf<AcquireOptions>
 const ABOUT_CALL = { what: 'a call', error: InputError }
 
 /**
  * The cost in the options of a call, 1 if there is none.
  * @throws {InputError} INVALID_COST; INVALID_OPTION for an option that a call does not have.
  */
-export function costOf(options: CallOptions | undefined, declaration: Declaration = CALL): number {
+export function costOf(options: CallOptions | undefined, declaration: option.Declaration = CALL): number {
   if (options === undefined) return 1
   // Other packages take the cost itself here. Taken for options it would count as 1 in silence.
   if (typeof options !== 'object' || options === null) {
     const bound = 'the options of a call must be an object like { cost: 3 }'
     throw expected(InputError, 'INVALID_COST', bound, options)
   }
-  checkNames(declaration, options, ABOUT_CALL)
+  option.checkNames(declaration, options, ABOUT_CALL)
   return options.cost === undefined ? 1 : checkCost(options.cost)
 }
 
@@ -116,24 +102,24 @@ export function costOf(options: CallOptions | undefined, declaration: Declaratio
  */
 export function waitOf(options: AcquireOptions): { readonly cost: number; readonly maxWait: number } {
   const cost = costOf(options, ACQUIRE)
-  return { cost, maxWait: readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) * 1000 }
+  return { cost, maxWait: option.readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) * 1000 }
 }
 
 /** @throws {InputError} INVALID_OPTION for an option beside `policies`. */
 export function checkShapeOptions(options: ShapeOptions | undefined): void {
-  if (options !== undefined) checkNames(SHAPE, options, ABOUT_CALL)
+  if (options !== undefined) option.checkNames(SHAPE, options, ABOUT_CALL)
 }
 
 /** Options of `createLimiter`. */
 export const LIMITER = {
-  name: printableName,
-  policies: unchecked<readonly Policy[]>(),
-  tiers: option('lists of policies', (given) => (areLists(given) ? given : REFUSED), []),
-  store: checkedBy(checkStore),
+  name: option.printableName,
+  policies: option.unchecked<readonly Policy[]>(),
+  tiers: option.custom('lists of policies', (given) => (areLists(given) ? given : option.REFUSED), []),
+  store: option.checkedBy(checkStore),
   ...GUARD,
   penalty,
-  enforce: flag(true),
-} satisfies DeclarationOf<LimiterOptions>
+  enforce: option.flag(true),
+} satisfies option.DeclarationOf<LimiterOptions>
 
 function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']> {
   return Array.isArray(given) && given.every((each) => Array.isArray(each))
@@ -143,8 +129,8 @@ function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']>
  * The options of `createLimiter`, checked and with their defaults.
  * @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option.
  */
-export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIMITER> {
-  const settings = read(LIMITER, options, { what: 'createLimiter' })
+export function readLimiterOptions(options: LimiterOptions): option.Settings<typeof LIMITER> {
+  const settings = option.read(LIMITER, options, { what: 'createLimiter' })
   if (settings.store !== undefined && settings.name === undefined) {
     const why = 'a limiter with a store needs a name, as others may share it'
     throw new PolicyError('NAME_REQUIRED', why)

@@ -7,17 +7,9 @@ import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
-import {
-  type AcquireOptions,
-  type CallOptions,
-  checkShapeOptions,
-  costOf,
-  type LimiterOptions,
-  type LimiterSettings,
-  readLimiterOptions,
-  type ShapeOptions,
-  waitOf,
-} from './limiter-options.js'
+import { checkShapeOptions, costOf, readLimiterOptions, waitOf } from './limiter-options.js'
+import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-options.js'
+import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { warnIfFresh } from './penalty-options.js'

@@ -2,16 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import { type Duration, formatDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
-import {
-  checkedBy,
-  type DeclarationOf,
-  duration,
-  number,
-  oneOf,
-  read,
-  required,
-  whole,
-} from '../values/options.js'
+import * as option from '../values/options.js'
 import { warnProcessOnce } from '../values/process-warning.js'
 import { notShort } from '../values/short-duration.js'
 
@@ -58,24 +49,25 @@ export interface PenaltyOptions {
 }
 
 export const PENALTY = {
-  after: whole(1, 1_000_000, 1),
-  block: required(notShort(duration('1ms', '365d'))),
-  factor: number(1, 1000, 1),
-  maxBlock: duration('1ms', '365d'),
-  forgetAfter: duration('1ms', '365d', '1d'),
-  then: oneOf(['window', 'fresh'], 'window'),
-} satisfies DeclarationOf<PenaltyOptions>
+  after: option.whole(1, 1_000_000, 1),
+  block: option.required(notShort(option.duration('1ms', '365d'))),
+  factor: option.number(1, 1000, 1),
+  maxBlock: option.duration('1ms', '365d'),
+  forgetAfter: option.duration('1ms', '365d', '1d'),
+  then: option.oneOf(['window', 'fresh'], 'window'),
+} satisfies option.DeclarationOf<PenaltyOptions>
 
 /** The option `penalty`, in microseconds. Every error about it is an INVALID_PENALTY. */
-export const penalty = checkedBy((given, name): Penalty => {
+export const penalty = option.checkedBy((given, name): Penalty => {
   const about = { what: name, prefix: `${name}.`, code: 'INVALID_PENALTY' } as const
-  const { block, maxBlock = Math.max(block, DAY_MS), ...rest } = read(PENALTY, given as PenaltyOptions, about)
+  const settings = option.read(PENALTY, given as PenaltyOptions, about)
+  const { after, block, factor, maxBlock = Math.max(block, DAY_MS), forgetAfter, then } = settings
   if (maxBlock < block) {
     const bound = `penalty.maxBlock must be at least penalty.block, which is ${formatDuration(block)}`
     throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
   }
-  const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: rest.forgetAfter * 1000 }
-  return { after: rest.after, factor: rest.factor, ...us, ...(rest.then === 'fresh' && { then: 'fresh' }) }
+  const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: forgetAfter * 1000 }
+  return { after, factor, ...us, ...(then === 'fresh' && { then }) }
 })
 
 /**

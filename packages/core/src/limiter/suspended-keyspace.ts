@@ -1,13 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import {
-  type Answer,
-  type Ask,
-  type Correction,
-  isAboutKey,
-  type Keyspace,
-  type MaybePromise,
-  type Store,
-} from '../stores/store.js'
+import { isAboutKey } from '../stores/store.js'
+import type { Answer, Ask, Correction, Keyspace, MaybePromise, Store } from '../stores/store.js'
 
 /**
  * The state of a limiter under a list with a limit of 0: every cost above 0 is denied for ever, and a cost of 0 reads that

@@ -1,12 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
-import {
-  type Answer,
-  type Booking,
-  type Caller,
-  isDenied,
-  type Keyspace,
-  type Store,
-} from '../stores/store.js'
+import { isDenied } from '../stores/store.js'
+import type { Answer, Booking, Caller, Keyspace, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { PolicySet } from './policy-set.js'

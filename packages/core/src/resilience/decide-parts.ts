@@ -1,12 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
-import {
-  type Answer,
-  isDenied,
-  type MaybePromise,
-  type Part,
-  type PlacedPart,
-  type WholeReceiver,
-} from '../stores/store.js'
+import { isDenied } from '../stores/store.js'
+import type { Answer, MaybePromise, Part, PlacedPart, WholeReceiver } from '../stores/store.js'
 import { isWholeDenied, programOf } from '../stores/together.js'
 import { NOTHING_KNOWN } from './failure.js'
 

@@ -1,18 +1,8 @@
 import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import {
-  type Answer,
-  type Ask,
-  type Booking,
-  type Caller,
-  type Correction,
-  isAboutKey,
-  type Keyspace,
-  type MaybePromise,
-  type Receiver,
-  type Together,
-} from '../stores/store.js'
+import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../stores/store.js'
+import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
@@ -224,7 +214,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { ms } = this.options.deadline
     if (call.kind === 'reserve' && whole.since !== undefined) {
       call.since = whole.since
-      if (nowMs() - call.since >= ms) return this.fallBack(call, outOfTime(ms), true)
+      const why = `the other keys took ${ms} ms to answer`
+      const isLate = nowMs() - call.since >= ms
+      if (isLate) return this.fallBack(call, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
     }
     return (
       this.#submit(call) ??
@@ -309,10 +301,6 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
       this.options.denials?.forget(key)
     }
   }
-}
-
-function outOfTime(ms: number): StoreError {
-  return new StoreError('STORE_TIMEOUT', `the other keys took ${ms} ms to answer`, { sent: false })
 }
 
 /**

@@ -3,19 +3,7 @@ import { deadline } from '../stores/guard-options.js'
 import type { Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import {
-  checkedBy,
-  type DeclarationOf,
-  duration,
-  func,
-  type Option,
-  printableName,
-  read,
-  required,
-  type Settings,
-  unchecked,
-  whole,
-} from '../values/options.js'
+import * as option from '../values/options.js'
 import type { AdaptiveLimit } from './adaptive-limit.js'
 
 export interface SemaphoreOptions {
@@ -65,9 +53,9 @@ export interface SemaphoreAcquireOptions {
 }
 
 /** Most permits held at once, for each key. */
-export const permitLimit = required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
+export const permitLimit = option.required(option.whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
 
-const limitOrAdaptive: Option<number | AdaptiveLimit> = {
+const limitOrAdaptive: option.Option<number | AdaptiveLimit> = {
   ...permitLimit,
   accepts: `${permitLimit.accepts} or adaptive()`,
   parse: (value, name) =>
@@ -77,20 +65,20 @@ const limitOrAdaptive: Option<number | AdaptiveLimit> = {
 }
 
 const SEMAPHORE = {
-  name: printableName,
+  name: option.printableName,
   limit: limitOrAdaptive,
-  lease: duration('1s', '1h', '30s'),
-  store: checkedBy(checkStore),
+  lease: option.duration('1s', '1h', '30s'),
+  store: option.checkedBy(checkStore),
   deadline,
-  onLost: func<(key: string) => void>(),
-} satisfies DeclarationOf<SemaphoreOptions>
+  onLost: option.func<(key: string) => void>(),
+} satisfies option.DeclarationOf<SemaphoreOptions>
 
 /**
  * The options of `createSemaphore`, checked and with their defaults.
  * @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED.
  */
-export function readSemaphoreOptions(options: SemaphoreOptions): Settings<typeof SEMAPHORE> {
-  const settings = read(SEMAPHORE, options, { what: 'createSemaphore' })
+export function readSemaphoreOptions(options: SemaphoreOptions): option.Settings<typeof SEMAPHORE> {
+  const settings = option.read(SEMAPHORE, options, { what: 'createSemaphore' })
   if (settings.store === undefined) return settings
   if (typeof settings.limit !== 'number') {
     throw new PolicyError('INVALID_OPTION', 'an adaptive limit is of one process: leave out store')
@@ -100,18 +88,18 @@ export function readSemaphoreOptions(options: SemaphoreOptions): Settings<typeof
 }
 
 const ACQUIRE = {
-  maxWait: duration(0, '1d', '30s'),
-  signal: unchecked<AbortSignal | undefined>(),
-} satisfies DeclarationOf<SemaphoreAcquireOptions>
+  maxWait: option.duration(0, '1d', '30s'),
+  signal: option.unchecked<AbortSignal | undefined>(),
+} satisfies option.DeclarationOf<SemaphoreAcquireOptions>
 
 /**
  * The options of `acquire`, checked and with their defaults. A number in their place is most likely the wait itself,
  * which other packages take, so the code of that error is INVALID_DURATION.
  * @throws {InputError} INVALID_OPTION, INVALID_DURATION.
  */
-export function readAcquireOptions(options: SemaphoreAcquireOptions): Settings<typeof ACQUIRE> {
+export function readAcquireOptions(options: SemaphoreAcquireOptions): option.Settings<typeof ACQUIRE> {
   if (typeof options === 'object' && options !== null) {
-    return read(ACQUIRE, options, { what: 'acquire', error: InputError })
+    return option.read(ACQUIRE, options, { what: 'acquire', error: InputError })
   }
   const bound = "the options of a call must be an object like { maxWait: '10s' }"
   throw expected(InputError, 'INVALID_DURATION', bound, options)

@@ -9,13 +9,8 @@ import { KeyLimits } from './adaptive-limit.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
-import {
-  permitLimit,
-  readAcquireOptions,
-  readSemaphoreOptions,
-  type SemaphoreAcquireOptions,
-  type SemaphoreOptions,
-} from './semaphore-options.js'
+import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
+import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
 import { readOne } from '../values/options.js'
 import { Waiters } from './waiters.js'
 import { nowMs } from '../values/clock.js'

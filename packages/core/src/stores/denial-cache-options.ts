@@ -1,5 +1,5 @@
 import type { Duration } from '../values/duration.js'
-import { type DeclarationOf, duration, option, read, REFUSED, whole } from '../values/options.js'
+import { custom, type DeclarationOf, duration, read, REFUSED, whole } from '../values/options.js'
 import type { DenialCacheBounds } from './store.js'
 
 /** Bounds of the cache of denials of a store in another process. */
@@ -22,7 +22,7 @@ const DENIAL_CACHE = {
 } satisfies DeclarationOf<DenialCacheOptions>
 
 /** Bounds of the cache; undefined for `false`, which disables it. */
-export const denialCache = option(
+export const denialCache = custom(
   '{ maxAge, maxKeys } or false',
   (value) => {
     if (value === false) return undefined

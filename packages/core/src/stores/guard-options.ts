@@ -1,16 +1,5 @@
 import type { Duration } from '../values/duration.js'
-import {
-  type DeclarationOf,
-  duration,
-  nested,
-  oneOf,
-  option,
-  read,
-  REFUSED,
-  required,
-  type Settings,
-  whole,
-} from '../values/options.js'
+import * as option from '../values/options.js'
 
 export interface GuardOptions {
   /**
@@ -69,38 +58,42 @@ export interface LeaseOptions {
 }
 
 const LOCALLY: FailureSettings = { mode: 'local', share: 1 }
-const LOCAL = { mode: oneOf(['local'], 'local'), share: whole(1, 1_000_000, 1) }
-const MODES = oneOf(['local', 'allow', 'deny', 'throw'], 'local')
+const LOCAL = { mode: option.oneOf(['local'], 'local'), share: option.whole(1, 1_000_000, 1) }
+const MODES = option.oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
-const onStoreError = option(
+const onStoreError = option.custom(
   `${MODES.accepts}, or { mode: 'local', share }`,
-  (value, name): FailureSettings | typeof REFUSED => {
+  (value, name): FailureSettings | typeof option.REFUSED => {
     if (typeof value === 'object' && value !== null) {
-      return read(LOCAL, value, { what: name, prefix: `${name}.` })
+      return option.read(LOCAL, value, { what: name, prefix: `${name}.` })
     }
     const mode = MODES.parse(value, name)
-    return mode === REFUSED ? REFUSED : { mode, share: 1 }
+    return mode === option.REFUSED ? option.REFUSED : { mode, share: 1 }
   },
   LOCALLY,
 )
 
 /** The longest that a store may take to answer. */
-export const deadline = duration('1ms', '1m', '50ms')
+export const deadline = option.duration('1ms', '1m', '50ms')
 
 const LEASES = {
-  ttl: required(duration('1ms', '1h')),
-  size: whole(1, 1_000_000, 100),
-  maxKeys: whole(1, 1_000_000, 10_000),
-} satisfies DeclarationOf<LeaseOptions>
+  ttl: option.required(option.duration('1ms', '1h')),
+  size: option.whole(1, 1_000_000, 100),
+  maxKeys: option.whole(1, 1_000_000, 10_000),
+} satisfies option.DeclarationOf<LeaseOptions>
 
 /** `ttl` is in milliseconds. */
-export type LeaseSettings = Settings<typeof LEASES>
+export type LeaseSettings = option.Settings<typeof LEASES>
 
 /** Options of limiters about a store that may fail. */
-export const GUARD = { onStoreError, deadline, leases: nested(LEASES) } satisfies DeclarationOf<GuardOptions>
+export const GUARD = {
+  onStoreError,
+  deadline,
+  leases: option.nested(LEASES),
+} satisfies option.DeclarationOf<GuardOptions>
 
 /** The same, checked and with their defaults; `deadline` is in milliseconds. */
-export type GuardSettings = Settings<typeof GUARD>
+export type GuardSettings = option.Settings<typeof GUARD>
 
 export interface GuardedPermitsOptions {
   readonly name: string

@@ -113,7 +113,7 @@ export class StoreError extends SluiceError<StoreErrorCode> {
     this.failure = code.startsWith(STORE)
       ? (code.slice(STORE.length).toLowerCase() as StoreFailure)
       : undefined
-    this.sent = sent ?? maybeSent(code)
+    this.sent = sent ?? /_(?:TIMEOUT|UNAVAILABLE|ERROR)$/.test(code)
   }
 }
 
@@ -122,11 +122,6 @@ const STORE = 'STORE_'
 /** The code of an error about this failure. */
 export function codeOf(failure: StoreFailure): StoreErrorCode {
   return `${STORE}${failure.toUpperCase() as Uppercase<StoreFailure>}`
-}
-
-/** Whether the call that failed so may have been carried out. */
-function maybeSent(code: StoreErrorCode): boolean {
-  return /_(?:TIMEOUT|UNAVAILABLE|ERROR)$/.test(code)
 }
 
 /** An error whose message says what was expected, and ends with the value that came. */

@@ -146,7 +146,7 @@ export function required<Setting>(declared: Option<Setting>): Option<Exclude<Set
 }
 
 /** An option whose values `parse` accepts, and `otherwise` where it is left out. */
-export function option<Value, Otherwise = undefined>(
+export function custom<Value, Otherwise = undefined>(
   accepts: string,
   parse: (value: unknown, name: string) => Value | typeof REFUSED,
   otherwise?: Otherwise,
@@ -172,13 +172,13 @@ export function whole<Otherwise extends number | undefined = undefined>(
   const isOne = (value: unknown): value is number => Number.isInteger(value) && isWithin(value, least, most)
   const largest = most === 2 ** 52 ? '2^52' : most
   const accepts = `a whole number from ${least} to ${largest}`
-  return option(accepts, accepting(isOne), otherwise, code, { least, most })
+  return custom(accepts, accepting(isOne), otherwise, code, { least, most })
 }
 
 /** An option that takes a number from `least` to `most`, whole or not; `otherwise` if it is left out. */
 export function number(least: number, most: number, otherwise: number): Option<number> {
   const isOne = (value: unknown): value is number => isWithin(value, least, most)
-  return option(`a number from ${least} to ${most}`, accepting(isOne), otherwise)
+  return custom(`a number from ${least} to ${most}`, accepting(isOne), otherwise)
 }
 
 /** A duration from `least` to `most`. The setting is in milliseconds. */
@@ -195,13 +195,13 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
   }
   const otherwiseMs = otherwise === undefined ? undefined : millisecondsOf(otherwise)
   const domain = { least: leastMs, most: mostMs, isDuration: true } as const
-  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code, domain)
+  return custom(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code, domain)
 }
 
 /** An option that is true or false, `otherwise` where it is left out. */
 export function flag(otherwise: boolean): Option<boolean> {
   const isOne = (value: unknown): value is boolean => typeof value === 'boolean'
-  return option('true or false', accepting(isOne), otherwise)
+  return custom('true or false', accepting(isOne), otherwise)
 }
 
 /** A text, or another plain value, of a list. */
@@ -212,14 +212,14 @@ export function oneOf<const Value, Otherwise extends Value | undefined = undefin
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
   const isOne = (value: unknown): value is Value => values.includes(value as Value)
   const accepts = `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`
-  return option(accepts, accepting(isOne), otherwise, undefined, { values })
+  return custom(accepts, accepting(isOne), otherwise, undefined, { values })
 }
 
 /** A function. `returns` completes the message: 'that returns microseconds'. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a function of any signature
 export function func<F extends (...args: any) => unknown>(returns?: string): Option<F | undefined> {
   const isOne = (value: unknown): value is F => typeof value === 'function'
-  return option(returns === undefined ? 'a function' : `a function ${returns}`, accepting(isOne))
+  return custom(returns === undefined ? 'a function' : `a function ${returns}`, accepting(isOne))
 }
 
 /** A text that a pattern matches. */
@@ -230,7 +230,7 @@ export function text<Otherwise extends string | undefined = undefined>(
   code?: SluiceErrorCode,
 ): Option<string | Otherwise> {
   const isOne = (value: unknown): value is string => typeof value === 'string' && pattern.test(value)
-  return option(accepts, accepting(isOne), otherwise, code, { pattern })
+  return custom(accepts, accepting(isOne), otherwise, code, { pattern })
 }
 
 /** A name as it stands in keys, headers and metrics. */
@@ -246,7 +246,7 @@ export const clock = func<Clock>('that returns microseconds')
 
 /** An object of options inside another, whose names begin with the outer one's in messages. */
 export function nested<D extends Declaration>(declaration: D): Option<Settings<D> | undefined> {
-  return option('an object of options', (value, name) =>
+  return custom('an object of options', (value, name) =>
     read(declaration, value as object, { what: name, prefix: `${name}.` }),
   )
 }
@@ -255,12 +255,12 @@ export function nested<D extends Declaration>(declaration: D): Option<Settings<D
 export function checkedBy<Setting>(
   check: (value: unknown, name: string) => Setting,
 ): Option<Setting | undefined> {
-  return option('', check)
+  return custom('', check)
 }
 
 /** An option that is checked where it is used. */
 export function unchecked<Value>(): Option<Value> {
-  return option('', (value) => value as Value) as Option<Value>
+  return custom('', (value) => value as Value) as Option<Value>
 }
 
 /** Makes the function that parses an option which is used as it is: the value if it is one, else REFUSED. */

@@ -1,14 +1,6 @@
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { type Duration, formatDuration } from '../../values/duration.js'
-import {
-  type DeclarationOf,
-  duration,
-  printableName,
-  read,
-  required,
-  type Settings,
-  whole,
-} from '../../values/options.js'
+import * as option from '../../values/options.js'
 import { notShort } from '../../values/short-duration.js'
 import type { State } from './state.js'
 
@@ -141,7 +133,7 @@ export class Policy {
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {
-    const changed = read(CHANGES, changes, { what: 'policy.with' })
+    const changed = option.read(CHANGES, changes, { what: 'policy.with' })
     const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
     const { capacity: own } = this.#numbers
     const kept = this.limit === 0 ? own?.value : this.capacity
@@ -159,12 +151,9 @@ export function haveEqualNumbers(some: readonly Policy[], others: readonly Polic
   )
 }
 
-export interface PolicyChanges {
-  readonly name?: string
-  readonly limit?: number
+/** The numbers and the name that `policy.with` may change. */
+export interface PolicyChanges extends Partial<PolicyOptions> {
   readonly capacity?: number
-  /** A number is in milliseconds. */
-  readonly window?: Duration
 }
 
 export interface PolicyOptions {
@@ -182,22 +171,27 @@ export interface PolicyOptions {
 /** Largest product of units and ticks; twice that is still an exact integer in a double. */
 export const LARGEST_PRODUCT = 2 ** 52
 
-const limit = whole(0, LARGEST_PRODUCT, undefined, 'INVALID_LIMIT')
-const window = notShort(duration('1ms', '365d', undefined, 'INVALID_WINDOW'))
+const limit = option.whole(0, LARGEST_PRODUCT, undefined, 'INVALID_LIMIT')
+const window = notShort(option.duration('1ms', '365d', undefined, 'INVALID_WINDOW'))
 
 /** A capacity, or a burst. */
-export const capacity = whole(1, LARGEST_PRODUCT, undefined, 'INVALID_CAPACITY')
+export const capacity = option.whole(1, LARGEST_PRODUCT, undefined, 'INVALID_CAPACITY')
 
 /** Options of every policy. */
 export const POLICY = {
-  limit: required(limit),
-  window: required(window),
-  name: printableName,
-} satisfies DeclarationOf<PolicyOptions>
+  limit: option.required(limit),
+  window: option.required(window),
+  name: option.printableName,
+} satisfies option.DeclarationOf<PolicyOptions>
 
-export type PolicySettings = Settings<typeof POLICY>
+export type PolicySettings = option.Settings<typeof POLICY>
 
-const CHANGES = { limit, capacity, window, name: printableName } satisfies DeclarationOf<PolicyChanges>
+const CHANGES = {
+  limit,
+  capacity,
+  window,
+  name: option.printableName,
+} satisfies option.DeclarationOf<PolicyChanges>
 
 interface PolicyNumbers {
   readonly capacity?: { readonly name: string; readonly value: number | undefined }

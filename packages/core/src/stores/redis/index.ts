@@ -4,16 +4,7 @@ import { type Clock, machineClock } from '../../values/clock.js'
 import { Closing, storeClosed } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import type { Duration } from '../../values/duration.js'
-import {
-  clock,
-  type DeclarationOf,
-  duration,
-  flag,
-  read,
-  type Settings,
-  text,
-  whole,
-} from '../../values/options.js'
+import * as option from '../../values/options.js'
 import { WeakValues } from '../../values/weak-values.js'
 import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
 import type { Penalty } from '../penalty.js'
@@ -125,20 +116,20 @@ export interface RedisStoreOptions {
 
 /** Options of `redisStore`. */
 const REDIS_STORE = {
-  prefix: text(
+  prefix: option.text(
     '1 to 64 characters of printable ASCII without spaces and braces',
     /^[\x21-\x7a|~]{1,64}$/,
     'sluice',
   ),
-  clock,
+  clock: option.clock,
   denialCache,
-  groupCommit: flag(true),
-  groups: whole(2, 1024),
-  maxPending: whole(1000, 1_000_000, 10_000),
+  groupCommit: option.flag(true),
+  groups: option.whole(2, 1024),
+  maxPending: option.whole(1000, 1_000_000, 10_000),
   maxShapes,
-  lazy: flag(false),
-  startTimeout: duration(0, '1m', '1s'),
-} satisfies DeclarationOf<RedisStoreOptions>
+  lazy: option.flag(false),
+  startTimeout: option.duration(0, '1m', '1s'),
+} satisfies option.DeclarationOf<RedisStoreOptions>
 
 class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
@@ -147,7 +138,7 @@ class StoreInRedis implements RedisStore {
   readonly maxShapes: number
   readonly guard = guard
   readonly [CONTRACT] = CONTRACT_NUMBER
-  readonly #settings: Settings<typeof REDIS_STORE>
+  readonly #settings: option.Settings<typeof REDIS_STORE>
   readonly #client: object
   /** The connection, if the store made it. */
   readonly #own: OwnConnection | undefined
@@ -170,7 +161,7 @@ class StoreInRedis implements RedisStore {
 
   /** Takes over the client that was handed in, or makes a connection, and connects it at once unless `lazy`. */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
-    this.#settings = read(REDIS_STORE, options, { what: 'redisStore' })
+    this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
     this.#tagOf = groups ? hashTags(groups) : () => ''
     this.maxPending = maxPending

@@ -1,19 +1,6 @@
 import type { Duration } from '../../../values/duration.js'
 import { PolicyError } from '../../../values/errors.js'
-import {
-  type About,
-  checkedBy,
-  checkNames,
-  type DeclarationOf,
-  duration,
-  oneOf,
-  option,
-  read,
-  REFUSED,
-  type Settings,
-  text,
-  whole,
-} from '../../../values/options.js'
+import * as option from '../../../values/options.js'
 import type { Address } from '../redis-connection.js'
 import { CLIENTS, described, isRecord } from '../clients/detect.js'
 
@@ -62,7 +49,7 @@ export interface RedisOptions {
 }
 
 /** Options as the openers of connections take them: checked, the URL taken apart, durations in milliseconds. */
-export type Endpoint = Partial<Settings<typeof REDIS>>
+export type Endpoint = Partial<option.Settings<typeof REDIS>>
 
 /**
  * Where Redis is and how to connect, from a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` or from
@@ -73,37 +60,37 @@ export type Endpoint = Partial<Settings<typeof REDIS>>
 export function endpointOf(given: unknown): Endpoint {
   const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
-  return read(REDIS, all, ABOUT)
+  return option.read(REDIS, all, ABOUT)
 }
 
-const name = text('a text that is not empty', /./s)
-const addresses = option<readonly Address[]>('a list of { host, port }, at least one', (value) =>
-  Array.isArray(value) && value.length > 0 && value.every(isAddress) ? value : REFUSED,
+const name = option.text('a text that is not empty', /./s)
+const addresses = option.custom<readonly Address[]>('a list of { host, port }, at least one', (value) =>
+  Array.isArray(value) && value.length > 0 && value.every(isAddress) ? value : option.REFUSED,
 )
-const port = whole(1, 65_535)
+const port = option.whole(1, 65_535)
 
 const REDIS = {
   url: name,
   host: name,
   port,
   path: name,
-  username: text('a text', /^/),
-  password: checkedBy((value) => {
+  username: option.text('a text', /^/),
+  password: option.checkedBy((value) => {
     if (typeof value === 'string') return value
     throw invalid(`password must be a text, got a ${typeof value}`)
   }),
-  db: whole(0, 2 ** 31 - 1),
-  tls: option<object>('an object, {} for TLS with its defaults', (value) =>
-    isRecord(value) ? value : REFUSED,
+  db: option.whole(0, 2 ** 31 - 1),
+  tls: option.custom<object>('an object, {} for TLS with its defaults', (value) =>
+    isRecord(value) ? value : option.REFUSED,
   ),
   sentinels: addresses,
   name,
   cluster: addresses,
-  connectTimeout: duration('1ms', '1h', '1s'),
-  keepAlive: duration(0, '1h'),
-  family: oneOf([0, 4, 6]),
+  connectTimeout: option.duration('1ms', '1h', '1s'),
+  keepAlive: option.duration(0, '1h'),
+  family: option.oneOf([0, 4, 6]),
   connectionName: name,
-} satisfies DeclarationOf<RedisOptions>
+} satisfies option.DeclarationOf<RedisOptions>
 
 /**
  * The options, if they name exactly one place where Redis is.
@@ -114,7 +101,7 @@ function placed(given: unknown): RedisOptions {
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)
   if (places.length === 0 && !isPlain(given)) throw notRedis(given)
-  checkNames(REDIS, given, ABOUT)
+  option.checkNames(REDIS, given, ABOUT)
   if (places.length === 0) throw notRedis(given)
   if (places.length > 1) throw invalid(`${places.join(' and ')} exclude each other: leave one of them out`)
   if (has('name') !== has('sentinels')) {
@@ -139,7 +126,7 @@ function invalid(message: string): PolicyError {
   return new PolicyError('INVALID_OPTION', message)
 }
 
-const ABOUT: About = {
+const ABOUT: option.About = {
   what: 'redisStore',
   advice: `for other settings hand in a client:
   import { Redis } from 'ioredis'
@@ -200,5 +187,9 @@ function parameter(option: string, value: string): unknown {
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
 function isAddress(value: unknown): value is Address {
-  return isRecord(value) && typeof value['host'] === 'string' && port.parse(value['port'], 'port') !== REFUSED
+  return (
+    isRecord(value) &&
+    typeof value['host'] === 'string' &&
+    port.parse(value['port'], 'port') !== option.REFUSED
+  )
 }
