@@ -185,7 +185,7 @@ function observeStore(store: Store & { readonly size?: number }, sink: Sink, nam
   return () => void sink.sources.delete(id)
 }
 
-/** The source of values under an id in a sink; made and added if there is none yet. */
+/** The source of values that a sink has under an id, so that objects of one name share it; made and added if there is none yet. */
 function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
   const known = sink.sources.get(id) as S | undefined
   if (known) return known
@@ -194,6 +194,7 @@ function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
   return source
 }
 
+/** The attributes under which the duration of a wait is recorded: what was waited for, its name, and whether the call passed. */
 function waits(kind: string, name: string, allowed: boolean): Record<string, string> {
   return { kind, name, result: allowed ? 'allowed' : 'denied' }
 }

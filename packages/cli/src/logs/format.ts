@@ -33,7 +33,7 @@ export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefi
   }
 }
 
-/** Undefined for what logs write in the place of nothing. */
+/** The text of a field of a log; undefined for '-' and the empty text, which logs write for a field without a value. */
 export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 

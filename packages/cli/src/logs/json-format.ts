@@ -112,14 +112,17 @@ class JsonFormat implements Format {
   }
 }
 
-/** The value at a path as a text; of a list the first. */
+/** The value at a path of a parsed line, as text: of a list its first element. Undefined for an object, true, false or null. */
 export function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
 }
 
-/** The value at a path: a name that contains the dots, else the names between them. Headers stand in any case, or with `_`. */
+/**
+ * The value at a path such as `request.headers.host` in a parsed line. The line may have a field of that whole name, in any case and
+ * with `_` for `-`; else the name up to the first dot leads to an object, in which the rest is looked for. Undefined if none is found.
+ */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
   const name = Object.keys(line).find((each) => folded(each) === folded(path))
@@ -129,4 +132,5 @@ function valueAt(line: JsonLine, path: string): unknown {
   return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }
 
+/** A name of a field as it is compared: in lower case, and with `-` for `_`, as `User-Agent` and `user_agent` are one header. */
 const folded = (name: string): string => name.toLowerCase().replaceAll('_', '-')

@@ -23,8 +23,8 @@ export class LineSplitter {
   #isDropping = false
 
   /**
-   * Returns the lines that these bytes complete, and keeps the rest for the next. Of a line that grows too long the
-   * rest is dropped up to its end.
+   * Takes the next bytes of the source. Returns the lines that end in them, and keeps what follows the last line end until more
+   * bytes come. A line that grows beyond the longest is refused with its beginning, and dropped up to its end.
    */
   push(bytes: Uint8Array): LogLine[] {
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0

@@ -13,7 +13,10 @@ export class Sorter {
 
   constructor(readonly hold: number) {}
 
-  /** Takes an item to be sorted. Returns false, and does not take it, if it is older than the newest by more than `hold`. */
+  /**
+   * Takes a call to be sorted by its time. Returns false, and does not take it, if it is older than the newest by more than
+   * `hold` microseconds: calls after it may have been passed on already.
+   */
   add(item: LoggedCall): boolean {
     if (item.at < this.#latest - this.hold) return false
     if (item.at > this.#latest) this.#latest = item.at
@@ -21,12 +24,15 @@ export class Sorter {
     return true
   }
 
-  /** The lines that can be passed on in order; [] until enough has come that it is worth sorting. */
+  /**
+   * The calls that no later one can come before, in order of time: those older than the newest by more than `hold`. Returns []
+   * until enough calls have come that sorting them again is worth its time.
+   */
   due(): LoggedCall[] {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }
 
-  /** Takes out the items up to an instant, in order of time. */
+  /** Takes out the calls up to the instant `until`, in microseconds, and returns them in order of time; all without one. */
   end(until = Infinity): LoggedCall[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length
@@ -44,7 +50,10 @@ interface Head {
   next: number
 }
 
-/** Merges sequences of batches, each in order of time, into one. */
+/**
+ * Merges logs, each a sequence of batches of calls in order of time, into one sequence in order of time. A heap has the log with the
+ * earliest next call first; calls are taken from it as long as they are not later than those of the two logs that follow in the heap.
+ */
 export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
   const heads = sources.map((source): Head => ({ source, batch: [], next: 0 }))
   const heap: Head[] = []
@@ -86,4 +95,5 @@ function sink(heap: Head[], head: Head): void {
   heap[i] = head
 }
 
+/** The instant of the next call that a sequence has, in microseconds. */
 const atOf = ({ batch, next }: Head): number => batch[next]!.at

@@ -63,7 +63,10 @@ class Log {
     this.#chunks = source.chunks[Symbol.asyncIterator]()
   }
 
-  /** Reads the first lines and finds the format by them. */
+  /**
+   * Reads the first lines, which `batches` passes on later, and finds the format by those that have text. It looks no further
+   * after 1,000 of these, or many that have none.
+   */
   async open(): Promise<void> {
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
       for (const line of lines) this.#first.push(line)
@@ -74,7 +77,10 @@ class Log {
     if (sample.length > 0) this.detected = detect(this.source.name, sample, this.options)
   }
 
-  /** The calls, in order of time as far as that is possible. */
+  /**
+   * The calls of the log in order of time. Each line is counted in the ledger as read, or as skipped with the reason; a call whose
+   * time lies further behind the newest than the allowed skew (`skewMs`) is skipped too.
+   */
   async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this
     const { format, hasDurations } = this.detected!
@@ -84,7 +90,7 @@ class Log {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
-        const found = this.#whyNone(line) ?? callOf()
+        const found = this.#reasonToSkip(line) ?? callOf()
         const call = typeof found !== 'object' || sorter.add(found) ? found : 'clock ran back'
         if (typeof call === 'object' || call === 'outside') ledger.read++
         else ledger.skip(call, textOf(line), source.name, this.#lines)
@@ -95,8 +101,8 @@ class Log {
     yield sorter.end()
   }
 
-  /** Has the format read a line. Returns why that failed, or undefined if the line was read. */
-  #whyNone(line: LogLine): SkipReason | undefined {
+  /** Reads a line by the format of the log. Returns the reason where that is not possible, and undefined for a line that was read. */
+  #reasonToSkip(line: LogLine): SkipReason | undefined {
     if (typeof line !== 'string') return line.reason
     if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
     const { format, wrapper } = this.detected!
@@ -105,7 +111,11 @@ class Log {
     return inner !== undefined && format.read(withoutColours(inner)) ? undefined : 'not in the format'
   }
 
-  /** The lines that the next bytes complete; undefined at the end. A source that fails ends there, unless it fails at once. */
+  /**
+   * Reads on, and returns the lines that end in the bytes that came; undefined at the end of the source, or once reading was
+   * interrupted. A source that fails after its first bytes counts as ended there, and its last line as cut off.
+   * @throws {Error} of a source that fails at once, with its name.
+   */
   async #next(): Promise<LogLine[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {

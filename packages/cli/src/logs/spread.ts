@@ -64,7 +64,10 @@ export class Spread {
     this.#start = next
   }
 
-  /** Spreads the calls that were logged with the same time over that unit of time, in the way that was asked for. */
+  /**
+   * Gives the calls that were logged with one time, as a whole second, instants within that unit: each caller's at equal
+   * distances, or all at its start or its end, by the way that was asked for.
+   */
   #place(): void {
     const { resolution } = this.units
     const counts = new Map<string, { all: number; placed: number }>()
@@ -97,5 +100,5 @@ export class Spread {
   }
 }
 
-/** The caller, of the first limiter that counts the call. */
+/** The name under which a caller's calls are spread together: his key for the first selector that counts the call. */
 const nameOf = ({ keys }: LoggedCall): string => keys[0] ?? keys.find((key) => key !== undefined)!

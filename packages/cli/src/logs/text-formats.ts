@@ -67,11 +67,15 @@ class TextFormat implements Format {
     return true
   }
 
+  /** How long the call of the line took, in microseconds: the sum of all groups that hold a part of it; 0 where none does. */
   get duration(): number {
     return this.#durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
   }
 
-  /** A part of the line that was read last; undefined where the format or the line has none. */
+  /**
+   * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. The method and the
+   * path are cut out of the request line, and the address of the connection stands in for that of a caller who is not named.
+   */
   part(name: string): string | undefined {
     if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)
     const text = given(this.#found[this.#groups.get(name === 'header:x-forwarded-for' ? 'forwarded' : name)!])

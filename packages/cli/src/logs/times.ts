@@ -37,12 +37,16 @@ function dateTime(text: string): number | undefined {
   const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1 // a fraction if it is no month
   const [hour, minute, second] = clock!.split(':').map(Number) as [number, number, number]
   const [zoneHour, zoneMinute] = [Number(zone.slice(0, 3)), Number(zone[0] + zone.slice(-2))]
+  // NaN makes the whole date NaN.
   const ofYear = Number.isInteger(number) ? Number(year) : NaN
   const ms = Date.UTC(ofYear, number - 1, Number(day), hour - zoneHour, minute - zoneMinute, second)
   return ms * 1000 + Number(fraction.slice(1, 7).padEnd(6, '0'))
 }
 
-/** Seconds, milliseconds, microseconds or nanoseconds since 1970, by their size: each for the years 1990 to 5000. */
+/**
+ * A number that counts from 1970 on, as microseconds; NaN for a text that is no such number. Whether it is in seconds,
+ * milliseconds, microseconds or nanoseconds shows in its size, as logs are of the years 1990 to 5000.
+ */
 function epochTime(text: string): number {
   const [, whole, fraction = '0'] = /^(\d{9,19})(\.\d+)?$/.exec(text) ?? []
   const epoch = Number(whole)
@@ -50,7 +54,10 @@ function epochTime(text: string): number {
   return Math.floor(epoch * unit) + Math.round(Number(fraction) * unit)
 }
 
-/** The unit of times, in microseconds: the coarsest of which all are multiples. */
+/**
+ * How finely a log writes its times, in microseconds, judged by some of them: whole seconds (1e6) if all times are, else whole
+ * milliseconds (1e3) if all are, else 1.
+ */
 export function resolutionOf(times: readonly number[]): number {
   return [1e6, 1e3].find((unit) => times.length > 0 && times.every((time) => time % unit === 0)) ?? 1
 }

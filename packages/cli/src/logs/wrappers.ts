@@ -52,7 +52,10 @@ class Joiner {
   /** Of stdout and of stderr. */
   readonly #parts = ['', '']
 
-  /** Joins the parts of a line that was split. Returns the whole line with its last part, and '' until then. */
+  /**
+   * Adds the next part of a line that a container's log has split. Returns '' until the last part, and with it the whole line.
+   * Parts of stdout and of stderr are kept apart, as they arrive mixed.
+   */
   add(stream: unknown, part: string, isLast: boolean): string {
     const place = stream === 'stderr' ? 1 : 0
     const whole = this.#parts[place]! + part

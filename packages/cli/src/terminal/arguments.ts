@@ -13,15 +13,16 @@ export const STDIN = '-'
 export type Given = Readonly<Record<string, unknown>>
 
 /**
- * Marks an argument that is no flag, or the value behind the `=` of one. Writes a flag as the parser names its option:
- * it would take what follows `--hash-keys` for its value.
+ * The argument as the parser gets it. A mark is put before one that is no flag, and before the value behind the `=` of one, as the
+ * parser would change some texts. A flag is written in camel case, `--hashKeys` for `--hash-keys`: by another name the parser
+ * would take the argument behind it for its value.
  */
 export function marked(arg: string): string {
   const name = arg.replace(/(?<=^--[^=]*\w)-\w/g, (part) => part[1]!.toUpperCase())
   return name.replace(/^(--[^=]+=|(?!-.))/s, `$1${MARK}`)
 }
 
-/** An argument as it was given. */
+/** An argument as the user gave it: without the mark that `marked` put before it. */
 export const unmarked = (arg: unknown): string => String(arg).replaceAll(MARK, '')
 
 /** The texts that were given for an option. */

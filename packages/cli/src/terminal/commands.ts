@@ -12,6 +12,7 @@ import { count, pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
+/** The command `sluice suggest`: reads the logs and prints the limits that they suggest. Returns the exit code 0. */
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
@@ -36,6 +37,10 @@ function replayCommand(paths: readonly string[], given: Given): string {
   return ['npx @sluice/cli replay', ...words.map(quoted)].join(' ')
 }
 
+/**
+ * The command `sluice replay`: decides the calls of logs by the policy file, which is the last of the files, and prints who would have
+ * been denied. Returns the exit code: 1 if a condition of --fail-if holds, else 0.
+ */
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
   const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
@@ -62,6 +67,10 @@ export const replay: Run = async (files, given, signal) => {
   return failed.length > 0 ? 1 : 0
 }
 
+/**
+ * The command `sluice check`: prints the errors and smells of a policy file, and with --against what is lost when it replaces another.
+ * Returns the exit code: 1 for errors, and under --strict for smells too, else 0.
+ */
 export const check: Run = async ([path = STDIN], given, signal) => {
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
   const current = await valueOf(given, 'against', (other) => withoutErrors(other, signal))

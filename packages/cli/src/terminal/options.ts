@@ -11,8 +11,8 @@ export function valueOf<T>(given: Given, name: string, parse: (text: string) => 
 }
 
 /**
- * Returns the value that was made of an option's text if it is valid.
- * @throws {UsageError} with what was expected, if it is not.
+ * Returns `value`, which was made of an option's text, if it `isValid`.
+ * @throws {UsageError} with what was expected and the text that came, if it is not.
  */
 function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
   if (isValid) return value
@@ -29,6 +29,10 @@ function number(text: string, least: number, most: number, isWhole = true): numb
   return checked(text, value, value >= least && value <= most, expected)
 }
 
+/**
+ * An option's text, which must be one of the values.
+ * @throws {UsageError} for any other.
+ */
 function oneOf<T extends string>(text: string, values: readonly T[]): T {
   return checked(text, text as T, values.includes(text as T), `one of ${values.join(', ')}`)
 }

@@ -36,7 +36,9 @@ export function count(number: number, thing = ''): string {
   return thing === '' ? text : `${text} ${thing}${number === 1 ? '' : 's'}`
 }
 
-/** A share of 1 to two digits, and of nearly all to as many as show that it is not all. */
+/**
+ * A share from 0 to 1 as a percentage of two or three digits; near 100 % with as many more as show that it is not all: 99.98 %.
+ */
 export function percent(share: number): string {
   const digits = share > 0.9999 ? 9 : share > 0.99 ? 5 : share > 0.1 ? 3 : 2
   return `${Number((share * 100).toPrecision(digits))} %`
@@ -53,10 +55,13 @@ export function lengthOfTime(ms: number | null): string {
   return `${units[largest]}${'dhms'[largest]} ${units[largest + 1]}${'dhms'[largest + 1]}`
 }
 
-/** A time without the T and the zone. */
+/** A time of RFC 3339 as reports show it, to the second: `2025-10-10 13:55:36`; `-` for none. */
 export const shown = (time: string | null): string => time?.replace('T', ' ').slice(0, 19) ?? '-'
 
-/** A text of a log, which may be long, and hold codes that move the cursor or turn what follows. */
+/**
+ * A text of a log as it may be printed: characters that move the cursor, or turn the direction of what follows, become `?`, and what is
+ * longer than `width` characters ends with `…`.
+ */
 export function printable(text: string, width = Infinity): string {
   const clean = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
   return clean.length > width ? `${clean.slice(0, width - 1)}…` : clean

@@ -34,7 +34,10 @@ function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
   return lines.map((line, i) => (i === 0 || line.includes('> ') ? page.bold(line) : line))
 }
 
-/** How many callers have a peak of each size, as bars. They grow with the logarithm: one caller beside thousands is seen. */
+/**
+ * How many callers have a peak of each size, as bars: a bar for each doubling (1, 2-3, 4-7 ...), of a length that grows with the
+ * logarithm, so that one caller beside thousands is seen. Callers for whom no limit is enough have a bar behind all others.
+ */
 function picture({ windowMs, peaks, recommended, cells, without }: WindowReport, page: Page): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
   const bins = new Map<number, number>()

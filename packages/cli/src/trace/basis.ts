@@ -56,7 +56,7 @@ export class Survey {
   }
 }
 
-/** An instant as RFC 3339. */
+/** An instant in microseconds since 1970 as text (RFC 3339); null for an infinite one, which stands for none. */
 export const timeOf = (us: number): string | null =>
   Number.isFinite(us) ? new Date(us / 1000).toISOString() : null
 

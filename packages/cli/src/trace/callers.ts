@@ -12,7 +12,10 @@ export class Callers {
   /** Four to a slot: the hash in two halves, and the number plus 1, which is 0 in a free slot. */
   #slots = new Int32Array(4 * 1024)
 
-  /** The number of a key, which a new key is given here: 0, 1, 2 and so on. */
+  /**
+   * The number of a caller's key: 0, 1, 2 and so on in the order in which keys first came. A key is known by 64 bits of hash, made in
+   * two halves, and is not kept itself. The hash begins with random seeds, so that no log can be written whose keys collide.
+   */
   numberFor(key: string): number {
     let [one, other] = [this.#seeds[0]! ^ key.length, this.#seeds[1]!]
     for (let i = 0; i < key.length; i++) {
@@ -32,7 +35,7 @@ export class Callers {
     return this.size - 1
   }
 
-  /** Doubles the slots. */
+  /** Moves all callers to a table of twice the size, which keeps at least half of the slots free, so that searches stay short. */
   #grow(): void {
     const before = this.#slots
     const slots = (this.#slots = new Int32Array(2 * before.length))
@@ -41,7 +44,10 @@ export class Callers {
   }
 }
 
-/** The slot that has a hash, or the free one where it belongs. */
+/**
+ * The index of the slot that holds a hash (`one` and `other` are its halves), or of the free slot where it belongs. A slot takes four
+ * numbers of the array. The search begins where the first half points, and goes on to the next slot while it meets other hashes.
+ */
 function slotOf(slots: Int32Array, one: number, other: number): number {
   let slot = (4 * one) & (slots.length - 4)
   while (slots[slot + 2] !== 0 && (slots[slot] !== one || slots[slot + 1] !== other))

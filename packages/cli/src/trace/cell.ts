@@ -4,7 +4,10 @@ import { untouchedSpan } from '@sluice/policies'
 import { Hit, Tally } from './tally.js'
 import type { CallerCalls } from './trace.js'
 
-/** The most units of one caller in any span (t - span, t]. */
+/**
+ * The most units that one caller spent in any stretch of `span` microseconds, (t - span, t], found by a window that slides over his
+ * calls. `looks` is raised by the calls that were looked at, as the measure of work by which pauses are made.
+ */
 export function peakIn(calls: CallerCalls, span: number): number {
   const { times, costs, from, to } = calls
   calls.looks += to - from
@@ -54,7 +57,10 @@ export class Cell {
     return hit
   }
 
-  /** The instant at which a call would pass, after `at` if it is denied. A call that passes at `at` is charged. */
+  /**
+   * Decides a call at the instant `at`. Returns the instant, in microseconds, at which its cost would pass: `at` itself if it is
+   * allowed, and it is charged then; a later one if it is denied. `take` is an algorithm's way to do both in one pass.
+   */
   #decide(state: State, at: number, cost: number): number {
     const { policy } = this
     const { algorithm } = policy

@@ -102,6 +102,7 @@ function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Wa
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 
+/** The limiters to replay, and behind them those to compare with, if these are limiters and not the log's own answers. */
 const allLimiters = ({ limiters, against }: LogReplayOptions): readonly ReadLimiter[] =>
   against === undefined || against === 'log' ? limiters : [...limiters, ...against]
 
@@ -155,7 +156,7 @@ class ReplayedSpread {
     return { spread: this.way, limiters, ...(isCompared && { against: this.#comparison() }) }
   }
 
-  /** The sums of changed decisions, and the five callers with most of them. */
+  /** How many decisions differ from those compared with, in all and for the five callers with the most of them. */
   #comparison(): Comparison {
     const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
     const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)

@@ -108,7 +108,10 @@ class Column {
     this.#peaks.set(peak, (this.#peaks.get(peak) ?? 0) + 1)
   }
 
-  /** The smallest limit under which a caller is never denied; Infinity if there is none. */
+  /**
+   * The smallest limit under which a caller is never denied; Infinity if the algorithm takes no limit as large. For a sliding log it
+   * is the most units in any window. Otherwise limits are tried: doubled until one is enough, then halving the gap below it.
+   */
   #peakOf(calls: CallerCalls): number {
     if (this.options.algorithm === 'slidingLog') return Math.max(1, peakIn(calls, this.windowMs * 1000))
     let [below, limit] = [0, 1]
@@ -150,8 +153,8 @@ class Column {
   }
 
   /**
-   * The smallest limit that denies nothing to this percentage of callers. 1e-9 keeps a product such as 0.9999... below
-   * its whole number from leaving one caller less.
+   * The smallest limit that denies nothing to this percentage of callers: from the highest peak down, as many callers are left
+   * beyond it as the percentage allows. 1e-9 makes up for products that rounding puts just below a whole number of callers.
    */
   #limitFor(percentage: number, callers: number): number {
     let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
@@ -163,12 +166,15 @@ class Column {
     return 1
   }
 
-  /** Adds the denials of one caller under each chosen limit. */
+  /**
+   * Replays the calls of one caller under each chosen limit, and adds the denials to that limit's figures. A limit is skipped
+   * without a replay where the caller's most units in the span that decides do not exceed its capacity.
+   */
   decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]
     for (const cell of this.#decided) {
       if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
-      if (peak <= cell.policy.capacity) continue // left out: in every span that matters he has no more than always passes
+      if (peak <= cell.policy.capacity) continue
       const hit = cell.hit(calls)
       if (hit.denied > 0) cell.tally.add(key, hit)
     }

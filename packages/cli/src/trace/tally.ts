@@ -31,6 +31,7 @@ export class Hit {
   /** `calls` are all calls of the caller, where that is known. */
   constructor(readonly calls?: number) {}
 
+  /** Notes that a call of the caller was allowed, which ends a lock-out. */
   allowed(): void {
     this.#since = -1
   }
@@ -75,4 +76,5 @@ export class Tally {
 
 const MOST = 5
 
+/** A lock-out in microseconds as reports have it: in milliseconds, rounded up; null for one that never ends. */
 const lockOutMs = (us: number): number | null => (us === Infinity ? null : Math.ceil(us / 1000))

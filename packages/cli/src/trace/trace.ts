@@ -36,7 +36,10 @@ export class Trace {
 
   constructor(readonly shelf: Shelf = memoryShelf()) {}
 
-  /** Keeps a call in the block of its caller's part; a full block goes to the shelf. */
+  /**
+   * Keeps a call: its instant in microseconds, its caller's number and its cost, 16 bytes in all. Callers are dealt over a fixed number
+   * of parts, each of which fills a block of calls; a block that is full is written to the shelf, and its place there is noted.
+   */
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!
     const { counts, block, places } = part
@@ -73,8 +76,9 @@ export class Trace {
   }
 
   /**
-   * Sorts the calls of a part by caller, by counting: those of as many callers at a time as there is room for, and at
-   * least of one. Puts the calls of each caller in `calls`, and yields the caller.
+   * Yields each caller of a part, with his calls laid into `calls` before. The part's blocks hold the calls of all its callers in
+   * order of time. They are sorted by caller in rounds, each of as many callers as there is room for, and at least one: how often
+   * each called is known, so his calls have their places before the blocks are read.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
     const { counts, places, block, filled } = this.#parts[index]!
@@ -107,6 +111,7 @@ export class Trace {
   }
 }
 
+/** Arrays for the instants and costs of this many calls. */
 function roomFor(calls: number): Pick<CallerCalls, 'times' | 'costs'> {
   return { times: new Float64Array(calls), costs: new Uint32Array(calls) }
 }

@@ -56,6 +56,7 @@ function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
   return (seconds, attributes) => created.record(seconds, attributes)
 }
 
+/** The options with which a meter makes an instrument: its unit, and its meaning as the description. */
 function optionsOf({ unit, meaning }: Instrument): object {
   return { unit, description: meaning }
 }

@@ -52,7 +52,10 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
   }
 }
 
-/** A metric whose values are replaced whenever it is scraped. */
+/**
+ * A counter or gauge of prom-client for an instrument. Whenever it is scraped, its values are reset and read anew from all
+ * sources, which keep the sums themselves.
+ */
 function metricOf(
   client: PromClientLike,
   registry: RegistryLike,
@@ -72,7 +75,7 @@ function metricOf(
   } as never)
 }
 
-/** The options of prom-client for an instrument. */
+/** The options with which prom-client makes a metric for an instrument: its name, help text, labels and registry. */
 function optionsOf(instrument: Instrument, registry: RegistryLike): object {
   const { meaning, attributes } = instrument
   return { name: prometheusName(instrument), help: meaning, labelNames: attributes, registers: [registry] }

@@ -5,7 +5,10 @@ export class BoundedLabels {
 
   constructor(private readonly most: number) {}
 
-  /** The number of a label. A new label gets the next one; once there are `most`, all further ones share that of 'other'. */
+  /**
+   * The number under which values of a label are counted, 0 for the first. A new label gets the next number; once there are
+   * `most`, all further labels share the number of 'other', so that no input makes the metrics grow without end.
+   */
   numberFor(label: string): number {
     const known = this.#numbers.get(label)
     if (known !== undefined) return known

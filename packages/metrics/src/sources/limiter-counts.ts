@@ -27,7 +27,7 @@ export class LimiterCounts implements Source {
     this.state = new LimiterState(name)
   }
 
-  /** Reports the limits of a list before the first decision by it. */
+  /** Makes the counts of each policy in a list, so that its limit and window are reported before the first decision by it. */
   announce(policies: readonly Policy[]): void {
     this.#rowsFor(policies)
   }
@@ -44,6 +44,8 @@ export class LimiterCounts implements Source {
     const result = resultOf(decision)
     rows[answer.binding]!.countDecision(result, reason, decidedBy)
     if (decidedBy === 'none' || !(reason === undefined || reason === 'limit' || reason === 'cost')) return
+    // Of several policies the answer has three numbers each: the instant from which the policy allows the call, what remains
+    // of it, and when it is full again.
     const { parts, now, remaining } = answer
     if (policies.length === 1) {
       rows[0]!.countEvaluation(result !== 0, remaining, policies[0]!.capacity)
@@ -63,6 +65,7 @@ export class LimiterCounts implements Source {
     else this.state.read(instrument, observe)
   }
 
+  /** Reports how many decisions of each tag, the text that the user's function makes of a key, had each result. */
   #readTags(observe: Observe): void {
     this.tags.forEach((tag, result, count) => observe(count, { limiter: this.name, tag, result }))
   }

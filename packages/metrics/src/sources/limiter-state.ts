@@ -31,7 +31,10 @@ export class LimiterState {
     }
   }
 
-  /** The store elsewhere answered for the first time. */
+  /**
+   * Notes that a limiter's store lies outside this process, as a decision has just waited for it. From then on it is reported
+   * whether that store is available: it is, until the limiter's event 'degraded' says otherwise.
+   */
   usesStore(limiter: Limiter): void {
     if (!this.#available.has(limiter)) this.#available.set(limiter, true)
   }

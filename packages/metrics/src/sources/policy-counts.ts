@@ -37,6 +37,10 @@ export class PolicyCounts {
     this.#cells[cell]!++
   }
 
+  /**
+   * Counts what this policy by itself said of a call, in the bucket of the share of its capacity that is used after the call.
+   * `remaining` and `capacity` are in units.
+   */
   countEvaluation(isDenied: boolean, remaining: number, capacity: number): void {
     this.#cells[(isDenied ? DENIED : ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
   }
@@ -75,18 +79,20 @@ export class PolicyCounts {
     }
   }
 
+  /** Reports the units that the policy allows in a window. */
   readLimit(observe: Observe): void {
     observe(this.#policy.limit, this.#of)
   }
 
+  /** Reports the policy's window in seconds. */
   readWindow(observe: Observe): void {
     observe(this.#policy.windowMs / 1000, this.#of)
   }
 }
 
 /**
- * Whether a part of a call on several keys would have passed by itself and was not charged: another part denied the call,
- * which counts there.
+ * True for a decision that must not be counted: one of a call on several keys (`together` is how many) whose own policies
+ * allowed it, and that charged nothing because another of the keys denied the whole call. The denial is counted for that key.
  */
 export function isOverruled(decision: Decision, together: number): boolean {
   return together > 1 && !decision.charged && decision.reason === undefined
@@ -98,6 +104,7 @@ export function resultOf({ allowed, reason }: Decision): Result {
   return reason === undefined ? 0 : 2
 }
 
+/** The name of a result in metrics and spans, by the number that `resultOf` returns: 'allowed', 'denied' or 'would_deny'. */
 export function resultName(result: number): string {
   return RESULTS[result]!
 }
@@ -118,7 +125,10 @@ function deciderNumber(decidedBy: DecidedBy): number {
   return Math.max(1, DECIDERS.indexOf(decidedBy))
 }
 
-/** The place in BUCKETS of the smallest share of the capacity that is at least the part used. */
+/**
+ * The index in BUCKETS of the first share of the capacity that the used units do not exceed; the last where they exceed all.
+ * Comparisons in a row, as this runs for each decision.
+ */
 function bucketOf(used: number, capacity: number): number {
   if (used <= capacity * 0.25) return 0
   if (used <= capacity * 0.5) return 1

@@ -7,6 +7,7 @@ export class ResultCounts {
   readonly #labels: BoundedLabels
   readonly #cells: number[] = []
 
+  /** `most` is how many labels are counted apart; decisions of further ones are counted as 'other'. */
   constructor(most: number) {
     this.#labels = new BoundedLabels(most)
   }
@@ -17,7 +18,7 @@ export class ResultCounts {
     this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
   }
 
-  /** Calls `each` with every count. */
+  /** Calls `each` with the label, the name of the result and the count of every pair of these that has come. */
   forEach(each: (label: string, result: string, count: number) => void): void {
     this.#cells.forEach((count, cell) => {
       const label = this.#labels.labels[Math.floor(cell / RESULT_COUNT)]!

@@ -22,7 +22,10 @@ export class WaitingCounts implements Source {
     return () => void this.#followed.delete(waitable)
   }
 
-  /** A limit that is not known beforehand has changed. */
+  /**
+   * Notes the limit that a semaphore or queue has just found for a key by itself, as it adapts to a service whose limit is not
+   * known. It takes the place of the one before.
+   */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
     this.#limits[this.#keys.numberFor(key)] = limit
   }

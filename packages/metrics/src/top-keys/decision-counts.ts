@@ -13,6 +13,7 @@ export class DecisionCounts {
   #current = new ResultCounts(MOST_POLICIES)
   #previous = new ResultCounts(MOST_POLICIES)
 
+  /** Counts a decision in the current generation, under its binding policy and its result. */
   add(decision: Decision): void {
     this.#current.add(decision.policy, decision)
   }

@@ -46,10 +46,12 @@ export class KeyCounts {
     this.#decisions?.beginGeneration()
   }
 
+  /** The keys with the most denials in the last two generations. */
   denied(): Summary {
     return this.#denied.summary()
   }
 
+  /** The keys with the most calls in the last two generations, as counted in the sample: not yet scaled up to all calls. */
   sampled(): Summary {
     return this.#sampled.summary()
   }
@@ -71,6 +73,7 @@ export class Generations {
     this.#current = new SpaceSaving(size)
   }
 
+  /** Counts one item of a key in the current generation. */
   add(key: string): void {
     this.#current.add(key)
   }
@@ -81,6 +84,7 @@ export class Generations {
     this.#current = new SpaceSaving(this.size)
   }
 
+  /** The heaviest keys of both generations together, `size` at most. */
   summary(): Summary {
     return merge([this.#previous, summaryOf(this.#current)], this.size)
   }

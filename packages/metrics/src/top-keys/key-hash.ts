@@ -14,7 +14,10 @@ export function hashKey(key: string): string {
   return digest(key).slice(0, DIGITS)
 }
 
-/** The same of a key as stores keep it, where a long one is a digest already. */
+/**
+ * The 16 hex digits that `hashKey` returns for a key, made of the key as stores keep it: a long key is kept as `sha256:` and its
+ * digest, of which the first digits are taken, so that both ways to name a key give the same text.
+ */
 function hashStored(key: string): string {
   return key.startsWith(DIGESTED) ? key.slice(DIGESTED.length, DIGESTED.length + DIGITS) : hashKey(key)
 }
@@ -23,7 +26,8 @@ const DIGITS = 16
 const DIGESTED = 'sha256:'
 
 /**
- * The function that hides keys in lists: a digest for true, the user's own function, and for false none.
+ * The function that writes keys as lists show them, by the option `hashKeys`: for true the first digits of a digest, for a
+ * function its own text, and for false or undefined the key as it is.
  * @throws {PolicyError} INVALID_OPTION.
  */
 export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
@@ -33,6 +37,7 @@ export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
   throw new PolicyError('INVALID_OPTION', 'hashKeys must be a boolean or a function of the key')
 }
 
+/** The same summary with the text that `hash` makes of each key in the key's place. */
 export function hashed(summary: Summary, hash: KeyHash): Summary {
   return { ...summary, keys: summary.keys.map((each) => ({ ...each, key: hash(each.key) })) }
 }

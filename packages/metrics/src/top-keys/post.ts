@@ -93,11 +93,12 @@ function isDecisionCount(value: unknown): boolean {
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)
 }
 
+/** Whether a value is a whole number from 0 on. */
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** The fields of a value that may be anything. */
+/** A parsed value of any type as an object whose fields have still to be checked; null and undefined become an empty one. */
 function fieldsOf<T>(value: unknown): Fields<T> {
   return value ?? {}
 }
@@ -113,10 +114,12 @@ interface PackedPost extends Omit<Post, 'denied' | 'sampled'> {
   readonly sampled: PackedSummary
 }
 
+/** The summary as it is written to JSON: each key is a list `[key, count, error]`, which is shorter than an object with names. */
 function packed({ keys, ...summary }: Summary): PackedSummary {
   return { ...summary, keys: keys.map(({ key, count, error }) => [key, count, error] as const) }
 }
 
+/** The summary that `packed` wrote as lists, with an object for each key again. */
 function unpacked({ keys, ...summary }: PackedSummary): Summary {
   return { ...summary, keys: keys.map(([key, count, error]): KeyCount => ({ key, count, error })) }
 }

@@ -15,14 +15,17 @@ export class Sampling {
     this.#left = this.#distance()
   }
 
-  /** Draws whether the call at hand is sampled; to be called once for each call. */
+  /** Whether the call at hand is one of the sample. To be called once for each call: it counts down to the next that is picked. */
   picksThis(): boolean {
     if (--this.#left > 0) return false
     this.#left = this.#distance()
     return true
   }
 
-  /** Geometric, with a mean of `SAMPLED`. */
+  /**
+   * Draws after how many calls the next one is picked: 1 or more, on average `SAMPLED`. The logarithm of a uniform random number
+   * makes the distance geometric, so that each call has the same chance, as if a die were cast for it.
+   */
   #distance(): number {
     return 1 + Math.floor(Math.log(1 - this.random()) / LOG_NOT_PICKED)
   }

@@ -19,16 +19,17 @@ export class SpaceSaving {
   #least: Bucket | undefined
   #total = 0
 
+  /** `size` is how many keys are held. */
   constructor(size: number) {
     this.size = size
   }
 
-  /** Items so far. */
+  /** How many items the stream has had so far, of all keys. */
   get total(): number {
     return this.#total
   }
 
-  /** The most that a key that is not held can have come. */
+  /** The upper bound of how often a key that is not held has come: 0 until all `size` places are taken, then the smallest count. */
   get missed(): number {
     return this.#held < this.size ? 0 : this.#least!.count
   }
@@ -45,7 +46,7 @@ export class SpaceSaving {
     else this.#replace(key)
   }
 
-  /** The keys that are held, in no order. */
+  /** The keys that are held, with their counts, in no order. Keys that were replaced are still in the map and are left out. */
   *[Symbol.iterator](): IterableIterator<KeyCount> {
     for (const [key, { key: own, bucket, error }] of this.#entries) {
       if (key === own) yield { key, count: bucket.count, error }
@@ -82,7 +83,7 @@ export class SpaceSaving {
   }
 
   /**
-   * Moves an entry to the bucket of the next count. An entry that is alone in its bucket takes the bucket along, unless
+   * Raises an entry's count by 1: moves the entry to the bucket of the next count. An entry that is alone in its bucket takes the bucket along, unless
    * the next count has a bucket already.
    */
   #raise(entry: Entry): void {
@@ -100,7 +101,10 @@ export class SpaceSaving {
     this.#link(entry)
   }
 
-  /** The bucket of `count`, made above `below` if there is none. */
+  /**
+   * The bucket of the entries that have this count, made if there is none. `below` is the bucket that comes before it in ascending
+   * order; undefined where it is the first.
+   */
   #bucketFor(count: number, below: Bucket | undefined): Bucket {
     const above = below ? below.above : this.#least
     if (above?.count === count) return above
@@ -138,7 +142,7 @@ export interface KeyCount {
   readonly error: number
 }
 
-/** The most first. */
+/** The keys ordered by their counts, the largest first. */
 export function sorted(keys: readonly KeyCount[]): readonly KeyCount[] {
   return keys.toSorted((a, b) => b.count - a.count)
 }

@@ -9,6 +9,7 @@ export interface Summary {
   readonly keys: readonly KeyCount[]
 }
 
+/** The state of a counter of heavy keys as it is now: a copy that further calls do not change. */
 export function summaryOf(counts: SpaceSaving): Summary {
   return { total: counts.total, missed: counts.missed, keys: [...counts] }
 }
@@ -35,6 +36,7 @@ export function merge(summaries: readonly Summary[], size: number): Summary {
       merged.set(key, bounds)
     }
   }
+  // Keys below the cut are dropped, and count as missed up to it.
   const ranked = [...merged].sort(([, a], [, b]) => b.rank - a.rank)
   const cut = ranked[size]?.[1].rank ?? 0
   const kept = ranked.filter(([, { rank }], i) => i < size && (rank > cut || ranked.length <= size))
