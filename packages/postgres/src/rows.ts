@@ -5,7 +5,7 @@ import { hash } from 'node:crypto'
 import type { Database, Row, Statement } from './database.js'
 import { sqlState, storeError } from './failure.js'
 import { packed, unpacked } from './packed.js'
-import { quoted, setUp, type SetUpOptions } from './schema.js'
+import { MARK_ID, quoted, setUp, type SetUpOptions } from './schema.js'
 
 export interface StateRowsOptions extends SetUpOptions {
   /** Microseconds; undefined for the clock of Postgres. */
@@ -26,8 +26,10 @@ export class StateRows {
   /** The latest instant that was read. */
   latest = 0
   /** When that was, by `performance.now()`. */
-  #latestAt = 0
-  readonly #left = new ExpiringMap<LeftRow>(MOST_LEFT, LEFT_MS)
+  #latestAt = -Infinity
+  /** The version of the row that marks the table, as it was read last. Where another is read, the table has been emptied since. */
+  #mark = ''
+  #left = new ExpiringMap<LeftRow>(MOST_LEFT, LEFT_MS)
   readonly #statements: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
@@ -39,7 +41,7 @@ export class StateRows {
     this.#statements = statementsFor(options.table)
   }
 
-  /** Makes and checks the table, once. After a failure the next call tries again. */
+  /** Makes, checks and marks the table, once. After a failure the next call tries again. */
   setUp(): Promise<void> {
     this.#isSetUp ??= setUp(this.database, this.options).catch((error: unknown) => {
       this.#isSetUp = undefined
@@ -51,8 +53,10 @@ export class StateRows {
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
     const left = ids.map((id) => this.#left.get(id))
+    const markLeft = this.#mark
     // A call of several keys is carried out again as a whole, so none of its decisions may be in doubt.
-    const own = left.map((row) => (row?.isOwn && !allOrNone ? row : undefined))
+    const areTrusted = !allOrNone && performance.now() - this.#latestAt < FRESH_MS
+    const own = left.map((row) => (row?.isOwn && areTrusted ? row : undefined))
     const isRead = own.includes(undefined)
     const rows = isRead ? await this.#read(ids, left, own) : own
     const now = isRead ? this.latest : this.#instantReached()
@@ -66,7 +70,9 @@ export class StateRows {
       if (state !== row?.state) changed.push(changeOf(nth, row ?? newRow(ids[nth]!), state, expiresAt))
     }
     const late = isRead || this.options.clock ? Infinity : LATE_S
-    const written = changed.length > 0 ? await this.#write(changed, { now, late, allOrNone }) : NONE
+    // Rows that were not read are written only into the table in which they were left.
+    const mark = own.some((row) => row !== undefined) ? markLeft : this.#mark
+    const written = changed.length > 0 ? await this.#write(changed, { now, late, mark, allOrNone }) : NONE
     const stands = own.map((row) => row === undefined)
     for (const { nth, row } of changed) stands[nth] = written.has(row.version)
     this.#leave(ids, changed, stands)
@@ -91,7 +97,15 @@ export class StateRows {
     const asked = ids.flatMap((id, nth) => (known[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
     const values = [arrayOf(asked.map(({ id }) => id))]
     const found = await this.#query(this.#statements.read, values, false)
-    this.#heard(Number(found[0]!['now']))
+    const { now, mark } = found[0]!
+    if (!mark) {
+      this.#isSetUp = undefined
+      await this.setUp()
+      return this.#read(ids, left, known)
+    }
+    if (mark !== this.#mark) this.#left = new ExpiringMap(MOST_LEFT, LEFT_MS)
+    this.#mark = mark
+    this.#heard(Number(now))
     const rows = [...known]
     for (const { nth: place, version, state: hex } of found) {
       if (!place) continue
@@ -104,11 +118,11 @@ export class StateRows {
 
   /**
    * Writes changed rows, each if it still has the version that the change is based on, or all or none; and none unless Postgres's
-   * clock is past `now` by less than twice `late` seconds. Returns the versions that were written.
+   * clock is past `now` by less than twice `late` seconds and the table has this mark. Returns the versions that were written.
    */
   async #write(
     changed: readonly RowChange[],
-    { now, late, allOrNone }: { now: number; late: number; allOrNone: boolean },
+    { now, late, mark, allOrNone }: { now: number; late: number; mark: string; allOrNone: boolean },
   ): Promise<ReadonlySet<string>> {
     const time = [`${now / 1e6 + LATE_S}`, `${late}`]
     const [{ row, expiresAt, hex, basis }] = changed as [RowChange]
@@ -116,9 +130,7 @@ export class StateRows {
     const { write, writeAll, writeOne } = this.#statements
     const rows = isOne
       ? await this.#tryWrite(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time])
-      : await this.#tryWrite(allOrNone ? writeAll : write, [...columnsOf(changed), ...time])
-    const heard = rows.find(({ now }) => now !== null)
-    if (heard) this.#heard(Number(heard['now']) * 1e6)
+      : await this.#tryWrite(allOrNone ? writeAll : write, [...columnsOf(changed), ...time, mark])
     return new Set(rows.map(({ version }) => version!))
   }
 
@@ -228,6 +240,8 @@ const LAST_INSTANT = 2 ** 53
 const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
 /** Half of the seconds by which Postgres's clock may be past the instant of a decision on a row as it was left: a long way. */
 const LATE_S = 0.125
+/** For how long after a read of Postgres's clock the process counts the time itself. */
+const FRESH_MS = 1000
 
 /**
  * The statements on a table. A row is written only if its version is the one that the change is based on, null for a row that is
@@ -236,24 +250,21 @@ const LATE_S = 0.125
 function statementsFor(name: string): Record<StatementName, Statement> {
   const table = quoted(name)
   const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
-  // Rows are looked at before they are locked: one that is gone, after a crash, is not written as it was before. Arrays are
-  // parameters by themselves: a cast in the statement would be carried out for every row.
+  // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.
   const write = `insert into ${table} as kept (id, version, expires, state)
-select new.id, new.version, new.expires, new.state
-from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bigint[])
-  as new (id, version, expires, state, basis)
-where (select version from ${table} where id = new.id) is not distinct from new.basis
-  and abs(date_part('epoch', now()) - $6) < $7
-order by new.id
+select id, version, expires, state
+from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[]) as new (id, version, expires, state)
+where (select version from ${table} where id = ${MARK_ID}) = $8 and abs(date_part('epoch', now()) - $6) < $7
+order by id
 on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
 where kept.version = any ($5::bigint[])
-returning kept.version::text, case when kept.id = ($1::uuid[])[1] then date_part('epoch', now())::text end as now`
+returning version::text`
   return {
     // There is always a row, for the clock.
     read: {
       name: `sluice read ${name}`,
-      text: `select clock.now::text, kept.nth::text, kept.version::text, encode(kept.state, 'hex') as state
-from (select ${clock} as now) clock
+      text: `select clock.now::text, clock.mark::text, kept.nth::text, kept.version::text, encode(kept.state, 'hex') as state
+from (select ${clock} as now, (select version from ${table} where id = ${MARK_ID}) as mark) clock
 left join (
   unnest($1::uuid[]) with ordinality as asked (id, nth)
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
@@ -270,7 +281,7 @@ select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done 
       name: `sluice write one ${name}`,
       text: `update ${table} set version = $2, expires = $3, state = decode($4, 'hex')
 where id = $1 and version = $5 and abs(date_part('epoch', now()) - $6) < $7
-returning version::text, date_part('epoch', now())::text as now`,
+returning version::text`,
     },
   }
 }

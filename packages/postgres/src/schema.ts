@@ -1,6 +1,6 @@
 import { PolicyError, StoreError } from '@sluice/core'
 import { type DeclarationOf, flag, read, text } from '@sluice/core/internal'
-import type { Database, Row } from './database.js'
+import type { Database, Row, Statement } from './database.js'
 import { sqlState, storeError } from './failure.js'
 
 export interface PostgresTableOptions {
@@ -63,7 +63,7 @@ export interface SetUpOptions {
 }
 
 /**
- * Makes the table unless it is there, and checks that it is the store's.
+ * Makes the table unless it is there, checks that it is the store's, and marks it unless it is marked.
  * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR without the table, or with another one of its name.
  */
 export async function setUp(database: Database, options: SetUpOptions): Promise<void> {
@@ -74,6 +74,7 @@ export async function setUp(database: Database, options: SetUpOptions): Promise<
       found = await look(database, options)
     }
     check(found, options)
+    await database.query(markOf(options.table), [])
   } catch (error) {
     throw storeError(error, false)
   }
@@ -106,6 +107,20 @@ async function create(database: Database, { table, logged }: SetUpOptions): Prom
   } catch (error) {
     // Two that make it at once: the other was first, as "if not exists" looks before it makes.
     if (!['23505', '42P07', '42710'].includes(sqlState(error) ?? '')) throw error
+  }
+}
+
+/**
+ * The id of the row that marks a table, in quotes. The version of that row is random and never changes. A table that was emptied, by
+ * a crash or by `truncate`, has no such row until a store sets it up again, and then one of another version.
+ */
+export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
+
+function markOf(table: string): Statement {
+  const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`
+  return {
+    name: `sluice mark ${table}`,
+    text: `insert into ${quoted(table)} values (${values}) on conflict (id) do nothing`,
   }
 }
 
