@@ -34,6 +34,7 @@ async function main([subject = '--help', ...args]: string[]): Promise<number> {
   }
 }
 
+/** Prints how a command is used, after what was wrong with the arguments if anything was. Returns the exit code: 2 then, else 0. */
 function explain(usage: string, misuse?: string): number {
   if (misuse === undefined) console.log(usage)
   else console.error(`${misuse}\n\n${usage}`)

@@ -13,7 +13,10 @@ type Values<K extends Known> = { readonly [Name in keyof K]: K[Name] extends 'fl
 /** Its message is meant for the person at the terminal. */
 export class UsageError extends Error {}
 
-/** @throws {UsageError} for what is not understood. */
+/**
+ * Reads the arguments of a demo by the options that it knows. Options that are not given have their defaults.
+ * @throws {UsageError} for an unknown option or a value outside its bounds.
+ */
 export function readOptions<const K extends Known>(args: string[], known: K): Values<K> {
   const given = parse(args, known)
   const values = Object.entries(known).map(([name, kind]) => [
@@ -23,6 +26,10 @@ export function readOptions<const K extends Known>(args: string[], known: K): Va
   return Object.fromEntries(values) as Values<K>
 }
 
+/**
+ * The options that were given, by name: true for a flag, the text of a number.
+ * @throws {UsageError} for an unknown option, or one that lacks its value.
+ */
 function parse(args: string[], known: Known): Readonly<Record<string, string | boolean | undefined>> {
   const types = Object.entries(known).map(
     ([name, kind]) => [name, { type: kind === 'flag' ? 'boolean' : 'string' }] as const,
@@ -34,6 +41,10 @@ function parse(args: string[], known: Known): Readonly<Record<string, string | b
   }
 }
 
+/**
+ * The number that was given for an option, or its default.
+ * @throws {UsageError} if it is no whole number within the option's bounds.
+ */
 function wholeNumber(
   name: string,
   given: string | boolean | undefined,

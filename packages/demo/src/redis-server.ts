@@ -21,6 +21,10 @@ export async function openOwnRedis(): Promise<RedisServer> {
   return reached(await own())
 }
 
+/**
+ * Returns the Redis once it answers; one that does not is stopped.
+ * @throws {CannotRun} if it does not answer.
+ */
 async function reached(redis: RedisServer): Promise<RedisServer> {
   try {
     await reach(redis)
@@ -31,11 +35,15 @@ async function reached(redis: RedisServer): Promise<RedisServer> {
   }
 }
 
+/** The Redis at an address that the user gave. `stop` leaves it running. */
 function given(url: string): RedisServer {
   return { url, what: 'the Redis of REDIS_URL', stop: async () => {} }
 }
 
-/** Ctrl-C does not reach it: the processes of a demo still need their Redis then. */
+/**
+ * Starts a Redis for this demo. Ctrl-C does not reach it, as the processes of a demo still need it while they end.
+ * @throws {CannotRun} without a Redis to start.
+ */
 async function own(): Promise<RedisServer> {
   const server = await startRedis().catch((error: Error) => {
     throw new CannotRun(`${error.message}. Install one, or set REDIS_URL.`)
@@ -47,7 +55,10 @@ async function own(): Promise<RedisServer> {
   }
 }
 
-/** A server that was just started needs a moment. */
+/**
+ * Waits until a Redis answers: one that was just started needs a moment.
+ * @throws {CannotRun} if it has not after 3 s.
+ */
 async function reach({ url, what }: RedisServer): Promise<void> {
   const giveUpAt = Date.now() + PATIENCE_MS
   for (;;) {

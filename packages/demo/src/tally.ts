@@ -13,6 +13,7 @@ export class Tally {
   #firstAskedAt = Infinity
   #lastAnsweredAt = 0
 
+  /** Counts one answer: `units` as allowed or denied, a failure as one call. The instants are in milliseconds. */
   add(result: keyof Count | 'failed', askedAt: number, answeredAt: number, units = 1): void {
     this.#firstAskedAt = Math.min(this.#firstAskedAt, askedAt)
     this.#lastAnsweredAt = Math.max(this.#lastAnsweredAt, answeredAt)
@@ -24,10 +25,12 @@ export class Tally {
     this.#recent.push({ at: answeredAt, result, units })
   }
 
+  /** The units of all answers so far. */
   get total(): Count {
     return this.#total
   }
 
+  /** The units of the answers of the last second before `now`, in milliseconds. Older ones are forgotten, so `now` must not go back. */
   lastSecond(now: number): Count {
     this.#recent = this.#recent.filter(({ at }) => at > now - 1000)
     const count = { allowed: 0, denied: 0 }
@@ -35,7 +38,7 @@ export class Tally {
     return count
   }
 
-  /** From the first call to the last answer: every call that was allowed was allowed in between. */
+  /** Milliseconds from the first call to the last answer of all tallies: every call that was allowed was allowed in between. */
   static spanMs(tallies: readonly Tally[]): number {
     const first = Math.min(...tallies.map((tally) => tally.#firstAskedAt))
     const last = Math.max(...tallies.map((tally) => tally.#lastAnsweredAt))
@@ -43,6 +46,7 @@ export class Tally {
   }
 }
 
+/** The counts added up. */
 export function sum(counts: readonly Count[]): Count {
   return {
     allowed: counts.reduce((total, { allowed }) => total + allowed, 0),

@@ -58,6 +58,7 @@ class FakeTime implements TestTime {
     this.#ms = ms
   }
 
+  /** The time in milliseconds: it stands still until `pass` moves it; once `run` was called it goes with the system's. */
   now(): number {
     return this.stands ? this.#ms : this.#ms + performance.now()
   }
@@ -118,10 +119,12 @@ class FakeTimer {
     readonly at: number,
   ) {}
 
+  /** Does nothing, for code that expects a timer of Node: a fake one keeps no process alive. */
   ref(): this {
     return this
   }
 
+  /** Does nothing, for code that expects a timer of Node. */
   unref(): this {
     return this
   }
@@ -129,7 +132,7 @@ class FakeTimer {
 
 const immediate = setImmediate // before a test runner replaces it
 
-/** Everything that is ready to run has run. Fake timers of a test runner do not hold it up. */
+/** Resolves when everything that is ready to run has run. Fake timers of a test runner do not hold it up. */
 function turn(): Promise<void> {
   return new Promise((resolve) => void immediate(resolve))
 }

@@ -24,7 +24,7 @@ export class Answers {
     readonly caller: Caller,
   ) {}
 
-  /** Instants are those of `performance.now()`. */
+  /** Adds an answer to the counts. The instants at which the request was sent and answered are those of `performance.now()`. */
   add(answer: Answer, sentAt: number, answeredAt: number): void {
     this.latest = answer
     this.tally.add(answer.verdict, sentAt, answeredAt, this.route.cost?.units)

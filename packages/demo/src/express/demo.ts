@@ -41,7 +41,10 @@ what is allowed and denied.
   },
 }
 
-/** The example as it stands: it listens when it is loaded. @throws {CannotRun} where it cannot. */
+/**
+ * Starts the example's server on a port by loading its module, which listens at once. Returns what the module exports.
+ * @throws {CannotRun} if it cannot listen on that port.
+ */
 async function startExample(port: number) {
   process.env['PORT'] = String(port)
   try {
@@ -52,12 +55,14 @@ async function startExample(port: number) {
   }
 }
 
+/** Prints curl commands to try, and serves until `stop` aborts. Returns true: there is nothing to check. */
 async function serveUntil(stop: AbortSignal, origin: string, routes: readonly Route[]): Promise<boolean> {
   console.log(`Until Ctrl-C. In another terminal:\n\n${curlLines(origin, routes)}`)
   if (!stop.aborted) await once(stop, 'abort')
   return true
 }
 
+/** Sends traffic to the server for `seconds` and shows the answers, then the summary. Returns whether every limit held. */
 async function demonstrate(
   origin: string,
   routes: readonly Route[],
@@ -73,6 +78,7 @@ async function demonstrate(
   return held
 }
 
+/** Ends the server with all its connections. */
 function close(server: Server): void {
   server.close()
   server.closeAllConnections()

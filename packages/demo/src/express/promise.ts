@@ -8,6 +8,7 @@ export function permitted(policies: readonly Policy[], spanMs: number): number {
   return Math.min(...policies.map((policy) => permittedByOne(policy, spanMs / policy.windowMs)))
 }
 
+/** The most units that one policy lets pass within a span of this many windows, which may be a fraction: what its algorithm promises. */
 function permittedByOne({ algorithm, limit, capacity }: Policy, windows: number): number {
   const whole = Math.floor(windows)
   switch (algorithm.name) {

@@ -65,10 +65,12 @@ export function routesUnder(limits: typeof exampleLimits): readonly Route[] {
   ]
 }
 
+/** A caller who is known as a user, by the header x-user. */
 function user(name: string, callsPerSecond: number): Caller {
   return { name, callsPerSecond, headers: { 'x-user': name } }
 }
 
+/** A caller who is known by an API key. */
 function client(name: string, callsPerSecond: number): Caller {
   return { name, callsPerSecond, headers: { 'x-api-key': `${name}-key` } }
 }

@@ -44,6 +44,7 @@ const SECOND_COLUMNS: readonly Column[] = [
   { title: '-', width: 3, align: 'right' },
 ]
 
+/** The table of routes, fit to `width` columns of the terminal: on a wide one with the whole limit, and numbers beside the bars. */
 function screen(rows: readonly Row[], width: number): readonly string[] {
   const wide = width >= WIDE
   const nameIn = (route: Route): string => (wide ? nameOf(route) : route.path)
@@ -77,11 +78,12 @@ function screen(rows: readonly Row[], width: number): readonly string[] {
   ]
 }
 
+/** The length of the longest text. */
 function longest(texts: readonly string[]): number {
   return Math.max(...texts.map((text) => text.length))
 }
 
-/** Of the caller who asks for too much. */
+/** The latest answer to a caller in a few words: `alice 3 left`, `alice wait 2s`, or that it failed; '' before the first. */
 function latestOf(answers: Answers | undefined, wide: boolean): string {
   if (!answers?.latest) return ''
   const { caller, latest } = answers

@@ -46,6 +46,7 @@ interface Check {
   readonly line: string
 }
 
+/** Compares the units that one caller got with the most that the policies permit in that time, and makes the caller's line of the table. */
 function check(answers: Answers): Check {
   const { route, caller, tally } = answers
   const { allowed, denied } = tally.total

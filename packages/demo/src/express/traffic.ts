@@ -18,6 +18,10 @@ export async function sendTraffic(
   await Promise.all(answers.map((own) => sendAs(origin, seconds, own, signal)))
 }
 
+/**
+ * Sends the requests of one caller at its steady rate for `seconds`, each after the answer to the one before, and adds the answers
+ * to `answers`. Ends early, without an error, when `signal` aborts.
+ */
 async function sendAs(origin: string, seconds: number, answers: Answers, signal: AbortSignal): Promise<void> {
   const { route, caller } = answers
   const url = `${origin}${route.path}${route.query ?? ''}`
@@ -41,6 +45,7 @@ async function sendAs(origin: string, seconds: number, answers: Answers, signal:
   }
 }
 
+/** Sends one request and reads the answer. One that is not answered counts as failed. */
 async function ask(url: string, route: Route, request: RequestInit): Promise<Answer> {
   try {
     const response = await fetch(url, request)
@@ -50,7 +55,10 @@ async function ask(url: string, route: Route, request: RequestInit): Promise<Ans
   }
 }
 
-/** A denial that does not say when to come back is not the answer that was promised. */
+/**
+ * The verdict and the limit's headers of a response. A 429 without Retry-After counts as failed: it does not say when to come back,
+ * which is promised.
+ */
 function answerOf({ ok, status, headers }: Response, body: string, route: Route): Answer {
   const retryAfter = numberIn(headers.get('retry-after'), /^(\d+)$/)
   const denied = status === 429 && retryAfter !== undefined
@@ -64,13 +72,17 @@ function answerOf({ ok, status, headers }: Response, body: string, route: Route)
   }
 }
 
-/** Problem details name a policy of several by its limiter and itself: `login-1-per-1s`. */
+/**
+ * The names of the route's policies that denied a request, from the problem details in its body. These name a policy by its limiter and
+ * itself, as in `login-1-per-1s`.
+ */
 function violatedPolicies(problem: string, { policies }: Route): readonly string[] {
   const { 'violated-policies': violated } = JSON.parse(problem) as { 'violated-policies': readonly string[] }
   const names = policies.map(({ name }) => name)
   return names.filter((name) => violated.some((full) => full.endsWith(`-${name}`)))
 }
 
+/** The number that the pattern's first group finds in a header; undefined where there is none. */
 function numberIn(text: string | null, pattern: RegExp): number | undefined {
   const match = pattern.exec(text ?? '')
   return match ? Number(match[1]) : undefined

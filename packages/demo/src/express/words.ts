@@ -2,12 +2,12 @@ import type { Policy } from '@sluice/core'
 import { paint } from '../terminal/paint.js'
 import type { Route } from './routes.js'
 
-/** `POST /orders` */
+/** The name of a route: `POST /orders`. */
 export function nameOf({ method, path }: Route): string {
   return `${method} ${path}`
 }
 
-/** `5 per 1s, burst 10`, or `1 per 1s + 5 per 10s`. */
+/** Policies as the display shows them: `5 per 1s, burst 10`, or `1 per 1s + 5 per 10s` for two. `unit` is what is counted: `40 rows per 1s`. */
 export function policiesInWords(policies: readonly Policy[], unit = ''): string {
   return policies
     .map(({ limit, windowMs, capacity }) => {
@@ -17,12 +17,12 @@ export function policiesInWords(policies: readonly Policy[], unit = ''): string 
     .join(' + ')
 }
 
-/** `5 per 1s, burst 10, by uid:action` */
+/** The limit of a route, and by what it is counted: `5 per 1s, burst 10, by uid:action`. */
 export function limitInWords({ policies, by, cost }: Route): string {
   return `${policiesInWords(policies, cost?.of)}, by ${by}`
 }
 
-/** `POST /orders  5 per 1s, burst 10, by uid:action (token bucket)` */
+/** The heading of a route, with its algorithms: `POST /orders  5 per 1s, burst 10, by uid:action (token bucket)`. */
 export function heading(route: Route): string {
   const algorithms = new Set(route.policies.map(({ algorithm }) => algorithm.name.replaceAll('-', ' ')))
   const names = paint('dim', `(${[...algorithms].join(' + ')})`)

@@ -35,6 +35,7 @@ export class Member {
     )
   }
 
+  /** The number of the process; 0 if it could not be started. */
   get pid(): number {
     return this.#child.pid ?? 0
   }

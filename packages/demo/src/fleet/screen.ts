@@ -19,6 +19,7 @@ export function view(title: string, redis: string, members: readonly Member[]): 
   }
 }
 
+/** The table of processes, fit to `width` columns of the terminal, with a row for all of them together. */
 function screen(members: readonly Member[], width: number): readonly string[] {
   const now = Date.now()
   const all = sum(members.map(({ tally }) => tally.total))

@@ -48,6 +48,10 @@ happened. A minute of the alerts is a second here.
   },
 }
 
+/**
+ * Sends traffic while Redis answers, while it does not for `outage` seconds, and afterwards, and prints after each which alerts fired
+ * and whether these are the right ones. Returns whether all checks held.
+ */
 async function watch(
   origin: string,
   prometheus: Prometheus,
@@ -130,6 +134,7 @@ async function pause(redisUrl: string, seconds: number): Promise<void> {
   socket.destroy()
 }
 
+/** The keys with most denials, as the service lists them itself: a line each, with the possible error of the count. */
 async function topKeys(origin: string): Promise<string> {
   const response = await fetch(`${origin}/top-keys`)
   const { denied } = (await response.json()) as { denied: { key: string; count: number; error: number }[] }

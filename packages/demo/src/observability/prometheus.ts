@@ -25,7 +25,11 @@ export class Prometheus {
     this.#stop = stop
   }
 
-  /** Installs Debian's if there is none. @throws {CannotRun} where there is none then. */
+  /**
+   * Starts a Prometheus that scrapes the service at `target` (host and port) and evaluates the published alerts. Debian's is installed
+   * if there is none.
+   * @throws {CannotRun} if it cannot be installed, or does not start.
+   */
   static async start(target: string): Promise<Prometheus> {
     const { status } = spawnSync(process.execPath, [ENSURE, 'prometheus'], { stdio: 'inherit' })
     if (status !== 0) throw new CannotRun('Without a prometheus there is nothing to show.')
@@ -47,6 +51,7 @@ export class Prometheus {
     return prometheus
   }
 
+  /** Ends the server and removes its folder. */
   stop(): Promise<void> {
     return this.#stop()
   }
@@ -73,6 +78,10 @@ export class Prometheus {
     await until('Prometheus to scrape', isScraped, PATIENCE_MS)
   }
 
+  /**
+   * Waits until the server answers.
+   * @throws {CannotRun} if it has not after 15 s; it is ended then.
+   */
   async #reach(): Promise<void> {
     const isReady = async () => (await fetch(`${this.origin}/-/ready`)).ok
     try {
@@ -107,6 +116,7 @@ export function publishedExpressions(): readonly string[] {
   )
 }
 
+/** The text of prometheus.yml: the service at `target` is scraped, and the alerts are evaluated, each half second. */
 function configuration(target: string): string {
   return `global: { scrape_interval: 500ms, evaluation_interval: 500ms }
 rule_files: [alerts.yml]

@@ -64,6 +64,7 @@ export async function answers(
   return { text: lines.join('\n'), missing }
 }
 
+/** One value of an answer as a line: the number as the question shows it, and the labels' values that it is of. */
 function line({ labels, value }: Sample, show: (value: number) => string): string {
   const names = Object.values(labels).join(' ')
   return `  ${show(value).padStart(8)}  ${names}`

@@ -14,6 +14,7 @@ export class Progress {
     this.paid = shares.map(() => 0)
   }
 
+  /** Counts one payment that a worker reports: as made, with the time that it took, or as failed. */
   add(worker: number, outcome: Outcome): void {
     if ('failed' in outcome) {
       this.failures.push(outcome.failed)
@@ -23,10 +24,12 @@ export class Progress {
     if (outcome.who === 'batch') this.paid[worker]!++
   }
 
+  /** The payments that the whole batch has. */
   get all(): number {
     return this.shares.reduce((sum, share) => sum + share, 0)
   }
 
+  /** The payments of the batch that were made so far. */
   get allPaid(): number {
     return this.paid.reduce((sum, count) => sum + count, 0)
   }

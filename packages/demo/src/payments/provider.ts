@@ -35,18 +35,22 @@ export class Provider {
     this.#brokenUntil = performance.now() + OUT_OF_ORDER_MS
   }
 
+  /** Whether it has been out of order at any time. */
   get hasBroken(): boolean {
     return this.#brokenUntil > 0
   }
 
+  /** Whether it is out of order now. */
   get broken(): boolean {
     return performance.now() < this.#brokenUntil
   }
 
+  /** The calls that are under way now. */
   get atOnce(): number {
     return this.#atOnce
   }
 
+  /** The calls that arrived within the last window, refused ones included. */
   get callsInWindow(): number {
     const since = performance.now() - theirs.windowMs
     let first = this.arrivals.length
@@ -54,11 +58,16 @@ export class Provider {
     return this.arrivals.length - first
   }
 
+  /** Ends the server with all its connections. */
   close(): void {
     this.#server.close()
     this.#server.closeAllConnections()
   }
 
+  /**
+   * Answers a call: 503 while the provider is out of order, 429 above its limit, both with Retry-After; otherwise 201 after a moment,
+   * and the payment is counted under its Idempotency-Key.
+   */
   #answer(req: IncomingMessage, res: ServerResponse): void {
     req.resume()
     const now = performance.now()

@@ -22,6 +22,7 @@ export function view(title: string, progress: Progress, provider: Provider): Vie
   }
 }
 
+/** A line for each worker: how many of its payments were made, as a bar and in numbers. */
 function workers({ shares, paid }: Progress, width: number): readonly string[] {
   const [left, right] = [{ title: '', width: LABEL }, numbersOf(Math.max(...shares))]
   const room = roomFor([left, right], width, 10, 50)
@@ -33,6 +34,7 @@ function workers({ shares, paid }: Progress, width: number): readonly string[] {
   )
 }
 
+/** The lines about the provider: whether it works, its load beside its limits, what it refused, and how long payments took. */
 function facts(progress: Progress, provider: Provider, width: number): readonly string[] {
   const { callsInWindow, atOnce, mostAtOnce, tooMany, outOfOrder } = provider
   const columns: readonly Column[] = [
@@ -57,6 +59,7 @@ function facts(progress: Progress, provider: Provider, width: number): readonly 
 
 const LABEL = 13
 
+/** The column for `N of most`, as wide as its longest text. */
 function numbersOf(most: number): Column {
   return { title: '', width: `${most} of ${most}`.length, align: 'right' }
 }

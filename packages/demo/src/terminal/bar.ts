@@ -3,7 +3,10 @@ import { paint } from './paint.js'
 
 export const BAR_LEGEND = '█ allowed ░ denied.'
 
-/** A bar of `width` cells that stand for `whole` units. What is there is drawn, however little of the whole it is. */
+/**
+ * A bar of `width` characters, of which all stand for `whole` units: the allowed ones green, the denied ones red, the rest dots. A
+ * count above 0 gets one character at least, however small a part of the whole it is.
+ */
 export function bar(width: number, whole: number, { allowed, denied }: Count): string {
   const count = allowed + denied
   const full = count > 0 ? Math.min(width, Math.max(1, Math.round((count / whole) * width))) : 0

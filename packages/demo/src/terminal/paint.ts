@@ -12,7 +12,7 @@ export function mark(held: boolean): string {
   return held ? paint('green', '✓') : paint('red', '✗')
 }
 
-/** The last line of a demo. */
+/** The last line of a demo, green with a tick if its promises held, else red with a cross. */
 export function verdict(held: boolean, text: string): string {
   return paint(held ? 'green' : 'red', `${held ? '✓' : '✗'} ${text}`)
 }
@@ -22,7 +22,7 @@ export function widthOf(text: string): number {
   return stripVTControlCharacters(text).length
 }
 
-/** No line may wrap where lines are drawn over. What is cut off loses its colours. */
+/** The text, cut to `width` columns if it is longer, and then without its colours: a line that wraps could not be drawn over. */
 export function cut(text: string, width: number): string {
   return widthOf(text) <= width ? text : stripVTControlCharacters(text).slice(0, width)
 }

@@ -23,6 +23,7 @@ export function show(view: View): () => void {
   return isTerminal ? showInPlace(process.stdout, view, seconds) : printLines(view, seconds)
 }
 
+/** Prints the view's line each second, for logs and pipes, in which no line can be drawn over. Returns a function that prints a last one and ends it. */
 function printLines(view: View, seconds: () => string): () => void {
   const print = (): void => console.log(view.line(seconds()))
   console.log(`\nSluice at work: ${view.title}\n\n${view.lineHead}`)
@@ -33,6 +34,7 @@ function printLines(view: View, seconds: () => string): () => void {
   }
 }
 
+/** Draws the view ten times a second over itself, with the cursor hidden. Returns a function that draws it once more and ends that. */
 function showInPlace(terminal: WriteStream, view: View, seconds: () => string): () => void {
   let drawn: readonly string[] = []
 

@@ -18,6 +18,7 @@ export function ownMs(): number {
   return performance.now() - (file === undefined ? 0 : schedule(file).queuedMs)
 }
 
+/** Milliseconds that this thread ran, and waited while others did, since it began, as Linux counts them. */
 function schedule(file: number): Record<'ranMs' | 'queuedMs', number> {
   process.cpuUsage() // brings the file up to date, which is up to 4 ms behind otherwise
   const length = readSync(file, text, 0, text.length, 0)

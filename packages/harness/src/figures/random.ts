@@ -1,4 +1,7 @@
-/** The same numbers on every run (mulberry32), from 0 up to 1. */
+/**
+ * A function that returns random numbers from 0 up to 1, the same ones on every run for the same seed: mulberry32, which mixes the bits
+ * of a counter by shifts and multiplications.
+ */
 export function randomFrom(seed: number): () => number {
   return () => {
     seed = (seed + 0x6d2b79f5) | 0

@@ -5,6 +5,7 @@ import { randomFrom } from './random.js'
 const RESAMPLES = 2000
 const SEED = 1
 
+/** The value in the middle when they are sorted; NaN where there are none. */
 export function median(values: ArrayLike<number>): number {
   return quantile(values, 0.5)
 }
@@ -18,12 +19,12 @@ export function quantile(values: ArrayLike<number>, part: number): number {
   return below === above ? below : below + (above - below) * (place - Math.floor(place))
 }
 
-/** How far the middle half of the values lies apart, to their median. */
+/** How wide the middle half of the values is, from the lower quartile to the upper, as a share of their median. */
 export function spread(values: ArrayLike<number>): number {
   return (quantile(values, 0.75) - quantile(values, 0.25)) / Math.abs(median(values))
 }
 
-/** Of each round, what one had to what the other had. */
+/** For each round of a comparison, the value of one side divided by that of the other. */
 export function ratios(some: readonly number[], others: readonly number[]): number[] {
   return some.map((value, round) => value / (others[round] ?? NaN))
 }

@@ -55,6 +55,7 @@ max_client_conn = 200
   }
 }
 
+/** Whether something takes connections on a port. */
 function isOpen(host: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host)

@@ -60,10 +60,15 @@ export async function startPostgres({ settings = {} }: PostgresOptions = {}): Pr
   }
 }
 
+/**
+ * Runs a program of Postgres to its end, as the user that servers run as.
+ * @throws {Error} if it fails.
+ */
 function run(program: string, args: readonly string[], folder: string): void {
   execFileSync(programOf(program), args, { cwd: folder, stdio: 'pipe', ...OWNER })
 }
 
+/** Starts a server on the data in a folder, on a free port, and waits until it takes connections. */
 async function launch(folder: string, settings: Readonly<Record<string, string>>): Promise<PostgresStandby> {
   const port = await freePort()
   const all = { ...BASICS, port: String(port), ...settings }
@@ -131,6 +136,7 @@ function childrenOf({ pid }: ServerProcess): readonly number[] {
     .map(Number)
 }
 
+/** The process id of a process's parent, by Linux's /proc; undefined if it has ended. */
 function parentOf(pid: string): number | undefined {
   try {
     return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1])
@@ -139,6 +145,7 @@ function parentOf(pid: string): number | undefined {
   }
 }
 
+/** Sends a signal to a process; 0 only asks whether it runs. Returns whether it does. */
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name)
@@ -147,6 +154,7 @@ function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
+/** Whether a process runs. */
 function isAlive(pid: number): boolean {
   return signal(pid, 0)
 }

@@ -9,6 +9,10 @@ import { delimiter, join } from 'node:path'
  */
 export const OWNER = process.getuid?.() === 0 ? ownerOf(['postgres', 'nobody']) : undefined
 
+/**
+ * The ids of the first of these users that exists.
+ * @throws {Error} if none does.
+ */
 function ownerOf(names: readonly string[]): { readonly uid: number; readonly gid: number } {
   for (const name of names) {
     try {

@@ -29,17 +29,22 @@ export async function startNodes(count: number, args: readonly string[]): Promis
   throw failed.reason
 }
 
+/** Starts one server as a node of a Cluster, which it is alone in so far. */
 async function startNode(args: readonly string[]): Promise<ClusterNode> {
   const server = await launch((port) => [...BASICS, ...CLUSTER, '--port', String(port), ...args], BUS_OFFSET)
   return Object.assign(server, { id: await command(server, 'CLUSTER', 'MYID') })
 }
 
+/** The nodes of a Cluster as one of them sees them. */
 export async function nodeTable(of: Address): Promise<NodeState[]> {
   const lines = await command(of, 'CLUSTER', 'NODES')
   return lines.trimEnd().split('\n').map(parse)
 }
 
-/** `id host:port@bus[,hostname] flags master ping pong epoch link slot ...`, slots in migration as `[slot->-id]`. */
+/**
+ * The state of a node by its line of CLUSTER NODES: `id host:port@bus[,hostname] flags master ping pong epoch link slot ...`. Slots
+ * that are moving, as `[slot->-id]`, are left out.
+ */
 function parse(line: string): NodeState {
   const [id, address, flags, master, , , , link, ...slots] = line.split(' ')
   const [, host, port] = /^(.*):(\d+)@/.exec(address!)!
@@ -55,6 +60,7 @@ function parse(line: string): NodeState {
   }
 }
 
+/** The first and last slot of a range: `0-5460`, or `7` for one slot. */
 function rangeOf(text: string): readonly [number, number] {
   const [first, last = first] = text.split('-').map(Number)
   return [first!, last!]

@@ -46,6 +46,7 @@ export async function startCluster({
   }
 }
 
+/** The Cluster of these nodes as tests use it. Questions about all go to any node that is master now. */
 function handle(masters: readonly ClusterNode[], replicas: readonly ClusterNode[]): Cluster {
   const all = [...masters, ...replicas]
   // Masters alone: replicas hear of a moved slot only later.
@@ -74,6 +75,10 @@ function handle(masters: readonly ClusterNode[], replicas: readonly ClusterNode[
   }
 }
 
+/**
+ * Makes a Cluster of nodes that do not know each other: gives each master its share of the slots, introduces the nodes to the first, and
+ * when all know each other gives each replica its master.
+ */
 async function join({ masters, replicas }: Cluster): Promise<void> {
   const share = SLOTS / masters.length
   for (const [i, node] of masters.entries()) {
@@ -90,6 +95,7 @@ async function join({ masters, replicas }: Cluster): Promise<void> {
   for (const [i, node] of replicas.entries()) await command(node, 'CLUSTER', 'REPLICATE', masters[i]!.id)
 }
 
+/** Waits until every node that runs serves: it knows a master for each slot, and a replica is in sync. */
 async function settled(all: readonly ClusterNode[]): Promise<void> {
   await until('the Cluster to be ready', async () => {
     const running = (await Promise.all(all.map(alive))).flatMap((node) => node ?? [])
@@ -97,12 +103,17 @@ async function settled(all: readonly ClusterNode[]): Promise<void> {
   })
 }
 
+/**
+ * Returns the node if it is a master now.
+ * @throws {Error} if it is a replica or does not answer.
+ */
 async function asMaster(node: ClusterNode): Promise<ClusterNode> {
   const [role] = await command<Answer[]>(node, 'ROLE')
   if (role !== 'master') throw new Error(`the node on port ${node.port} is a ${String(role)}`)
   return node
 }
 
+/** Returns the node if it answers, else undefined. */
 async function alive(node: ClusterNode): Promise<ClusterNode | undefined> {
   return command(node, 'PING').then(
     () => node,
@@ -110,6 +121,7 @@ async function alive(node: ClusterNode): Promise<ClusterNode | undefined> {
   )
 }
 
+/** Whether a node says that the Cluster is sound and all slots are served, and, if it is a replica, that it is connected to its master. */
 async function serves(node: ClusterNode): Promise<boolean> {
   const state = await command(node, 'CLUSTER', 'INFO')
   const { role, master_link_status: link } = await info(node, 'replication')
@@ -120,10 +132,12 @@ async function serves(node: ClusterNode): Promise<boolean> {
   )
 }
 
+/** Whether a node is connected to the one that lists it, and both know each other. */
 function isMet(node: NodeState): boolean {
   return node.connected && !node.flags.includes('handshake')
 }
 
+/** The whole numbers from `from` up to `to`, without `to`. */
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, i) => from + i)
 }

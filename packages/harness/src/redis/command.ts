@@ -22,7 +22,7 @@ export async function command<T extends Answer = string>(
   return decoded(await commandBytes(to, ...args)) as T
 }
 
-/** The same with strings as bytes, for values that are packed. */
+/** Sends one command as `command` does, and returns strings of the reply as bytes, for values that are packed. */
 export async function commandBytes(to: Address, ...args: [string, ...Argument[]]): Promise<Reply> {
   const [reply] = await pipeline(to, [args])
   if (reply instanceof Error) throw reply
@@ -66,12 +66,17 @@ export async function callsOf(server: Address, command: string): Promise<number>
   return count('calls') - count('failed_calls')
 }
 
+/**
+ * A reply with its bytes as text.
+ * @throws {Error} for a reply that is an error, or holds one.
+ */
 function decoded(reply: Reply): Answer {
   if (reply instanceof Error) throw reply
   if (Array.isArray(reply)) return reply.map(decoded)
   return Buffer.isBuffer(reply) ? reply.toString() : reply
 }
 
+/** The text before the first `at`, and the text behind it. */
 function cut(line: string, at: string): [string, string] {
   const index = line.indexOf(at)
   return [line.slice(0, index), line.slice(index + 1)]

@@ -17,6 +17,7 @@ export async function freePort(busOffset = 0): Promise<number> {
   throw new Error(`found no free port between ${FIRST} and ${FIRST + COUNT}`)
 }
 
+/** Whether a server can listen on a port of loopback now. */
 function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer()

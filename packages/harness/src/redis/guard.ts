@@ -52,6 +52,7 @@ function startShell(): ChildProcess {
   return started
 }
 
+/** Kills every process that is guarded, and removes its folder. */
 function killAll(): void {
   for (const [child, folder] of guarded) {
     child.kill('SIGKILL')

@@ -46,6 +46,7 @@ export class ProxiedConnection {
     else this.#lanes.forEach((lane) => lane.flush())
   }
 
+  /** Drops what is on its way and resets both sockets, so that each side sees the connection break. */
   reset(): void {
     this.#lanes.forEach((lane) => lane.clear())
     this.#sockets.forEach((socket) =>
@@ -65,10 +66,12 @@ class Lane {
     readonly latencyMs: () => number,
   ) {}
 
+  /** Whether bytes, or the end of the other side, have not left yet. */
   get waiting(): boolean {
     return this.#queue.length > 0
   }
 
+  /** Sends bytes after those before them and after the latency. `onPassed` is called when they leave. */
   push(chunk: Buffer, onPassed: () => void): void {
     this.#enqueue(() => {
       onPassed()
@@ -81,6 +84,7 @@ class Lane {
     this.#enqueue(() => this.to.destroySoon())
   }
 
+  /** Sends what is due, and sets a timer for what is not yet. Sends nothing while connections are held. */
   flush(): void {
     clearTimeout(this.#timer)
     while (!this.faults.held && this.#queue[0]) {
@@ -93,11 +97,13 @@ class Lane {
     }
   }
 
+  /** Drops what is on its way. */
   clear(): void {
     clearTimeout(this.#timer)
     this.#queue = []
   }
 
+  /** Puts something behind what is on its way; `leave` is called when the latency is over and everything before has left. */
   #enqueue(leave: () => void): void {
     this.#queue.push({ dueMs: performance.now() + this.latencyMs(), leave })
     this.flush()

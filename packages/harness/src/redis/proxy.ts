@@ -22,6 +22,7 @@ export interface Proxy extends Address {
   close(): Promise<void>
 }
 
+/** Starts a proxy on a free port that passes everything on to `target` until it is given a fault. */
 export async function startProxy(target: Address): Promise<Proxy> {
   const faults: Faults = { latencyMs: { 'to-server': 0, 'to-client': 0 }, held: false, cutsLeft: 0 }
   const counts = { connections: 0, open: 0, toServer: 0, toClient: 0, cuts: 0 }
@@ -70,6 +71,7 @@ export async function startProxy(target: Address): Promise<Proxy> {
   }
 }
 
+/** Makes a server listen on a free port, and returns the port. Tries again where another was faster to take it. */
 async function listenSomewhere(server: Server): Promise<number> {
   for (let attempt = 0; ; attempt++) {
     const port = await freePort()
@@ -82,6 +84,7 @@ async function listenSomewhere(server: Server): Promise<number> {
   }
 }
 
+/** Makes a server listen on a port, without keeping the process alive. Rejects if it cannot. */
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
@@ -93,6 +96,7 @@ function listen(server: Server, port: number): Promise<void> {
   })
 }
 
+/** Resolves when a server has stopped listening and its connections have ended. */
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()))
 }

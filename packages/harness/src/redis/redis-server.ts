@@ -52,6 +52,7 @@ export async function launch(
   throw failure
 }
 
+/** The server of a test over the process that runs now; `start` starts another one on the same port. */
 function server(
   port: number,
   folder: string,
@@ -79,6 +80,10 @@ function server(
   }
 }
 
+/**
+ * Starts a process and waits until it answers on the port.
+ * @throws {Error} with the end of its log if it exits at once or does not answer in time; it is killed then.
+ */
 async function startProcess(args: readonly string[], port: number, folder: string): Promise<ServerProcess> {
   const started = new ServerProcess(program(), args, folder)
   try {
@@ -95,7 +100,7 @@ async function startProcess(args: readonly string[], port: number, folder: strin
   }
 }
 
-/** Whether it is this process that answers on the port, and not one that was faster to take it. */
+/** Whether it is the process just started that answers on the port, and not another that was faster to take it. */
 async function answers(started: ServerProcess, port: number): Promise<boolean> {
   const address = { host: HOST, port }
   try {

@@ -32,12 +32,14 @@ export async function startReplica(
   return Object.assign(server, { promote })
 }
 
+/** Waits until a replica is connected to its master and has its data. */
 async function inSync(replica: Address): Promise<void> {
   await until(`the replica on port ${replica.port} to be in sync`, async () => {
     return (await info(replica, 'replication')).master_link_status === 'up'
   })
 }
 
+/** The role that a server has now: 'master' or 'slave'. */
 export async function roleOf(server: Address): Promise<string | undefined> {
   return (await info(server, 'replication')).role
 }

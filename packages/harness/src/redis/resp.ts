@@ -18,6 +18,7 @@ export class ReplyParser {
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
 
+  /** Takes the next bytes. Returns the replies that they complete; what is left waits for more. */
   push(chunk: Buffer): Reply[] {
     this.#bytes = Buffer.concat([this.#bytes.subarray(this.#at), chunk])
     this.#at = 0
@@ -33,6 +34,7 @@ export class ReplyParser {
     }
   }
 
+  /** Reads the next reply, by the sign that its first line begins with. Undefined if it is not complete. */
   #read(): Reply | undefined {
     const line = this.#line()
     if (line === undefined) return undefined
@@ -45,6 +47,7 @@ export class ReplyParser {
     throw new Error(`no RESP2 reply begins with ${JSON.stringify(line.slice(0, 20))}`)
   }
 
+  /** Reads up to the next line end. Undefined if there is none yet. */
   #line(): string | undefined {
     const end = this.#bytes.indexOf(CRLF, this.#at)
     if (end < 0) return undefined
@@ -53,6 +56,7 @@ export class ReplyParser {
     return line
   }
 
+  /** Reads a string of so many bytes and the line end behind it. Undefined if they are not all there. */
   #bulk(length: number): Buffer | undefined {
     const end = this.#at + length
     if (this.#bytes.length < end + 2) return undefined
@@ -61,6 +65,7 @@ export class ReplyParser {
     return bytes
   }
 
+  /** Reads a list of so many replies. Undefined if they are not all there. */
   #array(length: number): Reply[] | undefined {
     const replies: Reply[] = []
     while (replies.length < length) {

@@ -64,7 +64,7 @@ export async function startSentinel({
 }
 
 /**
- * A sentinel keeps what it learns in its configuration file, so a restarted one goes on. The first notices a death after
+ * Starts one sentinel of `count`, which watches the master. A sentinel keeps what it learns in its configuration file, so a restarted one goes on. The first notices a death after
  * 500 ms, each other 300 ms later: at the same moment, each would vote for itself and try again much later.
  */
 function startOne(master: Address, index: number, count: number): Promise<RedisServer> {
@@ -84,6 +84,7 @@ function startOne(master: Address, index: number, count: number): Promise<RedisS
   })
 }
 
+/** Whether a sentinel knows all others, `count` with itself, and sees the replica connected to the master. */
 async function knowsAll(sentinel: Address, count: number): Promise<boolean> {
   const master = await command<string[]>(sentinel, 'SENTINEL', 'MASTER', MASTER)
   const [replica] = await command<string[][]>(sentinel, 'SENTINEL', 'REPLICAS', MASTER)
@@ -93,11 +94,12 @@ async function knowsAll(sentinel: Address, count: number): Promise<boolean> {
   )
 }
 
-/** Of a reply that lists names and values in turn. */
+/** The value of a name in a reply that lists names and values in turn. */
 function field(reply: readonly string[], name: string): string | undefined {
   return reply[reply.indexOf(name) + 1]
 }
 
+/** Whether a server is master, by its own word and by that of every sentinel. */
 async function isMaster(server: Address, sentinels: readonly Address[]): Promise<boolean> {
   if ((await roleOf(server)) !== 'master') return false
   const said = await Promise.all(

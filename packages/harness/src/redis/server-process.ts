@@ -21,19 +21,22 @@ export class ServerProcess {
     child.unref()
   }
 
+  /** The process id; -1 if the program could not be started. */
   get pid(): number {
     return this.#child.pid ?? -1
   }
 
+  /** Whether it was started and has not ended. */
   get running(): boolean {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
+  /** Sends a signal to the process if it runs. */
   signal(name: NodeJS.Signals): void {
     if (this.running) this.#child.kill(name)
   }
 
-  /** SIGTERM, and SIGKILL for one that has not exited a second later. */
+  /** Ends the process by SIGTERM, and by SIGKILL if it has not exited a second later. A stopped one is woken first. */
   async stop(): Promise<void> {
     this.signal('SIGCONT')
     const timer = setTimeout(() => this.signal('SIGKILL'), 1000)
@@ -41,7 +44,7 @@ export class ServerProcess {
     clearTimeout(timer)
   }
 
-  /** Holds the event loop open until the process is gone, which a running one does not. */
+  /** Sends a signal and resolves when the process is gone. Until then it keeps this process alive, which it does not otherwise. */
   async end(name: NodeJS.Signals): Promise<void> {
     this.signal(name)
     if (!this.running) return
@@ -63,6 +66,7 @@ export function logOf(folder: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').slice(-5).join('\n') : 'no log'
 }
 
+/** Removes a folder with all that is in it; one that is gone is no error. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -11,10 +11,12 @@ export async function until(what: string, condition: () => unknown, ms = 30_000)
   }
 }
 
+/** Resolves after so many milliseconds. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
+/** Asks once. Returns undefined if the condition holds, else why not: its error, or 'not yet'. */
 async function attempt(condition: () => unknown): Promise<unknown> {
   try {
     return (await condition()) ? undefined : 'not yet'

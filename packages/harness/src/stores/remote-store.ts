@@ -47,6 +47,7 @@ export class RemoteStore implements Store {
     this.#fault = typeof error === 'string' ? new StoreError(error, 'as the test says') : error
   }
 
+  /** From now on calls arrive and are not carried out until `recover`, as at a process that is stopped. */
   stop(): void {
     this.#asleep = []
   }
@@ -56,17 +57,19 @@ export class RemoteStore implements Store {
     this.#replies = []
   }
 
+  /** Ends every fault: calls that waited are carried out, and replies that were held arrive. */
   recover(): void {
     const waiting = [...(this.#asleep ?? []), ...(this.#replies ?? [])]
     this.#fault = this.#asleep = this.#replies = undefined
     for (const goOn of waiting) goOn()
   }
 
+  /** How many calls of an operation have arrived. */
   count(operation: Operation): number {
     return this.arrived.filter((other) => other === operation).length
   }
 
-  /** Replies that were held arrive one by one, the last one first, as they may over several connections. */
+  /** Lets replies that were held arrive one by one, the last one first, as they may over several connections. */
   async replyLastFirst(): Promise<void> {
     const replies = this.#replies ?? []
     this.#replies = undefined
@@ -76,6 +79,10 @@ export class RemoteStore implements Store {
     }
   }
 
+  /**
+   * The keyspace of the memory store behind this one, whose operations arrive here first: each is noted, and may fail or wait.
+   * Optional members are left out, so that every call gets a promise.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const state = this.#memory.keyspace(name, policies, report, penalty)
     return new Proxy(state, {
@@ -92,14 +99,17 @@ export class RemoteStore implements Store {
     })
   }
 
+  /** The instant on the store's clock, in microseconds. */
   now(): number {
     return this.#memory.now()
   }
 
+  /** Closes the memory store, so that later calls fail. */
   close(): void {
     void this.#memory.close()
   }
 
+  /** The error of a store that is closed; undefined while it is open. */
   #closed(): Error | undefined {
     try {
       this.#memory.now()
@@ -109,6 +119,7 @@ export class RemoteStore implements Store {
     }
   }
 
+  /** Notes a call, and carries it out unless a fault prevents that: it fails, or waits until `recover`, or only its reply does. */
   #arrive(operation: Operation, act: () => unknown): Promise<unknown> {
     this.arrived.push(operation)
     if (this.#fault) return Promise.reject(this.#closed() ?? this.#fault)
@@ -119,7 +130,10 @@ export class RemoteStore implements Store {
   }
 }
 
-/** Decides as a store does whose denials are cached elsewhere. */
+/**
+ * The method `decide` of a store whose denials are remembered by its callers: a denial also names the instant at which one unit more
+ * than remains would pass.
+ */
 function deciderOf(state: Keyspace): Act {
   return (...args) => {
     const [ask, key, cost, maxWait] = args as [Ask, string, number, number]
@@ -135,10 +149,12 @@ type Act = (...args: unknown[]) => unknown
 /** The members that a keyspace may leave out. */
 type Optional = 'consume' | 'fits' | 'known' | 'together'
 
+/** Whether a keyspace may lack this member, so that calls go by `decide` instead. */
 export function isOptional(name: keyof Keyspace): name is Optional {
   return name === 'consume' || name === 'fits' || name === 'known' || name === 'together'
 }
 
+/** The operation that a call of a keyspace's method is: of `decide` its first argument, of `correct` the kind of the correction. */
 function operationOf(
   name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'answersAtOnce' | Optional>,
   first: unknown,

@@ -10,6 +10,7 @@ export class Timeline {
 
   readonly now = (): number => this.#now
 
+  /** Does something in so many microseconds of the simulated time. */
   after(us: number, act: () => void): void {
     this.#events.push({ at: this.#now + us, act })
   }
@@ -20,7 +21,7 @@ export class Timeline {
     void work.then(() => this.#awaited.delete(work))
   }
 
-  /** Until nothing is left to happen. What promises do because of an event is done before the next one. */
+  /** Carries out all events in order of time, until none is left. What promises do because of one is done before the next. */
   async run(): Promise<void> {
     for (;;) {
       const next = this.#earliest()
@@ -31,6 +32,7 @@ export class Timeline {
     }
   }
 
+  /** The index of the event that comes first; 0 without any. */
   #earliest(): number {
     let earliest = 0
     for (let i = 1; i < this.#events.length; i++) {
@@ -39,11 +41,13 @@ export class Timeline {
     return earliest
   }
 
+  /** Whether there is an event of this index, and its instant has come. */
   #isDue(next: number): boolean {
     const event = this.#events[next]
     return event !== undefined && event.at <= this.#now
   }
 
+  /** Moves the time on to the instant of an event, removes it, and carries it out. */
   #begin(next: number): void {
     const [{ at, act }] = this.#events.splice(next, 1) as [Event]
     this.#now = Math.max(this.#now, at)
@@ -80,6 +84,7 @@ export class SlowStore implements Store {
     if (server.denialCache) this.denialCache = server.denialCache
   }
 
+  /** The keyspace of the shared store, whose calls and answers take the delay to travel. Notes the cost of each `consume`. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const state = this.#server.keyspace(name, policies, report)
     return new Proxy(state, {
@@ -101,8 +106,10 @@ export class SlowStore implements Store {
     })
   }
 
+  /** Does nothing: other processes still use the shared store. */
   close(): void {}
 
+  /** Carries out a call after one delay, and returns its answer after another. The simulated time stands still while the store works. */
   #travel(act: () => Promise<unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const arrive = () =>

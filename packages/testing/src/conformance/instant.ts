@@ -14,11 +14,15 @@ export function resetInstant(standing: unknown, rule: Rule, from: bigint): bigin
   return earliestInstant(standing, rule, from, rule.capacity)
 }
 
+/** The latest of some instants. */
 export function latest(...instants: readonly bigint[]): bigint {
   return instants.reduce((a, b) => (b > a ? b : a))
 }
 
-/** The first instant at which a condition holds that stays true once it is true, by bisection. */
+/**
+ * The first instant from `from` on at which a condition holds. The condition stays true once it is true, so the instant is found by
+ * steps that grow until it holds, and by halving the last of them.
+ */
 function first(from: bigint, holds: (instant: bigint) => boolean): bigint {
   if (holds(from)) return from
   let low = from

@@ -27,7 +27,10 @@ export function permitsOf(store: Store, name: string, leaseMs: number): Permits 
   return store.local ? permitsBeside(store, name) : store.permits!(name, leaseMs)
 }
 
-/** Compares the states that a store returns for each step, all at one instant, with those in a line that is kept apart. */
+/**
+ * Takes the same steps of tickets of three semaphores in a store and in a simple model, the line, and asserts after each that the store
+ * returned the same states: which tickets hold a permit, which wait, and which are unknown. All steps are at one instant.
+ */
 export async function expectInLine({ store, freshKey }: Session, steps: readonly DrawnStep[]): Promise<void> {
   const key = freshKey()
   const semaphores = [0, 1, 2].map(() => permitsOf(store, key, 60_000))
@@ -56,6 +59,7 @@ class Line {
   #held: readonly Ticket[] = []
   #waiting: readonly Ticket[] = []
 
+  /** Whether no ticket holds a permit or waits for one. */
   get isEmpty(): boolean {
     return this.#held.length + this.#waiting.length === 0
   }
@@ -112,6 +116,7 @@ class Line {
   }
 }
 
+/** Whether two tickets are the same: of the same semaphore, with the same number. */
 function isSame(one: Ticket, other: Ticket): boolean {
   return one.semaphore === other.semaphore && one.number === other.number
 }

@@ -26,14 +26,20 @@ export class KeyModel {
   #heldUntil = 0n
   readonly #refusals = new Refusals()
 
+  /** The answer that a store must give to `consume`: the cost is charged now, or denied. `now` is in microseconds. */
   consume(rules: readonly Rule[], now: bigint, cost: bigint, penalty?: Penalty): Expected {
     return this.#ask(rules, now, cost, 0n, true, penalty)
   }
 
+  /** The answer that a store must give to `peek`, which decides as `consume` and charges nothing. */
   peek(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
     return this.#ask(rules, now, cost, 0n, false)
   }
 
+  /**
+   * The answer that a store must give to a booking: the cost is charged at the first instant at which it fits, if that comes within
+   * `maxWait` microseconds, and denied otherwise.
+   */
   book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, penalty?: Penalty): Expected {
     return this.#ask(rules, now, cost, maxWait, true, penalty)
   }
@@ -66,7 +72,10 @@ export class KeyModel {
     return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
   }
 
-  /** Units that were lost since they were charged give nothing back. */
+  /**
+   * Gives back units of one charge. Returns how many took effect: 0 for a charge from before the key was lost or reset, as its units
+   * do not count any more.
+   */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
     const at = latest(now, this.#last())
@@ -195,11 +204,13 @@ export class KeyModel {
     )
   }
 
+  /** The state of one policy of the list, counted again from everything that was ever written. `index` is the policy's place in the list. */
   #standing(rule: Rule, index: number): unknown {
     return rule.model.recount(this.#writes.map((write) => ({ ...write, rule: write.rules[index]! })))
   }
 }
 
+/** An instant as answers have it: a number, Infinity for never. */
 function instantOf(instant: bigint): number {
   return instant === NEVER ? Infinity : Number(instant)
 }

@@ -5,7 +5,10 @@ export class Refusals {
   #count = 0n
   #forgottenAt = 0n
 
-  /** Counts a refusal at `now`. Returns how long the block lasts that it starts, 0 for none. */
+  /**
+   * Counts a refusal at `now`. Returns for how many microseconds the key is blocked for it: 0 below `after` refusals, then `block`, and
+   * `factor` times as long with each further one, up to `maxBlock`. Refusals that are forgotten by now do not count.
+   */
   add(now: bigint, { after, block, factor, maxBlock }: Penalty): bigint {
     this.#count = now < this.#forgottenAt ? this.#count + 1n : 1n
     if (this.#count < BigInt(after)) return 0n
@@ -19,6 +22,7 @@ export class Refusals {
     this.#forgottenAt = BigInt(resetAt) + BigInt(forgetAfter)
   }
 
+  /** Forgets all refusals, as the key was reset. */
   reset(): void {
     this.#count = this.#forgottenAt = 0n
   }

@@ -22,6 +22,7 @@ export class Session {
     return new Session(await openStore(() => clock.now), clock)
   }
 
+  /** The instant at which the session's clock stands, in microseconds. */
   get now(): number {
     return this.#clock.now
   }
@@ -54,6 +55,7 @@ export class Session {
     return `${run}-${++keys}`
   }
 
+  /** Closes the store. */
   async close(): Promise<void> {
     await this.store.close()
   }
@@ -84,26 +86,32 @@ export class Caller {
     this.known = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0, charges: [] }
   }
 
+  /** Charges a cost now, or is denied. `tier` is the index of the list of policies that comes with the call. */
   async consume(cost: number, tier = 0): Promise<Answer> {
     return this.#ask('consume', cost, 0, tier)
   }
 
+  /** The answer that `consume` would get; nothing is charged. */
   async peek(cost: number, tier = 0): Promise<Answer> {
     return this.#ask('peek', cost, 0, tier)
   }
 
+  /** Charges a cost at the first instant at which it fits, within `maxWait` microseconds, or is denied. */
   async book(cost: number, maxWait: number, tier = 0): Promise<Answer> {
     return this.#ask('book', cost, maxWait, tier)
   }
 
+  /** The first step of a call on several keys: the answer without a charge. */
   async try(cost: number): Promise<Answer> {
     return this.#ask('try', cost, 0, 0)
   }
 
+  /** The second step of a call on several keys: a charge now that can be undone. */
   async reserve(cost: number): Promise<Answer> {
     return this.#ask('reserve', cost, 0, 0)
   }
 
+  /** Asks, when a booking's instant has come, whether it stands, or was lost with the state, or the key is held. */
   async confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
     return this.#bookedIn.get(booking)!.confirm(booking)
   }
@@ -114,6 +122,7 @@ export class Caller {
     return this.#bookedIn.get(booking)!.cancel(booking)
   }
 
+  /** Gives the newest units of the key back, whichever call took them. Returns how many took effect. */
   async refund(cost: number, tier = 0): Promise<number> {
     return this.keyspaces[tier]!.correct({ kind: 'refund', key: this.key, cost })
   }
@@ -124,6 +133,7 @@ export class Caller {
     return this.keyspaces[tier]!.correct({ kind: 'release', key: this.key, charge, units })
   }
 
+  /** Charges units whether they fit or not. Returns how many took effect. */
   async charge(cost: number, tier = 0): Promise<number> {
     return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
   }
@@ -134,14 +144,17 @@ export class Caller {
     return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, ...penalty })
   }
 
+  /** Ends a block of the key, as one that lasts 0 microseconds. */
   async unblock(): Promise<number> {
     return this.block(0)
   }
 
+  /** Holds the key for so many microseconds: `consume` is denied, a booking waits. */
   async hold(duration: number): Promise<number> {
     return this.keyspaces[0]!.correct({ kind: 'hold', key: this.key, duration })
   }
 
+  /** Forgets all that the store knows of the key. */
   async reset(): Promise<number> {
     return this.keyspaces[0]!.correct({ kind: 'reset', key: this.key })
   }
@@ -180,6 +193,7 @@ export class Caller {
     this.known = { ...this.known, charges: this.#costs() }
   }
 
+  /** The costs of the charges that gave nothing back yet, oldest first. */
   #costs(): readonly number[] {
     return this.charges.map(({ cost }) => cost)
   }

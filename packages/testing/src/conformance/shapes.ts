@@ -48,6 +48,7 @@ function titleOf(algorithm: string, variant: Partial<Options>): string {
   return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')
 }
 
+/** The name of an algorithm as its title has it: `sliding-log` for `slidingLog`. */
 function kebab(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 }

@@ -174,10 +174,12 @@ class Asking {
   readonly renew = (ticket: number): Promise<TicketState> => this.#one('renew', ticket)
   readonly release = (ticket: number): Promise<TicketState> => this.#one('release', ticket)
 
+  /** Takes one step for several tickets under a limit. Returns their states after it, in the same order. */
   async ask(step: PermitStep, tickets: readonly number[], limit: number): Promise<readonly TicketState[]> {
     return this.permits.ask(step, this.key, tickets, limit)
   }
 
+  /** Takes one step for one ticket under a limit of 1. Returns its state after it. */
   async #one(step: PermitStep, ticket: number): Promise<TicketState> {
     return (await this.ask(step, [ticket], 1))[0]!
   }
