@@ -82,15 +82,13 @@ const LEASES = {
   maxKeys: option.whole(1, 1_000_000, 10_000),
 } satisfies option.DeclarationOf<LeaseOptions>
 
+const leases = option.nested(LEASES)
+
 /** `ttl` is in milliseconds. */
 export type LeaseSettings = option.Settings<typeof LEASES>
 
 /** Options of limiters about a store that may fail. */
-export const GUARD = {
-  onStoreError,
-  deadline,
-  leases: option.nested(LEASES),
-} satisfies option.DeclarationOf<GuardOptions>
+export const GUARD = { onStoreError, deadline, leases } satisfies option.DeclarationOf<GuardOptions>
 
 /** The same, checked and with their defaults; `deadline` is in milliseconds. */
 export type GuardSettings = option.Settings<typeof GUARD>

@@ -1,11 +1,5 @@
-import {
-  type Answer,
-  isDenied,
-  type Keyspace,
-  type Part,
-  type Together,
-  type WholeReceiver,
-} from './store.js'
+import { isDenied } from './store.js'
+import type { Answer, Keyspace, Part, Together, WholeReceiver } from './store.js'
 
 /** Whether one of the enforced parts is denied, of those that have an answer, so that none may be charged. */
 export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: readonly Answer[]): boolean {

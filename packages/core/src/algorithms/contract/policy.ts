@@ -186,12 +186,8 @@ export const POLICY = {
 
 export type PolicySettings = option.Settings<typeof POLICY>
 
-const CHANGES = {
-  limit,
-  capacity,
-  window,
-  name: option.printableName,
-} satisfies option.DeclarationOf<PolicyChanges>
+/** The same without the need to give them: the options of `policy.with`. */
+const CHANGES = { ...POLICY, limit, window, capacity } satisfies option.DeclarationOf<PolicyChanges>
 
 interface PolicyNumbers {
   readonly capacity?: { readonly name: string; readonly value: number | undefined }

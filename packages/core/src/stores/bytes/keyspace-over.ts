@@ -2,18 +2,8 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import { WeakValues } from '../../values/weak-values.js'
 import type { PolicyList } from '../memory/policy-lists.js'
 import type { Penalty } from '../penalty.js'
-import type {
-  Answer,
-  Ask,
-  Booking,
-  Caller,
-  Correction,
-  Keyspace,
-  MaybePromise,
-  Part,
-  Report,
-  Together,
-} from '../store.js'
+import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../store.js'
+import type { MaybePromise, Part, Report, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { type Act, type Change, type Gathering, gatheringOf } from './gathering.js'
 import { ScratchTable } from './scratch-table.js'

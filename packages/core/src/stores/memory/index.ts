@@ -6,18 +6,8 @@ import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type {
-  Answer,
-  Ask,
-  Board,
-  Booking,
-  Correction,
-  Keyspace,
-  Part,
-  Report,
-  Store,
-  Together,
-} from '../store.js'
+import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
+import type { Board, Part, Report, Store, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { memoryBoard, type Note } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'

@@ -7,19 +7,9 @@ import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report,
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
 import type { ScriptCall } from './script-call.js'
-import {
-  hasHealed,
-  packCharge,
-  type PackedReply,
-  packRequest,
-  type RedisBooking,
-  type ScriptPart,
-  type ScriptRequest,
-  unpackAnswer,
-  unpackAnswers,
-  unpackConfirmation,
-  unpackEffect,
-} from './script/wire.js'
+import { hasHealed, packCharge, packRequest } from './script/wire.js'
+import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
+import type { PackedReply, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */

@@ -1,13 +1,7 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Writable } from 'node:stream'
-import {
-  addressOf,
-  type Location,
-  type RedisConnection,
-  type RedisKey,
-  type ScriptReply,
-  type Subscribe,
-} from '../redis-connection.js'
+import { addressOf } from '../redis-connection.js'
+import type { Location, RedisConnection, RedisKey, ScriptReply, Subscribe } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { isRefusedBy } from './failure.js'
 

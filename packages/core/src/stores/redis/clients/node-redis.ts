@@ -1,11 +1,5 @@
-import {
-  addressOf,
-  type Location,
-  type RedisConnection,
-  type RedisKey,
-  type ScriptReply,
-  type Subscribe,
-} from '../redis-connection.js'
+import { addressOf } from '../redis-connection.js'
+import type { Location, RedisConnection, RedisKey, ScriptReply, Subscribe } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
