@@ -26,8 +26,8 @@ export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export { isDenied } from './store.js'
 export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, Reason } from './store.js'
-export type { Board, DenialCacheBounds, Keyspace, Notice, Outage, Report, Store, StoreGuard } from './store.js'
-export type { MaybePromise, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
+export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGuard } from './store.js'
+export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
 /** The factories of all algorithms. Not `export * as`: that would keep all of them in every bundle. */
 export const algorithms = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }
