@@ -38,24 +38,30 @@ export class FrameWriter {
     if (bytes > MOST_BYTES) throw new RangeError(`a frame must be at most ${MOST_BYTES} bytes, got ${bytes}`)
     this.#reserve(bytes)
     const buffer = this.#buffer
-    let at = buffer.writeUInt32LE(bytes, this.#end)
-    at = buffer.writeUInt8(kind, at)
-    at = buffer.writeUInt8(isWide ? 1 : 0, at)
-    at = buffer.writeUInt16LE(tag, at)
-    at = buffer.writeUInt16LE(numbers.length, at)
-    for (let i = 0; i < numbers.length; i++) at = buffer.writeDoubleLE(numbers[i]!, at)
-    if (textBytes > 0) buffer.write(text, at, textBytes, isWide ? 'utf16le' : 'latin1')
+    let offset = buffer.writeUInt32LE(bytes, this.#end)
+    offset = buffer.writeUInt8(kind, offset)
+    offset = buffer.writeUInt8(isWide ? 1 : 0, offset)
+    offset = buffer.writeUInt16LE(tag, offset)
+    offset = buffer.writeUInt16LE(numbers.length, offset)
+    for (let i = 0; i < numbers.length; i++) offset = buffer.writeDoubleLE(numbers[i]!, offset)
+    if (textBytes > 0) buffer.write(text, offset, textBytes, isWide ? 'utf16le' : 'latin1')
     this.#end += bytes
   }
 
-  /** The bytes of all frames written since the last call. They may be sent as they are: nothing is written over them. */
+  /**
+   * Returns the bytes of all frames that were added since the last call, to be written to a socket. They are not copied; later
+   * frames go behind them in the buffer and never over them.
+   */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end
     return taken
   }
 
-  /** Makes room for this many bytes. A full buffer is replaced and not reused, as the socket may still be sending from it. */
+  /**
+   * Sees to it that this many bytes fit behind the last frame. A full buffer is replaced by a new one, with the frames that were
+   * not taken yet copied to it. The old one is not reused, as the socket may still be sending from it.
+   */
   #reserve(bytes: number): void {
     if (this.#end + bytes <= this.#buffer.length) return
     const pending = this.#buffer.subarray(this.#start, this.#end)
@@ -72,27 +78,29 @@ export class FrameReader {
   #rest: Buffer | undefined
 
   /**
-   * Passes every frame that is complete to `receive`, in order.
+   * Takes the next bytes of the connection, and passes every frame that is complete now to `receive`, in order. The bytes of an
+   * incomplete one are kept until the rest arrives.
    * @throws {MalformedFrame} for a length or a count that cannot be.
    */
   push(chunk: Buffer, receive: (frame: Frame) => void): void {
     const bytes = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
-    let at = 0
-    while (bytes.length - at >= HEADER_BYTES) {
-      const length = bytes.readUInt32LE(at)
+    let start = 0
+    while (bytes.length - start >= HEADER_BYTES) {
+      const length = bytes.readUInt32LE(start)
       if (length < HEADER_BYTES || length > MOST_BYTES) {
         throw new MalformedFrame(`a frame of ${length} bytes`)
       }
-      if (bytes.length - at < length) break
-      receive(frameAt(bytes, at, length))
-      at += length
+      if (bytes.length - start < length) break
+      receive(frameAt(bytes, start, length))
+      start += length
     }
-    this.#rest = at < bytes.length ? bytes.subarray(at) : undefined
+    this.#rest = start < bytes.length ? bytes.subarray(start) : undefined
   }
 }
 
 /**
- * Reads the frame of this length at `start`.
+ * Reads the frame of this length, in bytes, at `start`. Its header of ten bytes holds the length (4), the kind (1), whether the
+ * text is UTF-16 (1), the tag (2) and the count of numbers (2).
  * @throws {MalformedFrame} if its count of numbers needs more bytes than it has.
  */
 function frameAt(bytes: Buffer, start: number, length: number): Frame {

@@ -10,9 +10,10 @@ export type Greeting =
   | 'closed'
 
 /**
- * Connects to the server at `path`, sends the store's name and the epoch of the server before, and waits for its
- * answer. Resolves with the socket, or with how the server is absent. A server that does not answer in time is alive,
- * stopped or busy.
+ * Connects to the server at `path`, sends the store's name and the epoch (a random number for each server) of the server that
+ * this process used before, and waits for its answer. Resolves with the connected socket and the server's own epoch, or with
+ * how the server is absent: 'refused' or 'closed'. It rejects if no answer comes in time: that server exists, but is stopped
+ * or busy.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(
@@ -66,7 +67,10 @@ export function greet(
   })
 }
 
-/** Whether a process listens at `path`; it may be about to end. Connects, sends nothing, and hangs up. */
+/**
+ * Whether a process listens to the socket at `path`, found out by a connection that sends nothing and hangs up. Any error but
+ * a refused connection counts as yes: it does not prove that the process has gone.
+ */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => socket.destroy())
@@ -85,8 +89,8 @@ const ABSENCES: Readonly<Record<string, 'refused' | 'closed'>> = {
 }
 
 /**
- * A server that answers nothing for five ticks of 50 ms is silent. Meanwhile calls wait, each until its deadline. However long this
- * process is busy, as it may be when it starts, that is one tick: it has not looked for the answer.
+ * A server that answers nothing for five ticks of 50 ms is silent. Meanwhile calls wait, each until its deadline. However
+ * long this process is busy, as it may be when it starts, that is one tick: it has not looked for the answer.
  */
 const SILENT_TICKS = 5
 const TICK_MS = 50

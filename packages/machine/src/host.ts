@@ -54,6 +54,7 @@ export class Host {
     })
   }
 
+  /** The time in microseconds, on the clock that decides for all processes. */
   now(): number {
     return this.#store.now()
   }
@@ -82,20 +83,28 @@ export class Host {
     }
   }
 
-  /** Charges every part that fits, or none if an enforced one does not. */
+  /**
+   * Decides a call on several keys in one step, and returns an answer for each of its parts. All parts are charged, or none if
+   * one of them that is enforced does not fit; of parts in shadow mode those that fit.
+   */
   together(parts: readonly Part<HostedKeyspace>[]): readonly Answer[] {
     return decideAtOnce(parts)
   }
 
+  /** Carries out one step of a process for some of its tickets of a semaphore. Returns their states. */
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     return this.#permits.carryOut(holder, call)
   }
 
-  /** A process that knew a server of a former epoch has come. */
+  /**
+   * Notes that a server before this one has ended, and with it the record of who held which permit. For a while permits are
+   * granted only to processes that renew theirs.
+   */
   stateWasLost(): void {
     this.#permits.stateWasLost()
   }
 
+  /** Gives back all permits of a process that has gone, and removes its tickets from the queues. */
   left(holder: PermitHolder): void {
     this.#permits.leave(holder)
   }
@@ -120,8 +129,8 @@ export class HostedKeyspace {
   ) {}
 
   /**
-   * Decides a call. To a denial it adds the instant at which one unit more fits, which clients remember denials by and
-   * the memory store by itself leaves out.
+   * Decides a call, and returns the store's answer. To a denial it adds `nextUnitAt`, the instant at which one unit more fits:
+   * until then the calling process can deny further calls by itself. It takes a second look at the store, which charges nothing.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const host = this.host
@@ -133,15 +142,19 @@ export class HostedKeyspace {
     return { ...answer, nextUnitAt: at }
   }
 
-  /** How a booking stands, by the number that its caller knows it by. One that is not kept any more is lost. */
+  /**
+   * Whether the booking of this number still stands, is lost, or is held because its key is blocked or paused. One that is not
+   * kept any more counts as lost.
+   */
   confirm(number: number): 'stands' | 'lost' | 'held' {
     const booking = this.host.bookings.get(number)
     return booking ? (this.keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
   }
 
   /**
-   * Takes a booking back. Returns whether that undid it as if it had never been made; otherwise, or if the booking is not kept any
-   * more, its units are released as those of any charge.
+   * Takes a booking back, by its number. Returns true if it is undone as if it had never been made, which is possible while no
+   * later call has built on it; otherwise its units are given back as far as they still count, and it returns false. `charge`
+   * serves for that if the booking is not kept any more.
    */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.host
@@ -152,6 +165,7 @@ export class HostedKeyspace {
     return false
   }
 
+  /** Makes a correction, such as a refund, a block or a reset. Returns the units that took effect. */
   correct(change: Correction): number {
     return this.host.carryOut(this.caller, () => this.keyspace.correct(change) as number)
   }
@@ -225,7 +239,10 @@ export class LocalServer implements MachineServer, PermitHolder {
     this.listener.notice(name, notice)
   }
 
-  /** Later, as another process would hear of it: the call that gave the permit back has not returned yet. */
+  /**
+   * Reports that a waiting ticket got a permit: a microtask later, as the call that gave the permit back has not returned yet,
+   * and its caller is not to be interrupted.
+   */
   granted(semaphore: number, ticket: number): void {
     queueMicrotask(() => this.listener.granted(semaphore, ticket))
   }
@@ -251,7 +268,7 @@ class KeptBookings {
   #numbers = 0
   #sweepAt = LEAST_SWEPT
 
-  /** Keeps a booking, and returns the number that it has from now on. */
+  /** Keeps a booking, and returns the number by which its process confirms or cancels it. `now` is in microseconds. */
   keep(booking: Booking, now: number): number {
     const number = ++this.#numbers
     this.#byNumber.set(number, booking)
@@ -259,7 +276,7 @@ class KeptBookings {
     return number
   }
 
-  /** Undefined once it is forgotten. */
+  /** The booking of this number; undefined once it is forgotten. */
   get(number: number): Booking | undefined {
     return this.#byNumber.get(number)
   }
@@ -268,7 +285,10 @@ class KeptBookings {
     this.#byNumber.delete(number)
   }
 
-  /** Forgets bookings whose instant is long past. It runs again when twice as many are kept, so each costs little. */
+  /**
+   * Forgets the bookings whose turn was more than a minute before `now`, in microseconds. It runs again only when twice as many
+   * are kept, so that its cost for each booking stays the same however many there are.
+   */
   #sweep(now: number): void {
     for (const [number, { at }] of this.#byNumber) if (at + KEPT < now) this.#byNumber.delete(number)
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#byNumber.size)

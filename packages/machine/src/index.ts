@@ -61,6 +61,7 @@ class StoreOfMachine implements MachineStore {
     this.#together = new MachineTogether(this.#access)
   }
 
+  /** Resolves with the end of the first search for a server; undefined if a server is reached already. */
   start(): Promise<unknown> | undefined {
     return this.#access.isReached ? undefined : this.#access.joined
   }
@@ -71,14 +72,17 @@ class StoreOfMachine implements MachineStore {
     if (!this.#access.isReached) await this.#access.joined
   }
 
-  /** The state of one limiter under one list. `report` gets what the server has to say about it. */
+  /**
+   * The state of one limiter under one list of policies. `report` is called with the notices that its calls cause on the
+   * server.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#reports.add(name, report)
     return new MachineKeyspace(name, policies, penalty, report, this.#together)
   }
 
   /**
-   * The time of this store's clock.
+   * The time in whole microseconds, on the clock of this process; decisions are made by that of the server.
    * @throws {StoreError} CLOSED.
    */
   now(): number {

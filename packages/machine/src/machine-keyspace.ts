@@ -46,7 +46,10 @@ export class MachineKeyspace implements Keyspace {
     return this.#access.local !== undefined
   }
 
-  /** Decides a call, at once if this process serves. */
+  /**
+   * Decides a call of this cost on a key. Returns the answer at once if this process is the server; otherwise a promise of what
+   * the server answers. `caller` is the call's own record of whether it was sent and still wants the answer.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const call = { ask, key, cost, maxWait, caller }
     const { local } = this.#access
@@ -55,8 +58,8 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Whether a booking stands, is lost with the state of its key, as all of an earlier server are, or is held: the key is blocked or
-   * paused, so that its turn does not come yet.
+   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. A booking of
+   * another epoch was made at a server that has ended, and is lost with its state.
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
@@ -65,7 +68,10 @@ export class MachineKeyspace implements Keyspace {
     )
   }
 
-  /** Takes a booking back, once; false if that was done before, or if its server and so its state is gone. */
+  /**
+   * Takes a booking back, once. Resolves with whether it is undone as if it had never been made; false also if it was cancelled
+   * before, or if the server that it was made at has ended, and its state with it.
+   */
   cancel(booking: Booking): MaybePromise<boolean> {
     const booked = booking as MachineBooking
     if (booked.isCancelled) return false
@@ -75,7 +81,10 @@ export class MachineKeyspace implements Keyspace {
     )
   }
 
-  /** Corrects the state. To release units that an earlier server charged has no effect: they are gone with its state. */
+  /**
+   * Makes a correction, such as a refund or a release, and returns the units that took effect. To release units that were charged
+   * at a server that has ended takes no effect: they are gone with its state, and the units there now belong to other calls.
+   */
   correct(change: Correction): MaybePromise<number> {
     return this.#access.ask((server) =>
       change.kind === 'release' && this.#access.isFormer(change.charge.decidedAt)
@@ -91,12 +100,15 @@ export class MachineTogether implements Together {
 
   constructor(readonly access: ServerAccess) {}
 
-  /** Decides parts of several keys in one step of the server. */
+  /**
+   * Decides a call on several keys in one step of the server, with an answer for each of its parts. The server gets each part's
+   * list of policies in place of its keyspace, an object of this process.
+   */
   decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
-    const own = parts.map(({ keyspace, key, cost, enforce }) => {
+    const sent = parts.map(({ keyspace, key, cost, enforce }) => {
       return { list: (keyspace as MachineKeyspace).list, key, cost, enforce }
     })
-    return this.access.ask((server) => server.together(own, caller), caller)
+    return this.access.ask((server) => server.together(sent, caller), caller)
   }
 }
 
@@ -114,12 +126,12 @@ export class Reports {
     this.#collected.register(report, { name, ref })
   }
 
-  /** Passes a notice to all limiters of this name. */
+  /** Calls the reports of all limiters of this name that still exist in this process. */
   pass(name: string, notice: Notice): void {
     for (const ref of this.#byName.get(name) ?? []) ref.deref()?.(notice)
   }
 
-  /** Forgets a report that was collected. */
+  /** Forgets a report after its limiter was garbage-collected, and the name with its last report. */
   #remove({ name, ref }: Reference): void {
     const refs = this.#byName.get(name)
     refs?.delete(ref)
@@ -154,11 +166,12 @@ export class MachinePermits implements Permits {
     return access.ask((server) => server.permits(call))
   }
 
+  /** Has `granted` called whenever a waiting ticket of this semaphore gets a permit. */
   listen(granted: (ticket: number) => void): void {
     this.#granted = granted
   }
 
-  /** A waiting ticket was granted a permit. */
+  /** Passes on to the semaphore that its waiting ticket got a permit. */
   granted(ticket: number): void {
     this.#granted?.(ticket)
   }

@@ -37,20 +37,24 @@ export class SocketFolders implements MeetingPoint {
     this.#servingFolder()
   }
 
-  /** In a folder whose parents are checked too, as they are not those of the system. */
+  /** The meeting point in a folder that the user chose. Other than those of the system, the folders above it are checked too. */
   static within(parent: string, name: string): SocketFolders {
     return new SocketFolders([parent], name, () => takeParents(parent))
   }
 
-  /** The address of the newest server in each folder that has had one, once a folder to serve in is found. */
+  /**
+   * The address of the newest server in each folder that has had one.
+   * @throws {PolicyError} INVALID_OPTION if this user has no folder to serve in.
+   */
   newest(): readonly string[] {
     this.#servingFolder()
     return this.#folders.flatMap((folder) => folder.newest() ?? [])
   }
 
   /**
-   * Makes this process the server, if none has come since `former`. Undefined if another was faster, in this folder or
-   * in another one: two processes may see different folders as their own.
+   * Makes this process the server, if no other has become it since the addresses `former` were read. Returns undefined if one
+   * has, in the same folder or in another one: two processes may see different folders as their own, so each looks in those of
+   * the others after it has taken its place.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const home = this.#servingFolder()
@@ -64,19 +68,20 @@ export class SocketFolders implements MeetingPoint {
   }
 
   /**
-   * The first folder that this user has or can make, in which to serve. Warns if a stranger has taken one before it.
+   * The first folder that this user has or can make, in which to serve. Warns if a folder before it in the list belongs to
+   * another user of the machine.
    * @throws {PolicyError} INVALID_OPTION if there is none.
    */
   #servingFolder(): SocketFolder {
     this.#prepare()
     let refusal: PolicyError | undefined
     for (const folder of this.#folders) {
-      const stranger = folder.take()
-      if (stranger === undefined) {
+      const whyNotOurs = folder.take()
+      if (whyNotOurs === undefined) {
         if (refusal) warnOnce(`${refusal.message}: the processes of this user meet in ${folder.parent}`)
         return folder
       }
-      refusal ??= notOwn(folder.parent, stranger)
+      refusal ??= notOwn(folder.parent, whyNotOurs)
     }
     throw refusal!
   }

@@ -8,8 +8,8 @@ import { dirname, resolve } from 'node:path'
  */
 
 /**
- * Makes a folder, and those above it, where nothing is. Undefined if the folder is this user's then; otherwise the
- * reason why it is not, as the end of a sentence.
+ * Makes a folder, and those above it, if it does not exist. Returns undefined if the folder belongs to this user and only this
+ * user can enter it; otherwise the reason why it is not this user's, as the end of a sentence.
  * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
  */
 export function takeFolder(folder: string): string | undefined {
@@ -52,17 +52,18 @@ export function notOwn(folder: string, why: string): PolicyError {
   return refusal('be a directory of this user with mode 0700', folder, why)
 }
 
+/** The error about a folder above the chosen one that another user could replace. `why` is the end of a sentence about it. */
 function unsafe(part: string, why: string): PolicyError {
   return refusal('lie in directories of root or this user that others cannot write to', part, why)
 }
 
-/** The error about a folder: what it must be, which one it is, and why it is not. */
+/** Makes the error about a folder of a machineStore. `bound` says what it must be, `why` how the one at `path` fails that. */
 function refusal(bound: string, path: string, why: string): PolicyError {
   const message = `the folder of a machineStore must ${bound}, got ${JSON.stringify(path)}, which ${why}`
   return new PolicyError('INVALID_OPTION', message)
 }
 
-/** The file system's record of a folder, which is made if it is missing. */
+/** The file system's record of what is at this path, links not followed. A folder is made, for this user alone, if nothing is. */
 function stateOrMade(folder: string): Stats {
   const state = lstatSync(folder, { throwIfNoEntry: false })
   if (state) return state
@@ -77,15 +78,20 @@ function stateOrMade(folder: string): Stats {
   return lstatSync(folder)
 }
 
+/** Whether a file or folder belongs to the user of this process. */
 function isOwn({ uid }: Stats): boolean {
   return uid === process.getuid!()
 }
 
+/** The permissions of a file as chmod writes them, such as 0700. */
 function octal({ mode }: Stats): string {
   return `0${(mode & 0o7777).toString(8)}`
 }
 
-/** Runs `act` on a path. An error that says that no folder can be there, or be made, becomes one that names the path. */
+/**
+ * Returns what `act` returns for a path. An error of the file system that means that no usable folder can be there is thrown as
+ * a PolicyError that names the path; any other error as it is.
+ */
 function at<T>(path: string, act: (path: string) => T): T {
   try {
     return act(path)

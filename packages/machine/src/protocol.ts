@@ -70,7 +70,7 @@ export const ASKS: Readonly<Record<Ask, number>> = {
 
 export const STANDINGS = ['stands', 'lost', 'held'] as const
 
-/** The numbers of a correction, as they are sent with the request of its kind. */
+/** The numbers of a correction, as they are sent with the request of its kind. `correctionOf` reads them back in this order. */
 export function numbersOf(change: Correction): readonly number[] {
   switch (change.kind) {
     case 'refund':
@@ -113,15 +113,15 @@ export function correctionOf(kind: number, key: string, numbers: readonly number
   }
 }
 
-/** A whole number from 0 to `most`. @throws {MalformedFrame} */
+/** Returns a number that another process sent. @throws {MalformedFrame} if it is not a whole number from 0 to `most`. */
 export function whole(value: number | undefined, most = Number.MAX_SAFE_INTEGER): number {
   if (value !== undefined && Number.isInteger(value) && value >= 0 && value <= most) return value
   throw new MalformedFrame(`${value} where a whole number from 0 to ${most} belongs`)
 }
 
 /**
- * A wait as it is sent: the server refuses a number that is not whole, and with it all calls of this process. Instants are
- * whole, so the rest of a microsecond admits no call.
+ * A wait in microseconds, rounded down to the whole number that the server expects: it ends the connection, and with it all
+ * calls of this process, for any other. As turns come at whole microseconds, the fraction that is cut off admits no call.
  */
 export function wholeWait(maxWait: number): number {
   return Math.min(Math.floor(maxWait), Number.MAX_SAFE_INTEGER)

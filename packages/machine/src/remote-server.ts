@@ -46,7 +46,7 @@ export class RemoteServer implements MachineServer {
     })
   }
 
-  /** Has the server decide a call, and keeps the latest instant that it named. */
+  /** Has the server decide a call, and resolves with its answer. Keeps the latest instant of the server's clock in `latest`. */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -62,8 +62,8 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server decide parts of several keys in one step. Each reply comes with its size, as the answers have
-   * different ones.
+   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. In the reply
+   * the numbers of all answers follow each other; before each come their count, as answers differ in length, and its tag.
    */
   together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
     return remoteCall(
@@ -79,24 +79,27 @@ export class RemoteServer implements MachineServer {
       },
       REPLY.answers,
       ({ numbers }) => {
-        let at = 0
+        let next = 0
         return parts.map(({ key, cost }) => {
-          const [size, tag] = [numbers[at]!, numbers[at + 1]!]
-          at += 2 + size
-          return answerIn({ tag, numbers: numbers.slice(at - size, at) }, this.epoch, key, cost)
+          const [size, tag] = [numbers[next]!, numbers[next + 1]!]
+          next += 2 + size
+          return answerIn({ tag, numbers: numbers.slice(next - size, next) }, this.epoch, key, cost)
         })
       },
     )
   }
 
+  /** Asks the server whether a booking stands, is lost, or is held because its key is blocked or paused. */
   async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
     return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
   }
 
+  /** Has the server take a booking back. Resolves with whether it is undone as if it had never been made. */
   async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
     return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])) === 1
   }
 
+  /** Has the server make a correction, such as a refund or a block. Resolves with the units that took effect. */
   correct(list: WirePolicies, change: Correction): Promise<number> {
     return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
   }
@@ -127,7 +130,7 @@ export class RemoteServer implements MachineServer {
     this.socket.destroy()
   }
 
-  /** Sends a request whose reply is one number: the units that a correction took, or 1 for done. */
+  /** Sends a request of this kind whose reply is one number, and resolves with that. Its meaning depends on the kind. */
   #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]): Promise<number> {
     return remoteCall(
       this.#send,
@@ -139,8 +142,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * The number that stands for a list of policies in frames to this server. A list without one gets the next, and is sent
-   * with it; once all are used, it takes over that of the list which was sent first.
+   * The number that stands for a list of policies in requests to this server, so that the list itself is sent only once. A list
+   * without a number gets the next, and is written with it before the request. Once all `MOST_LISTS` numbers are used, it gets
+   * that of the list which was sent first, which is sent anew with its next call.
    */
   #numberFor(list: WirePolicies): number {
     const known = this.#lists.get(list.text)
@@ -156,6 +160,10 @@ export class RemoteServer implements MachineServer {
     return number
   }
 
+  /**
+   * Sends a call: at once while fewer than `FEW_CALLS` are unanswered, otherwise at the end of this turn of the event loop, in
+   * one write with all that wait then. A call that waits is marked as `unsent`: it can still be given up without a charge.
+   */
   readonly #send = (call: RemoteCall): void => {
     if (this.#error) return call.fail(this.#error)
     this.#waiting.push(call)
@@ -165,7 +173,7 @@ export class RemoteServer implements MachineServer {
     setImmediate(() => this.#flush())
   }
 
-  /** Writes the calls of this tick in one piece, but none whose caller has given up. A call that is too long fails alone. */
+  /** Writes all calls that wait to the socket at once. A call whose caller has given up, or that is too long, fails alone. */
   #flush(): void {
     const calls = this.#waiting
     this.#waiting = []
@@ -196,9 +204,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Passes a frame on: to the listener what the server says by itself, and a reply to the oldest call that is not
-   * answered, since replies come in the order of calls. Answered calls are cut off the list now and then, as that takes
-   * time.
+   * Passes a frame of the server on: to the listener what the server reports by itself, and a reply to the oldest call without
+   * one, since replies come in the order of calls. The answered calls are removed from the front of the list a thousand at a
+   * time, as to move the rest of the list up with every reply would cost more than the reply.
    */
   #read(frame: Frame): void {
     const { kind, numbers, text } = frame
@@ -265,7 +273,12 @@ function remoteCall<T>(
   })
 }
 
-/** The answer of a store that a reply holds; its `tag` packs the reason and the binding policy's place. */
+/**
+ * The answer of a store, read from the numbers of a reply: its time, whether and when the cost fits, and what remains. The low
+ * three bits of `tag` are the number of the reason, and the rest is the place of the policy that decides. `last` is of a denial
+ * the instant at which one unit more fits, otherwise the number of the booking, 0 without one. `epoch`, `key` and `cost` are
+ * those of the call, for its booking.
+ */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
   epoch: number,
@@ -291,7 +304,7 @@ function answerIn(
   return { ...answer, booking }
 }
 
-/** The call was never written, so it was not carried out. */
+/** The error of a call that was never written to the server, so that it was surely not carried out. */
 export function notSent(why: string): StoreError {
   return new StoreError('STORE_UNAVAILABLE', why, { sent: false })
 }

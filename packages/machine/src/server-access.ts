@@ -63,14 +63,18 @@ export class ServerAccess {
     return this.#server instanceof LocalServer ? this.#server : undefined
   }
 
-  /** Whether a charge may have been decided by a server that has ended. Then the units that are there now are others'. */
+  /**
+   * Whether a charge that was decided at this instant, in microseconds, may come from a server that has ended. Its units are gone
+   * then, and those that the present server counts belong to other calls.
+   */
   isFormer(decidedAt: number): boolean {
     return decidedAt <= this.#formerLatest
   }
 
   /**
-   * Carries out a call on the server: at once if it is reached, otherwise as soon as it is. While no server was found
-   * the call fails at once, and one whose caller has given up meanwhile is never sent.
+   * Returns what `act` returns for the server: at once if one is reached; during the search for one, a promise that goes on when
+   * the search ends. After a search that failed the call fails at once, until the next begins. One whose caller has given up
+   * meanwhile is never sent.
    */
   ask<T>(act: (server: MachineServer) => MaybePromise<T>, caller?: Caller): MaybePromise<T> {
     if (this.#server) return act(this.#server)
@@ -101,7 +105,10 @@ export class ServerAccess {
     this.#release()
   }
 
-  /** Makes an attempt to reach a server. Its rejection is handled here, as there may be no call that waits for it. */
+  /**
+   * Begins an attempt to reach a server and returns its promise, also as `joined`. A rejection counts as handled, so that one
+   * which no call waits for does not end the process.
+   */
   #join(): Promise<void> {
     this.joined = this.#attempt()
     this.joined.catch(() => {})
@@ -109,8 +116,8 @@ export class ServerAccess {
   }
 
   /**
-   * Reaches a server, or becomes it, and then lets the waiting calls go on. If that fails they fail, the promise
-   * rejects, and another attempt follows soon.
+   * Reaches a server, or becomes it, and then lets the waiting calls go on. If that fails, these calls fail, the promise rejects,
+   * and another attempt follows after about 50 ms. If the store was closed meanwhile, the new server is left again.
    */
   async #attempt(): Promise<void> {
     try {
@@ -135,8 +142,8 @@ export class ServerAccess {
   }
 
   /**
-   * Greets the newest server, and becomes the server itself where none answers and the options allow it. It begins anew
-   * when another process was faster.
+   * Returns a connection to the newest server, or makes this process the server if none listens and the options allow it. It
+   * begins anew when a server came or went meanwhile: closed the connection, appeared among the newest, or claimed the place.
    * @throws {Error} why no server was reached.
    */
   async #reach(): Promise<MachineServer> {
@@ -158,8 +165,8 @@ export class ServerAccess {
   }
 
   /**
-   * Greets the servers at these addresses in turn, until one listens. Its greeting, or 'closed' if it ended just then;
-   * 'refused' where none listens.
+   * Connects to these addresses in turn, until a server listens. Returns its greeting, with the socket; 'closed' if it ended at
+   * that moment; 'refused' if none listens.
    */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
     const { name, serve } = this.options
@@ -173,8 +180,8 @@ export class ServerAccess {
   }
 
   /**
-   * Becomes the server, unless another process was faster: then undefined. It looks from time to time whether it is
-   * still the newest, and ends if not.
+   * Makes this process the server, in the place after those at the addresses `former`, and returns it; undefined if another
+   * process was faster. Every 5 s it looks whether it is still the newest server, and ends if not.
    */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.options
@@ -205,7 +212,10 @@ export class ServerAccess {
     return server
   }
 
-  /** The listener of a server, which has another one looked for when that server ends. */
+  /**
+   * What a server calls with its reports. When it ends, its epoch and latest instant are kept, new calls wait, and the search for
+   * another server begins.
+   */
   #serverListener(): ServerListener {
     return {
       ...this.listener,
@@ -221,7 +231,10 @@ export class ServerAccess {
   }
 }
 
-/** The error of calls while no server is reached. Any cause will do, also one of the set-up such as a stranger's folder. */
+/**
+ * The error of calls that were not sent because no server is reached. `cause` is the error that ended the last search for
+ * one.
+ */
 function unavailable(cause: unknown): StoreError {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new StoreError('STORE_UNAVAILABLE', `the process that serves is not reached: ${why}`, {

@@ -42,6 +42,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     }
   }
 
+  /** Adds a notice about a limiter to the replies of the request that caused it. */
   notice(name: string, notice: Notice): void {
     this.#writer.add(REPLY.notice, 0, [], `${name}\n${JSON.stringify(notice)}`)
   }
@@ -111,8 +112,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Replies to a greeting. A client that was of another server before shows that state was lost, so permits are granted
-   * only to those who held them, for a while.
+   * Replies to a greeting with the epoch of this server. If the client names the epoch of another server, which it used
+   * before, the record of who holds which permit was lost with that; so for a while permits are granted only to clients
+   * that renew theirs.
    */
   #greet([protocol, formerEpoch]: readonly number[], name: string): void {
     if (protocol !== PROTOCOL || name !== this.name) throw new MalformedFrame('another protocol or store')
@@ -129,7 +131,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.answer, tag, all)
   }
 
-  /** Decides parts of several keys in one step, and replies with their answers, each behind its size and tag. */
+  /**
+   * Decides a call on several keys in one step. Each part is three numbers (list, cost, whether it is enforced) and its
+   * key in the JSON of `text`. The reply holds the numbers of all answers, before each their count and the tag.
+   */
   #together(numbers: readonly number[], text: string): void {
     const keys = JSON.parse(text) as readonly string[]
     const parts = keys.map((key, i) => ({
@@ -145,7 +150,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.answers, 0, answers)
   }
 
-  /** An answer as a tag, of reason and binding policy, and numbers. Its booking is kept here, and sent as a number. */
+  /**
+   * An answer as it is sent: `all` its numbers, and `tag` the reason's number plus 8 times the place of the policy that
+   * decides. A booking is kept in this process, and its number is sent.
+   */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const { nextUnitAt, blockedUntil = 0 } = answer
@@ -155,7 +163,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     return { tag: REASONS.indexOf(reason) + 8 * binding, all }
   }
 
-  /** Takes one step for tickets of a semaphore, and replies with their states. */
+  /**
+   * Carries out one step for tickets of a semaphore, and replies with the number of each ticket's state. `tag` is the
+   * number of the step; `text` the semaphore's name and the key, with a line break between.
+   */
   #permits(tag: number, numbers: readonly number[], text: string): void {
     const step = PERMIT_STEPS[tag]
     const [semaphore, limit, lease, ...tickets] = numbers.map((number) => whole(number))
@@ -172,8 +183,8 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * The state under a list that this client has opened.
-   * @throws {MalformedFrame} for any other number.
+   * The state that belongs to a list of policies, by the number under which this client has opened the list.
+   * @throws {MalformedFrame} for a number under which none was opened.
    */
   #keyspaceOf(list: number): HostedKeyspace {
     const keyspace = this.#keyspaces[list]
@@ -202,7 +213,10 @@ export class Service {
     this.listener.on('error', () => {}) // of connections that could not be accepted
   }
 
-  /** Begins to answer. Processes that have connected before have waited for it, so none is refused while a server begins. */
+  /**
+   * Begins to answer. Processes that connected before this, while the server was being set up, were left waiting and not
+   * refused.
+   */
   open(): void {
     this.#isOpen = true
     for (const socket of this.#sockets) socket.resume()
@@ -215,7 +229,10 @@ export class Service {
     this.host.close()
   }
 
-  /** Serves one connection until it closes. The permits of a process that has gone are given back then. */
+  /**
+   * Serves one connection until it closes. Then the permits of the process at its other end are given back, as it has
+   * gone; not if the service itself was closed, since the permits end with it.
+   */
   #serve(socket: Socket): void {
     const session = new ClientSession(this.host, this.name, socket)
     this.#sockets.add(socket)

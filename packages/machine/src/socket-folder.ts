@@ -44,15 +44,15 @@ export class SocketFolder {
   }
 
   /**
-   * Makes the folder where it is missing. Undefined if `parent` is this user's; otherwise the reason why it is not, as
-   * `takeFolder` returns it.
+   * Makes the folder and its parent if they are missing. Returns undefined if `parent` belongs to this user; otherwise the reason
+   * why it does not, as the end of a sentence.
    * @throws {PolicyError} INVALID_OPTION if a folder of this user is open to others, or cannot be made.
    */
   take(): string | undefined {
-    const stranger = takeFolder(this.parent)
-    const why = stranger === undefined ? takeFolder(this.#folder) : undefined
+    const whyNotOurs = takeFolder(this.parent)
+    const why = whyNotOurs === undefined ? takeFolder(this.#folder) : undefined
     if (why !== undefined) throw notOwn(this.#folder, why)
-    return stranger
+    return whyNotOurs
   }
 
   /**
@@ -111,15 +111,20 @@ export class SocketFolder {
     }
   }
 
+  /** The path of the socket of the server with this number. */
   #at(number: number): string {
     return join(this.#folder, `${number}`)
   }
 
+  /** The number of the newest server that has had a socket in this folder; 0 if there was none. */
   #highest(): number {
     return Math.max(0, ...readdirSync(this.#folder).map(numberOf))
   }
 
-  /** Deletes the sockets of servers with lower numbers, and those of processes that ended before they had a number. */
+  /**
+   * Deletes the sockets of servers with lower numbers, and sockets of temporary names (with a dot) that are older than a minute:
+   * their processes ended before they had a number.
+   */
   #deleteBefore(number: number): void {
     for (const name of readdirSync(this.#folder)) {
       const path = join(this.#folder, name)
@@ -128,7 +133,7 @@ export class SocketFolder {
   }
 }
 
-/** 0 for what is no number. */
+/** The server's number that a file name is, from 1 to nine digits; 0 for any other name. */
 function numberOf(name: string): number {
   return /^[1-9]\d{0,8}$/.test(name) ? Number(name) : 0
 }

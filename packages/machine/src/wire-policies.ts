@@ -31,7 +31,11 @@ export class WirePolicies {
   }
 }
 
-/** The list that was sent as `text`, with policies made anew. @throws {MalformedFrame} */
+/**
+ * Reads a limiter's name, policies and penalty from the text in which another process sent them. The policies are made anew by
+ * the factories of this process.
+ * @throws {MalformedFrame} for a text that is no such list.
+ */
 export function readWirePolicies(text: string): WirePolicies {
   try {
     const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
@@ -46,6 +50,7 @@ export function readWirePolicies(text: string): WirePolicies {
 
 const MOST_POLICIES = 10
 
+/** The fields of a penalty as they are sent, in the order in which `penaltyOf` reads them. */
 function numbersOf({ after, block, factor, maxBlock, forgetAfter, then }: Penalty): readonly number[] {
   return [after, block, factor, maxBlock, forgetAfter, then === 'fresh' ? 1 : 0]
 }
@@ -84,7 +89,10 @@ const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
   slots: (buckets) => ({ slots: buckets }),
 }
 
-/** Makes a policy of a shape's name and the numbers that are no part of the shape. */
+/**
+ * Makes the policy of a shape, such as `sliding-window-weighted/60000/10`: algorithm, window in milliseconds, and number
+ * of buckets or slots. `limit` and `capacity` are the numbers that are no part of the shape.
+ */
 function policyOf(shape: string, limit: number, capacity: number): Policy {
   const [name = '', windowMs, buckets = '1'] = shape.split('/')
   const { factory, variant } = factoryOf(shape) ?? {}
@@ -97,8 +105,8 @@ function policyOf(shape: string, limit: number, capacity: number): Policy {
 }
 
 /**
- * The factory of the algorithm that a shape names. An end such as `-weighted` names a variant, which `variant` makes
- * options of. Undefined for an unknown name.
+ * The function that makes policies of the algorithm that a shape names, and for a name that ends in a variant, such as
+ * `-weighted`, a function that returns the options which select it. Undefined for an unknown name.
  */
 function factoryOf(
   shape: string,

@@ -51,7 +51,11 @@ function queryOf({ params, paramsSerializer }: AxiosAddress): string {
     .join('&')
 }
 
-/** The names and values of a query, with nested objects and lists written as axios does by default. */
+/**
+ * The names and values of a query, before they are encoded. Nested objects and lists get names as axios writes them by
+ * default: `a[b]` (or `a.b` with `dots`), `a[]` for lists of plain values (`a[0]` with `indexes: true`, `a` with null),
+ * and JSON for a name that ends in `{}`. Values that are undefined or null are left out.
+ */
 function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
   const { indexes = false, dots = false } = options
   const pairs: (readonly [string, string])[] = []
@@ -71,9 +75,9 @@ function pairsOf(params: unknown, options: Serializer): readonly (readonly [stri
       } else if (path.length === 0 && isFlatList(inner)) {
         for (const [i, item] of inner.entries()) {
           if (item === undefined || item === null) continue
-          const own = bare(key)
+          const listName = bare(key)
           pairs.push([
-            indexes === true ? render([own], String(i)) : indexes === null ? own : `${own}[]`,
+            indexes === true ? render([listName], String(i)) : indexes === null ? listName : `${listName}[]`,
             textOf(item),
           ])
         }
@@ -93,14 +97,17 @@ function isVisitable(value: unknown): boolean {
   return prototype === null || prototype === Object.prototype
 }
 
+/** Whether a value is a list of plain values, without lists or objects in it. */
 function isFlatList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && !value.some(isVisitable)
 }
 
+/** A name without the `[]` that may mark it as a list already. */
 function bare(key: string): string {
   return key.endsWith('[]') ? key.slice(0, -2) : key
 }
 
+/** A value as axios writes it in a query: a date in ISO 8601, anything else as a string. */
 function textOf(value: unknown): string {
   return value instanceof Date ? value.toISOString() : String(value)
 }
@@ -114,6 +121,7 @@ function encodedLoosely(text: string): string {
     .replace(/%20/g, '+')
 }
 
+/** Percent-encodes a text as the default encoder does that axios passes to a user's `encode`: stricter, and spaces as `+`. */
 function byDefault(text: string): string {
   return encodeURIComponent(text).replace(/[!'()~]|%20/g, (char) => STRICT[char]!)
 }

@@ -86,7 +86,10 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   return Object.assign(limited as unknown as A, clientOf(settings.queue))
 }
 
-/** Responses and errors show the caller's config, which may be used again, not the copy with the mark. */
+/**
+ * Waits for a call of the adapter. Resolves with the response, also with one whose status made axios reject; rejects if there was
+ * none. Response and error show the caller's `config`, not the copy that the adapter got, with the mark of a limited call.
+ */
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
     const response = await sent
@@ -114,6 +117,7 @@ function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void):
   else release()
 }
 
+/** Cancels a response body that is a stream, as the caller never gets it. */
 function discardStream(data: unknown): void {
   if (isWebStream(data) || isNodeStream(data)) discard(data)
 }
@@ -124,13 +128,13 @@ function requestOf(config: AxiosConfig): OutboundRequest {
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
-/** The http adapter reports the address that replied; the fetch adapter does not. */
+/** The reply to an axios call, as options of a client see it. Its URL is that after redirects, where the adapter reports that. */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
   return { status, url, header: (name) => headerOf(headers, name) }
 }
 
-/** A stream stays unread: its caller has asked for it. */
+/** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */
 function jsonIn(data: unknown): unknown {
   return isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)
 }

@@ -27,7 +27,7 @@ export class KeptBody {
     this.#reader.cancel().catch(() => {})
   }
 
-  /** Reads the body into memory. One that is larger than MOST_KEPT is dropped. */
+  /** Reads the whole body into `bytes`. One that is larger than 64 KiB is dropped, and cannot be sent again. */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

@@ -61,7 +61,10 @@ export class CallQueue {
     return this.events.on(type, listener)
   }
 
-  /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
+  /**
+   * Makes a call: waits for its turn, runs an attempt (`task.start`), judges how it ended, and begins anew if another
+   * attempt is to follow. Resolves or rejects as the last attempt does, and rejects if a turn does not come in time.
+   */
   async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
     let turn = this.next(call)
     for (;;) {
@@ -99,13 +102,14 @@ export class CallQueue {
     }
   }
 
-  /** A call whose attempts its client makes itself: `next`, `observe`, `release` and the events of each. */
+  /** Makes the record of a call, before its first attempt. It waits for nothing until `run` or `next` gets it. */
   open(terms: CallTerms): QueuedCall {
     return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)
   }
 
   /**
-   * Waits for the turn of the call's next attempt.
+   * Waits for the turn of the call's next attempt, and before it for the delay of a retry and the pause of the key that replied.
+   * Reports the wait or the refusal to listeners.
    * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
    */
   async next(call: QueuedCall): Promise<void> {
@@ -142,7 +146,11 @@ export class CallQueue {
     }
   }
 
-  /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
+  /**
+   * Carries out the verdict on the current attempt: adapts a searched limit, and pauses the key if the other side asked
+   * for it. Returns whether another attempt is to follow, for which the verdict, the call's deadline and the budget for
+   * repetitions decide. A repetition for which the other side named the time takes nothing from the budget.
+   */
   observe(call: QueuedCall, verdict: Verdict): boolean {
     const { key = call.terms.keys[0], answer, pauseMs, status } = verdict
     call.answeredKey = key
@@ -165,7 +173,10 @@ export class CallQueue {
     return call.givenUp === undefined
   }
 
-  /** Pauses the key as the verdict asks for it. Returns the milliseconds for which the call alone has to wait. */
+  /**
+   * Pauses the key, for all processes of the limiter, if the verdict asks for it and for no longer than `maxHold`.
+   * Returns for how many milliseconds this call alone has to wait in place of that.
+   */
   #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
     const { maxHold } = this.#settings
     // A refusal that states no wait lowers an unknown limit, in place of pausing the key.
@@ -179,7 +190,10 @@ export class CallQueue {
     return aloneMs
   }
 
-  /** Ends the current attempt, so that a call that waits for its room may go. Does nothing the second time. */
+  /**
+   * Ends the current attempt and gives its permit back, so that another call may take its place. Does nothing the second
+   * time.
+   */
   release(call: QueuedCall): void {
     if (!call.isUnderWay) return
     call.isUnderWay = false
@@ -188,7 +202,7 @@ export class CallQueue {
     this.#checkIdle()
   }
 
-  /** Sends no call out until `resume`. Turns that were reserved are given back. */
+  /** Sends no call out until `resume`. Waiting calls leave the queues of their keys; turns that were reserved are given back. */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -209,7 +223,7 @@ export class CallQueue {
     for (const call of this.#waiting.keys()) if (call.reason === 'paused') this.#enqueue(call)
   }
 
-  /** Refuses all calls that wait. Returns how many. */
+  /** Rejects each call that waits with the error that `errorOf` makes for it. Returns how many these are. */
   refuseAll(errorOf: (call: QueuedCall) => Error): number {
     const calls = [...this.#waiting.keys()]
     for (const call of calls) call.refuse(errorOf(call))
@@ -244,8 +258,8 @@ export class CallQueue {
   }
 
   /**
-   * Refuses new calls from now on. With `drain` waiting calls still run, those of a paused queue too; without it they are refused.
-   * Resolves when no call is under way and the queue's own limiter is closed.
+   * Refuses new calls from now on. With `drain` waiting calls still run, those of a paused queue too; without it they are
+   * refused. Resolves when no call is under way and the queue's own limiter is closed.
    */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
@@ -256,7 +270,7 @@ export class CallQueue {
     await this.#ownLimiter?.close()
   }
 
-  /** Has a call wait in the queue of its next key, or for the end of the pause. */
+  /** Puts a call into the queue of its key; while this client is paused, notes that it waits for `resume`. */
   #enqueue(call: QueuedCall): void {
     if (this.#paused) call.reason = 'paused'
     else {
@@ -265,7 +279,11 @@ export class CallQueue {
     }
   }
 
-  /** A call that has a turn goes on to wait for that of the next limiter; if its key was paused meanwhile, for all of them again. */
+  /**
+   * Called when a call of several limiters gets a turn of one of them. It goes on to wait for that of the next limiter;
+   * if its key was paused meanwhile, it gives its turns back and waits for all of them again. Returns false if it has
+   * all: it can go out.
+   */
   readonly #movesOn = (call: QueuedCall): boolean => {
     const isLast = call.stage === this.#stages.length - 1
     const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pausedMs > 0
@@ -282,7 +300,7 @@ export class CallQueue {
     return true
   }
 
-  /** The call no longer waits: it was granted its turn or refused. */
+  /** Counts out a call that no longer waits: as under way if it was granted its turn, otherwise as refused. */
   readonly #left = (call: QueuedCall, isGranted: boolean): void => {
     const keyQueue = this.#waiting.get(call)!
     keyQueue.waiting--

@@ -111,7 +111,10 @@ export class QueuedCall {
     return this.place >= 0
   }
 
-  /** Begins a wait, which `grant` or `refuse` ends. */
+  /**
+   * Begins the wait for a turn under these policies, undefined for the limiter's own. The promise resolves when `grant`
+   * gives the turn, and rejects when `refuse` ends the wait, as the deadline and the abort of the call's signal do.
+   */
   wait(policies: readonly Policy[] | undefined): Promise<void> {
     const { signal } = this.terms
     this.policies = policies
@@ -127,7 +130,10 @@ export class QueuedCall {
     })
   }
 
-  /** Ends the wait: it is the call's turn. */
+  /**
+   * Gives the call a turn of one limiter, with its decision and the semaphore's permit. If further limiters are to be
+   * waited for, the wait goes on (`movesOn`); otherwise it ends, and the call is under way.
+   */
   grant(decision: Decision | undefined, permit: Permit | undefined): void {
     this.decision = decision
     if (decision) this.decisions.push(decision)
@@ -147,21 +153,21 @@ export class QueuedCall {
     this.#reject(error)
   }
 
-  /** Begins to wait for the turn of this limiter. */
+  /** Notes that the call waits for the limiter at this place of its list from now on, under the key for that. */
   goTo(stage: number): void {
     const { keys } = this.terms
     this.stage = stage
     this.key = keys[stage] ?? keys[0]
   }
 
-  /** Gives back the turns that it has, without having gone out. */
+  /** Gives back the permit and the turns of a call that does not go out: settled at a cost of 0, they are free for others. */
   giveBack(): void {
     void this.permit?.release('failed')
     this.permit = undefined
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }
 
-  /** Refuses the call at its deadline. */
+  /** Notes that the deadline has passed, and refuses the call unless a turn before it is reserved, which may only be late. */
   #expire(): void {
     this.#isOverdue = true
     this.recheck()
@@ -170,11 +176,12 @@ export class QueuedCall {
   /** Refuses the call if its deadline has passed and no reserved turn comes in time. Called when its reservation changes. */
   recheck(): void {
     const { reservation, until } = this
-    // The store knows better than a timer when a reserved turn comes.
+    // Whether a reserved turn still comes in time is for the store to say, and not for a timer that may be late.
     const comesInTime = reservation !== undefined && reservation.until <= until
     if (this.#isOverdue && !comesInTime) this.refuse(this.exceeded(this.reason))
   }
 
+  /** The error with which this call is refused. */
   exceeded(reason: ExceededReason, decision?: Decision): RateLimitExceededError {
     return new RateLimitExceededError(this.key, reason, decision)
   }

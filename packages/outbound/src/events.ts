@@ -138,12 +138,15 @@ export class CallEvents {
     this.#listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
   }
 
-  /** The current attempt is made. */
+  /** Reports that the call's current attempt begins. */
   started(call: QueuedCall): void {
     this.emit('started', attemptOf(call))
   }
 
-  /** Reports that the current attempt has ended. */
+  /**
+   * Reports the end of the call's current attempt: it is retried (`again`), has failed (`outcome` holds an error), or is
+   * done.
+   */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
     const { status, givenUp, sentAt } = call

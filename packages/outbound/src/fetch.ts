@@ -77,6 +77,7 @@ function requestOf(input: Input, given: Request | undefined, init: Init): Outbou
   }
 }
 
+/** The reply to a fetch call, as options of a client see it. */
 function replyOf({ status, url, headers }: Response): OutboundReply {
   return { status, url, header: (name) => headers.get(name) ?? undefined }
 }

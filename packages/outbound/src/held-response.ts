@@ -1,7 +1,10 @@
 import { LONGEST_MS, MOST_BYTES, parsed } from './other-side/json.js'
 import type { RequestController } from './relay-controller.js'
 
-/** A response of which undici reports more before it is known whether the handler is to see it, with its body for that question. */
+/**
+ * A response of which undici reports more before it is known whether the handler is to see it, with its body for that
+ * question.
+ */
 export class HeldResponse {
   readonly #held: (() => void)[] = []
   readonly #chunks: Uint8Array[] = []
@@ -20,8 +23,8 @@ export class HeldResponse {
   }
 
   /**
-   * Keeps a part of the body until `passOn` may hand it to the reader. A body beyond MOST_BYTES is not read as JSON, and no
-   * more of it is fetched until it is passed on.
+   * Keeps a piece of the body, and `passOn`, which hands the piece to the handler, for later. A body of more than 64 KiB is not
+   * read as JSON, and no more of it is fetched until the response is passed on.
    */
   data(chunk: Uint8Array, passOn: () => void): void {
     this.#held.push(passOn)
@@ -32,14 +35,14 @@ export class HeldResponse {
     this.#resolve(undefined)
   }
 
-  /** Resolves the JSON with the whole body. `passOn` hands the end to the reader later. */
+  /** Notes that the body is complete, and parses it for `json()`. `passOn` reports the end to the handler, later. */
   end(passOn: () => void): void {
     this.hasEnded = true
     this.#held.push(passOn)
     this.#resolve(parsed(Buffer.concat(this.#chunks)))
   }
 
-  /** Passes the held parts of the response on, in their order. */
+  /** Passes everything that was kept of the response on to the handler, in its order, and has the rest fetched. */
   release(): void {
     clearTimeout(this.#timer)
     for (const passOn of this.#held) passOn()

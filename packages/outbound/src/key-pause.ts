@@ -12,8 +12,8 @@ export interface Heeded {
 /**
  * The pauses of one key that the other side asked for, on the clock of `nowMs`, and the way back to the full rate.
  * A 429 that states no wait pauses the key; any other refusal does so only as the second in a row without a success between,
- * because 1 % of stray 503s would cost a third of the rate otherwise. Of calls that were under way together it is the third:
- * among a thousand a second two strays meet often. Such pauses take a second, doubled up to a minute.
+ * because 1 % of single 503s would cost a third of the rate otherwise. Of calls that were under way together it is the third:
+ * among a thousand a second two single ones meet often. Such pauses take a second, doubled up to a minute.
  * After a pause one call goes out, and the others wait for its answer. A call that gets none is followed by another, as late
  * as after a refusal. Then the number of calls doubles with each round of answers, or with time where those are slow.
  */
@@ -40,7 +40,11 @@ export class KeyPause {
     return Math.max(0, this.#until - nowMs())
   }
 
-  /** Calls that may go out before a further answer; during a pause, at its end. */
+  /**
+   * How many more calls may go out before a further answer comes; during a pause, at its end. Infinity once the key has
+   * recovered. After the first answer the number doubles every 250 ms, or by answers if these are faster. While no answer
+   * comes at all, one more call may go out whenever the time for an answer is over.
+   */
   get allowance(): number {
     if (!this.#isRecovering) return Infinity
     const now = nowMs()
@@ -54,7 +58,10 @@ export class KeyPause {
     return this.#isRecovering ? Math.max(this.#allowed, Math.floor(2 ** steps)) - this.#sent : Infinity
   }
 
-  /** Milliseconds until the allowance grows by itself, if it is used up. */
+  /**
+   * Milliseconds until `allowance` grows by time alone, for calls that wait because it is used up; at least 1, perhaps
+   * Infinity.
+   */
   get growsInMs(): number {
     const at =
       this.#answeredAt === undefined
@@ -63,14 +70,22 @@ export class KeyPause {
     return Math.max(1, Math.ceil(at - nowMs()))
   }
 
-  /** Notes that a call goes out. */
+  /**
+   * Counts a call that goes out against the allowance. Before the first answer it also sets when another may follow
+   * without one.
+   */
   sent(): void {
     if (!this.#isRecovering) return
     this.#sent++
     if (this.#answeredAt === undefined) this.#probeAt = nowMs() + this.#backOffMs()
   }
 
-  /** Judges the end of an attempt that went out at `sentAt`. One from before the latest pause says nothing about the time after it. */
+  /**
+   * Takes account of the answer to an attempt that went out at `sentAt`, and returns for how long all calls of the key
+   * have to wait (`holdMs`) or this one alone (`aloneMs`). A pause that the other side states is taken as it is. Without
+   * one, a 429 pauses the key, and a 503 only if it is no single one. An attempt from before the latest pause says
+   * nothing about the time after it.
+   */
   heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
     const isRecent = sentAt >= this.#begunAt
     const isRefusal = answer === 'limited' || answer === 'overloaded'
@@ -80,16 +95,19 @@ export class KeyPause {
     }
     if (this.#isRecovering && isRecent && !isRefusal && answer !== 'none') this.#grow()
     if (isRefusal && ++this.#refusals === 1) this.#refusedAt = nowMs()
-    const isStray = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
+    const isSingle = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
     if (pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0 }
     if (!isRecent || this.leftMs > 0) return { holdMs: 0, aloneMs: 0 }
     const ms = this.#backOffMs()
-    if (isStray) return { holdMs: 0, aloneMs: ms }
+    if (isSingle) return { holdMs: 0, aloneMs: ms }
     this.#backOffs++
     return { holdMs: ms, aloneMs: 0 }
   }
 
-  /** Returns whether this pause ends later than any known before: many replies report the same one. */
+  /**
+   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if it
+   * ends no later than the one that is known: many replies report the same pause.
+   */
   begin(ms: number): boolean {
     const now = nowMs()
     if (now + ms <= this.#until + NEGLIGIBLE_MS) return false
@@ -117,6 +135,10 @@ export class KeyPause {
     this.#allowed += 2
   }
 
+  /**
+   * Milliseconds to wait where the other side states no time: a second, doubled with each wait in a row up to a minute,
+   * less up to a quarter at random.
+   */
   #backOffMs(): number {
     return Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.#backOffs) * (0.75 + Math.random() / 4)
   }

@@ -44,13 +44,16 @@ export class KeyQueue {
     return this.waiting > 0 || this.#reservations.size > 0
   }
 
-  /** Adds a call, which is granted its turn or refused. */
+  /** Adds a call to the queue, and reserves turns if more may be reserved. The call is granted its turn or refused later. */
   add(call: QueuedCall): void {
     this.#calls.add(call)
     void this.#reserve()
   }
 
-  /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
+  /**
+   * Removes a call from the queue. The turn that is reserved for it passes to the first call of the same cost and
+   * policies that has none (`heir`); without such a call the reservation is cancelled.
+   */
   remove(call: QueuedCall): void {
     this.#calls.delete(call)
     if (!this.#calls.first(() => true)) clearTimer(this.#growth)
@@ -66,7 +69,10 @@ export class KeyQueue {
     else reservation.controller.abort(UNNEEDED)
   }
 
-  /** Holds the key for the whole fleet. Returns whether this pause ends later than any known before. */
+  /**
+   * Pauses the key for `ms` milliseconds, in every process that shares the limiter, and reserves its turns anew. Returns
+   * false, and changes nothing, if a known pause ends as late.
+   */
   hold(key: string, ms: number, policies: readonly Policy[] | undefined): boolean {
     this.pause ??= new KeyPause()
     if (!this.pause.begin(ms)) return false
@@ -77,7 +83,10 @@ export class KeyQueue {
     return true
   }
 
-  /** Has the pause of the key obey the verdict on an attempt that went out at `sentAt`, and reserves the turns that it allows then. */
+  /**
+   * Passes the verdict on an attempt that went out at `sentAt` to the pause of the key, and reserves the turns that it
+   * allows then. Returns for how long the key or the call has to wait.
+   */
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt)
@@ -90,7 +99,11 @@ export class KeyQueue {
     for (const { controller } of this.#reservations) controller.abort(ANEW)
   }
 
-  /** Reserves turns for the first calls, as many as may be reserved at once. */
+  /**
+   * Reserves turns for the first calls that have none: up to `prefetch` at a time, and after a pause no more than its
+   * allowance. It waits until the store knows of a pause that was just begun; calls that are added meanwhile are served
+   * by the same run.
+   */
   async #reserve(): Promise<void> {
     if (this.#isReserving) return
     this.#isReserving = true
@@ -106,13 +119,16 @@ export class KeyQueue {
     }
   }
 
+  /** Reserves further turns when the allowance after a pause has grown by time. */
   #awaitGrowth({ growsInMs }: KeyPause): void {
     if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
   }
 
   /**
-   * Gets a permit of the semaphore and a turn of the limiter for a call, waits for both, and passes them to the call
-   * that is first then.
+   * Gets a permit of the semaphore and then a turn of the limiter for a call, waits for both, and passes them to the call
+   * that is first in the queue then. If there is none in time, the call that the reservation belongs to by now is
+   * refused, or gets another reservation if it can wait for longer. Calls without a deadline ask again, as a limiter
+   * books at most a day ahead.
    */
   async #serve(call: QueuedCall): Promise<void> {
     const { key, until } = call
@@ -149,15 +165,20 @@ export class KeyQueue {
     this.#reservations.delete(reservation)
     const { aborted } = controller.signal
     if (!aborted && spare.length < MOST_SPARE) spare.push(controller)
-    const left = reservation.call
-    if (left) left.reservation = undefined
+    const unserved = reservation.call
+    if (unserved) unserved.reservation = undefined
     // A call that waits longer than this turn was looked for gets another one.
-    if (failure !== undefined && !aborted && left && left.until <= reservation.until) left.refuse(failure)
-    else left?.recheck()
+    if (failure !== undefined && !aborted && unserved && unserved.until <= reservation.until)
+      unserved.refuse(failure)
+    else unserved?.recheck()
     void this.#reserve()
   }
 
-  /** Grants the call that is first by now its turn. If every call of this cost has just left, permit and turn are released. */
+  /**
+   * Gives the turn to the call that is first by now, of those with its cost and policies. The call that it was reserved
+   * for takes over the reservation of that one. If all have left meanwhile, permit and turn are given back. A turn that
+   * is used too late is paid for once more.
+   */
   #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
     const { cost, policies } = reservation
     const first = this.#calls.first((other) => other.terms.cost === cost && other.policies === policies)
@@ -247,7 +268,10 @@ export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefine
   return known
 }
 
-/** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
+/**
+ * Waits until the pause of a key has ended, where there is no limiter that would hold the key. Rejects if the pause is
+ * longer than the call may wait, or if the reservation is cancelled.
+ */
 async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservation): Promise<void> {
   // Timers may fire early, so the clock decides.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
@@ -257,7 +281,10 @@ async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservati
   }
 }
 
-/** The terms to ask by on behalf of the call that has the reservation by now. */
+/**
+ * The options with which a permit or a turn is asked for: how many milliseconds the call that has the reservation by now
+ * can wait, at most a day, and the signal that cancels the request. Notes the deadline of that call as the reservation's.
+ */
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
   reservation.until = call?.until ?? 0
@@ -265,7 +292,7 @@ function patience(reservation: Reservation): { readonly maxWait: number; readonl
   return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
-/** Whether a turn comes, but later than a limiter can be asked for. */
+/** Whether a denial is only for now: a turn will come, but later than the longest time for which a limiter books ahead. */
 function comesLater({ reason, retryAfterMs }: Decision): boolean {
   return reason === 'limit' && Number.isFinite(retryAfterMs)
 }

@@ -84,7 +84,10 @@ export class LimitedRequest {
     )
   }
 
-  /** The key that a reply pauses: after a redirect that of the address which replied. */
+  /**
+   * The key that a reply is about: that of the request, or after a redirect the one that a request to the address which
+   * replied would have. Fragments (`#...`) do not count, as replies are without.
+   */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
     if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.keys[0]
@@ -97,7 +100,7 @@ export class LimitedRequest {
   }
 }
 
-/** The findings of hooks and of a provider's reader in a reply. */
+/** The findings of hooks and of a provider's reader in a reply. `isNamed`: the hook `isRefusal` calls it a refusal. */
 type ReplyFindings = readonly [
   isNamed: boolean | undefined,
   hookMs: number | undefined,
@@ -134,13 +137,15 @@ function keysOf(
 
 type KeyOption = string | ((request: OutboundRequest) => string)
 
+/** The key of a request by one setting of the option: the same for all, or what the function returns. */
 function keyOf(key: KeyOption, request: OutboundRequest): string {
   return typeof key === 'function' ? key(request) : key
 }
 
 /**
- * Whether a pause makes an error a refusal: that of a 403, which GitHub sends for this and which has other meanings too, and one
- * that `pauseOf` or the provider's reader has found, `readMs`.
+ * Whether an error (a status of 400 or more) counts as a refusal because its reply asks for a pause. A 403 has other
+ * meanings too, and is one only with a pause in milliseconds, `pauseMs`, as GitHub sends it; any other status if
+ * `pauseOf` or the provider's reader has found a pause, `readMs`.
  */
 function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
   return status === 403 ? pauseMs > 0 : readMs > 0
@@ -152,7 +157,10 @@ function answerOf(status: number, isRefusal: boolean): AnswerKind {
   return status < 500 ? 'served' : 'other'
 }
 
-/** Keeps calls that were refused together from coming back together. */
+/**
+ * A random delay in milliseconds before a retry, up to 100, 200, 400 ..., so that calls refused together do not come back
+ * together.
+ */
 function jitterMs(attempt: number): number {
   return Math.random() * 100 * 2 ** (attempt - 1)
 }

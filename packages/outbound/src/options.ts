@@ -132,6 +132,7 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
+/** Whether it does no harm to send a request twice: by its method, or by an `Idempotency-Key`. */
 function isIdempotent(request: OutboundRequest): boolean {
   return IDEMPOTENT.has(request.method) || request.header('idempotency-key') !== undefined
 }

@@ -25,7 +25,11 @@ export class PriorityQueue {
     this.#sink(last)
   }
 
-  /** The first call that is suitable, of those at `place` and below it, or `best` if that is before them. */
+  /**
+   * Returns the first call in the order of the queue that is suitable; undefined if none is. It searches the heap from
+   * `place` down: the two calls below a place never come before it, so the search ends at a suitable call, and at one
+   * that is not before `best`, the first that was found elsewhere.
+   */
   first(isSuitable: (call: QueuedCall) => boolean, place = 0, best?: QueuedCall): QueuedCall | undefined {
     const call = this.#heap[place]
     if (!call || (best && isBefore(best, call))) return best
@@ -34,7 +38,10 @@ export class PriorityQueue {
     return this.first(isSuitable, 2 * place + 2, left)
   }
 
-  /** Moves a call up from a free place of the heap, above those that come after it. */
+  /**
+   * Puts a call into the heap, from the free place `place` on upwards: each call above that comes after it moves one
+   * level down.
+   */
   #rise(call: QueuedCall, place: number): void {
     while (place > 0) {
       const above = (place - 1) >> 1
@@ -45,7 +52,7 @@ export class PriorityQueue {
     this.#put(call, place)
   }
 
-  /** Moves a call down, behind those that are before it. */
+  /** Moves a call down the heap as long as one of the two calls below comes before it, the first of which takes its place. */
   #sink(call: QueuedCall): void {
     let { place } = call
     for (;;) {
@@ -67,6 +74,7 @@ export class PriorityQueue {
   }
 }
 
+/** Whether a call goes out before another one: by higher priority, then by age. */
 function isBefore(one: QueuedCall, other: QueuedCall): boolean {
   return (other.terms.priority - one.terms.priority || one.order - other.order) < 0
 }

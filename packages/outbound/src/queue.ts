@@ -67,16 +67,16 @@ export class Queue<D extends Decision | undefined = Decision> {
     let call: QueuedCall
     let timeoutMs: number | undefined
     try {
-      const own = this.#settings
+      const defaults = this.#settings
       const {
-        key = own.key,
-        cost = own.cost,
-        priority = own.priority,
+        key = defaults.key,
+        cost = defaults.cost,
+        priority = defaults.priority,
         ...rest
       } = read(RUN, options, ABOUT_RUN)
-      const { signal, maxWait: maxWaitMs = own.maxWait ?? Infinity } = rest
+      const { signal, maxWait: maxWaitMs = defaults.maxWait ?? Infinity } = rest
       timeoutMs = rest.timeout
-      const keys = typeof key === 'string' ? ([key] as const) : keysFor(own.limiter, key)
+      const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       call = this.#calls.open({ keys, cost, priority, maxWaitMs, signal })
     } catch (error) {
       return Promise.reject(error)
@@ -103,6 +103,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     this.#calls.pause()
   }
 
+  /** Ends the pause. The calls that wait keep their order. */
   resume(): void {
     this.#calls.resume()
   }
@@ -145,7 +146,10 @@ export class Queue<D extends Decision | undefined = Decision> {
     return this.#calls.close(drain)
   }
 
-  /** Runs `fn` when it is the call's turn, and judges each failure. */
+  /**
+   * Calls `fn` when it is the call's turn, and after a failure again if the queue's options ask for it. Settles as the
+   * last attempt.
+   */
   #made<T>(call: QueuedCall, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = call.terms
     return this.#calls.run(call, {
@@ -154,7 +158,10 @@ export class Queue<D extends Decision | undefined = Decision> {
     })
   }
 
-  /** Rejects as soon as one attempt takes longer than `timeoutMs`; that attempt is the last one. */
+  /**
+   * As `#made`, but if one attempt takes longer than `timeoutMs` milliseconds, the promise rejects at once and the signal
+   * that `fn` got aborts. That attempt is the last one; the call counts as under way until `fn` has settled.
+   */
   #madeInTime<T>(
     call: QueuedCall,
     fn: (context: RunContext<D>) => T | PromiseLike<T>,
@@ -164,8 +171,9 @@ export class Queue<D extends Decision | undefined = Decision> {
       let isOver = false
       const start = async ({ decision, attempt }: QueuedCall): Promise<T> => {
         const controller = new AbortController()
-        const { signal: ofCall } = call.terms
-        const stopListening = ofCall && onAbort(ofCall, () => controller.abort(ofCall.reason))
+        const { signal: callerSignal } = call.terms
+        const stopListening =
+          callerSignal && onAbort(callerSignal, () => controller.abort(callerSignal.reason))
         const timer = setTimer(() => {
           isOver = true
           const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')

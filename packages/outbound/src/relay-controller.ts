@@ -41,13 +41,17 @@ export class RelayController implements RequestController {
     return this.#connection?.rawTrailers
   }
 
-  /** Has the handler abort, pause and resume this connection from now on, beginning with what it has asked for before. */
+  /**
+   * Passes abort, pause and resume on to this connection from now on, beginning with an abort or pause that was asked for
+   * before.
+   */
   attach(connection: RequestController): void {
     this.#connection = connection
     if (this.aborted) connection.abort(this.reason!)
     else if (this.#paused) connection.pause()
   }
 
+  /** Forgets the connection, as the request waits again before another attempt. */
   detach(): void {
     this.#connection = undefined
   }

@@ -37,7 +37,10 @@ export class RelayedRequest implements Handler {
     readonly handler: Handler,
   ) {}
 
-  /** Has the request wait for its turn, or fail with `ended` where the dispatcher was closed. */
+  /**
+   * Begins the wait for the request's turn, after which it is sent. If the dispatcher was closed, it fails with the error
+   * `ended`.
+   */
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
     this.handler.onRequestStart?.(this.#controller, {})
@@ -55,7 +58,7 @@ export class RelayedRequest implements Handler {
     void this.#send(this.settings.queue.next(this.#call))
   }
 
-  /** Sends the request when its turn has come. */
+  /** Sends the request, for the first time or again, when its turn has come; fails it if there is no turn in time. */
   async #send(turn: Promise<void>): Promise<void> {
     this.#skipped = undefined
     this.#controller.detach()
@@ -76,7 +79,7 @@ export class RelayedRequest implements Handler {
     this.#controller.attach(controller)
   }
 
-  /** Releases the call: an upgraded connection is the caller's. */
+  /** Passes an upgrade on, to WebSocket for example. The call ends with it, as the connection is the caller's from then on. */
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     this.#end()
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
@@ -112,7 +115,10 @@ export class RelayedRequest implements Handler {
     )
   }
 
-  /** Passes data on, holds it while the response is judged, or skips that of a response which is repeated. */
+  /**
+   * Passes a piece of the body on to the handler; keeps it while the response is judged by its body; skips it if the
+   * request is to be sent again. A body of more than 64 KiB is not skipped to its end: the connection is aborted.
+   */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
     if (this.#skipped === undefined) return this.handler.onResponseData?.(this.#controller, chunk)
@@ -146,13 +152,17 @@ export class RelayedRequest implements Handler {
     return again
   }
 
-  /** Waits before the permit is released; otherwise the queue would be idle for a moment. */
+  /**
+   * Sends the request again when its next turn has come. The wait begins before the permit is released, or the queue
+   * would be idle for a moment.
+   */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#call)
     this.#end()
     void this.#send(turn)
   }
 
+  /** Reports to the handler that the request failed. */
   #fail(error: Error): void {
     this.handler.onResponseError?.(this.#controller, error)
   }

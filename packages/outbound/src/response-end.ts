@@ -1,5 +1,5 @@
 /**
- * The same response, with `ended` called once when its body has arrived, failed or was cancelled. Up to 64 KiB are read in
+ * A response like the given one, with `ended` called when its body has arrived, failed or was cancelled. Up to 64 KiB are read in
  * advance, so that a small body ends even if the caller never reads it. A larger body that is never read ends when it is
  * garbage-collected.
  */
@@ -61,7 +61,7 @@ export function observed<T extends Uint8Array>(
   ) as ReadableStream<T>
 }
 
-/** The bytes in a buffer of their own: the stream takes it away. */
+/** The bytes in a buffer of their own, copied if they share one: a byte stream takes the buffer of what it is given away. */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const isOwn = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
   return isOwn ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
@@ -74,6 +74,7 @@ export function discard(body: unknown): void {
   else stream?.destroy?.()
 }
 
+/** Whether a value is a stream of the web standard, of any implementation. */
 export function isWebStream(body: unknown): body is ReadableStream<Uint8Array> {
   return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
 }
@@ -92,7 +93,10 @@ export function isNodeStream(value: unknown): value is NodeStream {
   return typeof stream?.once === 'function' && typeof stream.destroy === 'function'
 }
 
-/** Copies the properties that the constructor of a response cannot set, or may refuse (a status of 999), also onto clones. */
+/**
+ * Gives the response `same` the properties of `response` that the constructor cannot set, or may refuse (a status of
+ * 999), and has its clones get them too. Returns it.
+ */
 function posingAs(response: Response, same: Response): Response {
   const { url, redirected, type, status, statusText, ok } = response
   const clone = (): Response => posingAs(response, (Object.getPrototypeOf(same) as Response).clone.call(same))

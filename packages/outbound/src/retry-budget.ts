@@ -33,7 +33,7 @@ export class RetryBudget {
     this.#left = this.#reserve = (perSecond * REMEMBERED_MS) / 1000
   }
 
-  /** A call is made for the first time. */
+  /** Counts the first attempt of a call, which adds `ratio` repetitions. */
   earn(): void {
     this.#left = this.#now() + this.#ratio
   }
@@ -46,7 +46,10 @@ export class RetryBudget {
     return true
   }
 
-  /** The repetitions that are left now: what was added or spent fades towards the reserve. */
+  /**
+   * The repetitions that are left now, a fraction. What calls added and repetitions took fades with time, exponentially over ten
+   * seconds, so that the number goes back to what `perSecond` grants.
+   */
   #now(): number {
     const now = nowMs()
     const kept = Math.exp((this.#at - now) / REMEMBERED_MS)

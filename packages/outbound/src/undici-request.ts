@@ -50,12 +50,18 @@ export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchO
   }
 }
 
-/** Joined as texts: resolved against the origin, a path that begins with two slashes would name another one. */
+/**
+ * The URL of a request. A path is joined to the origin as text: resolved, one that begins with two slashes would name
+ * another origin.
+ */
 function urlOf(origin: string | URL, path: string): URL {
   return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
 }
 
-/** undici accepts headers as an object, as pairs, and as a flat list. */
+/**
+ * The names and values of headers in any form that undici accepts: an object, pairs, or a flat list of names and values
+ * in turn.
+ */
 function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   if (typeof headers !== 'object' || headers === null) return []
   const list: readonly unknown[] = Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : []

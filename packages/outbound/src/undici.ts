@@ -54,7 +54,7 @@ interface Dispatcher {
 
 type Callback = (error: Error | null, data: null) => void
 
-/** Handlers of undici 6 know none of the callbacks of later versions. */
+/** The error for a dispatcher of undici 6, whose handlers have other callbacks than those of later versions. */
 function tooOld(): PolicyError {
   return new PolicyError(
     'INVALID_OPTION',

@@ -79,7 +79,10 @@ export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQue
   readonly maxQueue: number | undefined
 }
 
-/** @throws {PolicyError} INVALID_OPTION where the sources of turns and permits exclude each other or are missing. */
+/**
+ * Checks that options name a limiter, a semaphore or `adaptive`, and not both a limiter and `adaptive`.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings): void {
   if (limiter && adaptive) {
     const why = 'adaptive finds a rate in place of a limiter: leave out one of them'
@@ -104,7 +107,10 @@ export const priority: Option<number> = {
   parse: (value) => (typeof value === 'number' && !Number.isNaN(value) ? value : REFUSED),
 }
 
-/** By what it has and not by its class: the ESM and the CJS build of @sluice/core may meet in one process. */
+/**
+ * An option that takes what the factory of this name makes. It is known by its method `acquire` and not by its class: the
+ * ESM and the CJS build of @sluice/core may meet in one process, each with classes of its own.
+ */
 function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made | undefined> {
   return custom(`made by ${factory}()`, (value) =>
     typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED,
@@ -130,8 +136,10 @@ export function oneOrSeveral<Setting>(
 }
 
 /**
- * A key for each limiter. All are checked before the first one is asked for a turn.
- * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the limiters.
+ * Returns the keys as they are, if there is one for each limiter and all are valid. They are checked together, before the
+ * first limiter is asked for a turn.
+ * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the
+ * limiters.
  */
 export function keysFor(
   limiter: WaitingSettings['limiter'],

@@ -21,10 +21,10 @@ export interface Measure {
 }
 
 /**
- * A limit that goes up until calls are refused, and then stays where they were not. From there it makes trials: a step up that is
- * taken back at the first refusal, kept if there is none. The first steps are large, those after a refusal small. A
- * refusal doubles the time to the next trial, a trial that succeeds halves it. A refusal outside a trial may be due to the trial of another
- * process, so only the second in a row lowers the limit.
+ * A limit that goes up until calls are refused, and then stays where they were not. From there it makes trials: a step up
+ * that is taken back at the first refusal, kept if there is none. The first steps are large, those after a refusal small.
+ * A refusal doubles the time to the next trial, a trial that succeeds halves it. A refusal outside a trial may be due to
+ * the trial of another process, so only the second in a row lowers the limit.
  */
 export class Ceiling {
   limit: number
@@ -50,8 +50,9 @@ export class Ceiling {
   }
 
   /**
-   * Takes account of an attempt that took `ms` milliseconds until now. `units` is its cost under a rate, and 1 under a
-   * limit of calls at once. Returns why the limit may be another one now.
+   * Takes account of an attempt that took `ms` milliseconds until now, and raises or lowers the limit by it. `units` is its cost
+   * under a rate, and 1 under a limit of calls at once. Returns why the limit may be another one now, or undefined if it is not:
+   * while too few units were served to prove the present limit.
    */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()
@@ -71,7 +72,11 @@ export class Ceiling {
     return 'served'
   }
 
-  /** Takes a trial back. Outside of trials lowers the limit at every second refusal in a row. */
+  /**
+   * Takes account of a refusal, and doubles the time to the next trial. During a trial, the limit goes back to that
+   * before it. Outside of trials, every second refusal in a row lowers it by a tenth; a single one may be due to the
+   * trial of another process.
+   */
   #refused(now: number): void {
     const before = this.#beforeTrial
     this.#beforeTrial = undefined
@@ -82,19 +87,19 @@ export class Ceiling {
     this.#change(isSecond ? -LOWERED : 0, now)
   }
 
-  /** The next trial comes after so many windows at the earliest. */
+  /** Has the next trial of a higher limit begin no earlier than so many windows after `now`. */
   #pauseFor(windows: number, now: number): void {
     this.#pause = Math.min(windows, LONGEST_PAUSE)
     this.#trialAt = now + this.#pause * this.measure.windowMs
   }
 
-  /** Changes the limit by a share of itself. */
+  /** Raises or lowers the limit by a share of itself, at least by the smallest step. 0 leaves it, but counts from now on. */
   #change(share: number, now: number): void {
     const step = Math.max(this.measure.step, this.limit * Math.abs(share))
     this.#set(this.limit + Math.sign(share) * step, now)
   }
 
-  /** Sets a limit within the bounds, and begins to count anew. */
+  /** Sets the limit, cut to the bounds, and counts the units that are served under it from `now` on, in milliseconds. */
   #set(limit: number, now: number): void {
     const { min, max } = this.bounds
     this.limit = Math.min(max, Math.max(min, limit))

@@ -26,15 +26,19 @@ export class AdaptiveConcurrency {
     this.#since = now()
   }
 
-  /** A whole number. */
+  /**
+   * The most calls at once for now, a whole number: the lower of what refusals and what latency allow, and three while
+   * the baseline is measured, but never below the user's `min`.
+   */
   get limit(): number {
     const most = this.#baselineMs === undefined ? AT_BASELINE : this.#most
     return Math.floor(Math.max(this.#ceiling.bounds.min, Math.min(this.#ceiling.limit, most)))
   }
 
   /**
-   * Takes account of a call. `waited`: whether it had to wait for its permit; a limit that no call waits for does not grow.
-   * Returns why the limit may be another one now.
+   * Takes account of a call that took `ms` milliseconds until now. `waited`: whether it had to wait for its permit; a limit that
+   * no call waits for does not grow. Returns why the limit may be another one now: a refusal, the latency, or the begin or end of
+   * a measurement of the baseline; undefined if it is not.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
     const now = this.#ceiling.now()
@@ -49,7 +53,10 @@ export class AdaptiveConcurrency {
     return refused || now - ms < this.#since ? reason : (this.#sample(now, ms, waited) ?? reason)
   }
 
-  /** Counts a call that was served; enough of them make a mean. */
+  /**
+   * Adds a call that was served to the mean latency. Once there are enough of them, the mean becomes the baseline if that
+   * is being measured, and otherwise moves the limit; then another mean begins. Returns why the limit may have changed.
+   */
   #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
     this.#callsMs += ms
@@ -62,7 +69,11 @@ export class AdaptiveConcurrency {
     return baselineMs === undefined ? 'baseline' : 'latency'
   }
 
-  /** The mean is the baseline. */
+  /**
+   * Sets the baseline, and when it is measured next: at a full minute of the clock that the fleet has in common. If the
+   * measurement took more than a twentieth of a minute, it is every two, four ... minutes, so that it takes little of the
+   * time.
+   */
   #measured(meanMs: number, now: number): void {
     this.#baselineMs = meanMs
     // Of slow calls more rarely, at minutes that the fleet has in common again.
@@ -71,14 +82,18 @@ export class AdaptiveConcurrency {
     this.#measureAt = (Math.floor(now / everyMs) + 1) * everyMs
   }
 
-  /** The limit follows the baseline as a share of the mean. */
+  /**
+   * Moves the limit that latency allows. `share` is baseline / mean latency: the limit is multiplied by it, with some
+   * tolerance and at most halved, and one is added, which lets it grow while calls are not slower. It grows only if calls
+   * had to wait for it.
+   */
   #follow(share: number, waited: boolean): void {
     const gradient = Math.min(1, Math.max(0.5, TOLERANCE * share))
     const next = Math.min(this.limit, this.#most) * gradient + 1
     if (next < this.#most || waited) this.#most = Math.min(next, this.#ceiling.bounds.max)
   }
 
-  /** Counts calls that are sent from now on. */
+  /** Begins another mean, of calls that are sent from now on. */
   #restart(now: number): void {
     this.#since = now
     this.#calls = this.#callsMs = 0

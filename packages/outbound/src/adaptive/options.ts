@@ -28,7 +28,11 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
   return { initial: follow().limit, follow }
 }
 
-/** Clients that are given the same object share what it finds. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
+/**
+ * Checks the option `adaptive`, here called `name` in messages of errors, and returns the rates that it describes.
+ * Clients that are given the same object get the same rates, and so share what is found.
+ * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
+ */
 export function adaptiveRates(options: AdaptiveRateOptions, name: string): AdaptiveRates {
   const known = ratesByOptions.get(options)
   if (known) return known
@@ -40,7 +44,7 @@ export function adaptiveRates(options: AdaptiveRateOptions, name: string): Adapt
 
 const ratesByOptions = new WeakMap<AdaptiveRateOptions, AdaptiveRates>()
 
-/** Returns bounds that fit together. @throws {PolicyError} INVALID_OPTION. */
+/** Returns the bounds as they are if min <= initial <= max. @throws {PolicyError} INVALID_OPTION otherwise. */
 function inOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   const { min, initial, max } = bounds
   if (min <= initial && initial <= max) return bounds
@@ -48,12 +52,12 @@ function inOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   throw new PolicyError('INVALID_OPTION', why)
 }
 
-/** Milliseconds since 1970, as steady as the process's own clock. */
+/** Milliseconds since 1970. A change of the system's time does not move them: they are those of the start, plus time elapsed. */
 function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }
 
-/** The bounds, each declared as this option. */
+/** The declarations of the options `min`, `initial` and `max`, which all take the same values. */
 function boundsOf<Each>(one: Each): Record<keyof AdaptiveOptions, Each> {
   return { min: one, initial: one, max: one }
 }

@@ -11,8 +11,9 @@ import { KeyLimits, storedKey } from '@sluice/core/internal'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * An unknown rate, in units per window of the other side. It is believed once it was in use for longer than a window:
- * the other side may not have counted enough of a shorter burst. `now` is in milliseconds.
+ * The search for an unknown rate, in units per window of the other side. A rate counts as proven once at least 80 % of it
+ * was used for 1.2 windows without a refusal: the other side may not have counted enough of a shorter burst. `now` is in
+ * milliseconds.
  */
 export function adaptiveRate(bounds: AdaptiveOptions, windowMs: number, now: () => number): Ceiling {
   const isProven = (limit: number, served: number, ms: number): boolean =>
@@ -37,7 +38,10 @@ export class AdaptiveRates {
     this.#limiter = createLimiter({ name: this.name, policies: evenTurns(initial, windowMs) })
   }
 
-  /** The decision shows the rate as its limit, in place of the 1 that even turns have at once. */
+  /**
+   * Waits for a turn at the present rate of the key. The decision has that rate as its `limit`, in place of the 1 which a
+   * policy of even turns lets pass at once.
+   */
   async acquire(key: string, options: AcquireOptions): Promise<Decision> {
     const value = this.#limits.of(storedKey(key))
     const policies = evenTurns(value, this.windowMs)
@@ -45,6 +49,7 @@ export class AdaptiveRates {
     return Object.defineProperty(decision, 'limit', { value, enumerable: true })
   }
 
+  /** Grants no turns of the key for this many milliseconds. */
   hold(key: string, ms: number): Promise<void> {
     return this.#limiter.hold(key, ms)
   }
@@ -55,7 +60,10 @@ export class AdaptiveRates {
   }
 }
 
-/** Rates are fractions where many processes share a small one, and limits are whole: they count for several windows. */
+/**
+ * A policy of evenly spaced turns at a rate of units per window. A policy's limit must be whole, and rates may be
+ * fractions, where many processes share a small one: so it is stated as 60 times the rate in 60 windows.
+ */
 function evenTurns(rate: number, windowMs: number): readonly Policy[] {
   const limit = Math.max(1, Math.round(rate * WINDOWS))
   return [gcra({ name: 'adaptive', limit, window: windowMs * WINDOWS, burst: 1 })]

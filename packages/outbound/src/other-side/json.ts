@@ -3,7 +3,10 @@ import { isWebStream } from '../response-end.js'
 import { REFUSALS } from './pause.js'
 import { numberIn } from './values.js'
 
-/** The reply with `json()`. `read` is called once at most, and only if the body may be read. */
+/**
+ * A copy of the reply with `json()`, which returns what `read` returns. `read` is called once at most, and only if the
+ * body may be read.
+ */
 export function withJson(reply: OutboundReply, read: () => unknown): OutboundReply {
   let json: Promise<unknown> | undefined
   return { ...reply, json: () => (json ??= Promise.resolve(mayBeRead(reply) ? read() : undefined)) }
@@ -15,7 +18,7 @@ function mayBeRead(reply: OutboundReply): boolean {
   return REFUSALS.has(reply.status) || numberIn(reply.header('content-length')) <= MOST_BYTES
 }
 
-/** The JSON in a stream, which is read for it. Undefined if it is none, is larger than 64 kB or takes longer than a second. */
+/** Reads a stream and returns the JSON in it. Undefined if it is none, is larger than 64 KiB or takes longer than a second. */
 export async function jsonOf(stream: unknown): Promise<unknown> {
   const reader = isWebStream(stream) ? stream.getReader() : undefined
   const stop = (): void => {

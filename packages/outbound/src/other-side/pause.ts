@@ -10,7 +10,11 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
   return statedMs(reply, REFUSALS.has(reply.status))
 }
 
-/** As `pauseMsOf`, for a reply that is a refusal whatever its status, or is none. */
+/**
+ * Milliseconds for which a reply asks for a pause, 0 for none: by `Retry-After`, otherwise the longest reset of a quota
+ * that is used up. Undefined for a refusal that does not say how long. `isRefusal` decides that it is one, whatever its
+ * status.
+ */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
   const asked = isRefusal || status === 403 ? retryAfterMs(reply) : NaN
@@ -18,8 +22,8 @@ export function statedMs(reply: OutboundReply, isRefusal: boolean): number | und
   const quotas = quotasOf(reply)
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
   // A 429 although units are left: the call cost more than those.
-  const telling = usedUp.length > 0 || status !== 429 ? usedUp : quotas
-  const resets = telling.map(({ resetMs }) => resetMs).filter((ms) => ms > 0)
+  const binding = usedUp.length > 0 || status !== 429 ? usedUp : quotas
+  const resets = binding.map(({ resetMs }) => resetMs).filter((ms) => ms > 0)
   if (resets.length > 0) return Math.max(...resets)
   return isRefusal && Number.isNaN(asked) ? undefined : 0
 }
@@ -46,7 +50,10 @@ function retryAfterMs(reply: OutboundReply): number {
   return Number.isNaN(seconds) ? httpDateIn(value) - otherSideNow(reply) : seconds * 1000
 }
 
-/** Milliseconds since 1970 by the clock of the sender, which `Date` shows: its dates are relative to that. */
+/**
+ * Milliseconds since 1970 by the sender's clock, which its header `Date` shows, or by ours without one. Dates in its
+ * other headers are compared with this, so that clocks that differ do no harm.
+ */
 function otherSideNow(reply: OutboundReply): number {
   const theirs = httpDateIn(reply.header('date'))
   return Number.isNaN(theirs) ? Date.now() : theirs
@@ -86,6 +93,7 @@ function structuredQuotas(reply: OutboundReply): readonly ReportedQuota[] {
   )
 }
 
+/** The quota in the parameters of one item, such as `r=50` and `t=30`, by their names. The reset is sent in seconds. */
 function quotaIn(parts: readonly string[], remaining: string, reset: string): ReportedQuota {
   return { remaining: numberNamed(remaining, parts), resetMs: numberNamed(reset, parts) * 1000 }
 }

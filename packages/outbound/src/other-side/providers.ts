@@ -22,7 +22,10 @@ interface Google {
   }
 }
 
-/** google.rpc.RetryInfo in the details of an error: https://google.aip.dev/193, `"retryDelay": "34.07s"`. */
+/**
+ * The pause that an error of Google asks for, in its `google.rpc.RetryInfo` such as `"retryDelay": "34.07s"`; undefined
+ * without one. See https://google.aip.dev/193.
+ */
 function google(body: Google | readonly Google[] | undefined): StatedLimit | undefined {
   const { error }: Google = (Array.isArray(body) ? body[0] : body) ?? {}
   const info = error?.details?.find?.(
@@ -42,7 +45,10 @@ interface Shopify {
   }
 }
 
-/** THROTTLED and throttleStatus of the GraphQL Admin API: https://shopify.dev/docs/api/usage/limits. */
+/**
+ * Whether Shopify's GraphQL Admin API refused a query (THROTTLED), and if its cost is above the points that are left, the
+ * milliseconds until enough are restored. See https://shopify.dev/docs/api/usage/limits.
+ */
 function shopify(body: Shopify | undefined): StatedLimit | undefined {
   const isRefusal = body?.errors?.some?.(({ extensions }) => extensions?.code === 'THROTTLED') ?? false
   const { requestedQueryCost, throttleStatus } = body?.extensions?.cost ?? {}
@@ -56,7 +62,11 @@ interface Aws {
   readonly code?: string
 }
 
-/** Error codes of throttling, as @smithy/core lists them: https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html. */
+/**
+ * Whether an error of AWS is one of throttling, by its code in the header or the body, which may stand between a
+ * namespace and a URL: `aws.x#ThrottlingException:http://...`. See
+ * https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html.
+ */
 function aws(reply: OutboundReply, body: Aws | undefined): StatedLimit {
   const type = String(reply.header('x-amzn-errortype') ?? body?.__type ?? body?.code)
   const code = type.split(':')[0]!.split('#').at(-1)!

@@ -3,7 +3,7 @@
  * that is longer than any sound one.
  */
 
-/** A number that is not negative, in decimal digits, or NaN. */
+/** The number that a header's text is, in decimal digits and not negative; NaN for anything else. */
 export function numberIn(text: string | undefined): number {
   const value = short(text)
   return NUMBER.test(value) ? Number(value) : NaN
@@ -55,7 +55,7 @@ export function itemsOf(list: string): readonly (readonly string[])[] {
   let start = 0
   let quoted = false
   for (let i = 0; i <= list.length; i++) {
-    const code = i < list.length ? list.charCodeAt(i) : COMMA
+    const code = i < list.length ? list.charCodeAt(i) : COMMA // the end closes an item, as a comma does
     if (quoted && code === BACKSLASH) i++
     else if (code === QUOTE) quoted = !quoted
     else if ((!quoted && (code === COMMA || code === SEMICOLON)) || i === list.length) {
