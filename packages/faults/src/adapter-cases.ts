@@ -35,6 +35,7 @@ export async function adapterCases(areas: readonly string[]): Promise<Outcome> {
   }
 }
 
+/** Runs the adapters' tests whose titles match, in a Jest of its own. Returns the result of each. */
 async function run(titles: string): Promise<Case[]> {
   const jest = ['node_modules/jest/bin/jest.js', '--json', '--silent']
   const child = spawn(process.execPath, [...jest, '-t', titles, '--', 'test/kit.*\\.test\\.ts$'], {

@@ -24,6 +24,10 @@ const OTHER_TYPES: readonly (readonly [string, Make])[] = [
   ['a counter', (key) => ['INCR', key]],
 ]
 
+/**
+ * Values that may stand in the place of a key's state, each with a name and the command of Redis that puts it there: other
+ * texts, and the state cut, lengthened or mixed up.
+ */
 function texts(state: Buffer): [string, Make][] {
   const values: [string, Buffer | string][] = [
     ['a letter', 'x'],

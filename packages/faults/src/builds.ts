@@ -69,6 +69,7 @@ export class Builds {
     return { what: 'a build of another format', folder }
   }
 
+  /** Removes the folder of all builds. */
   remove(): void {
     rmSync(this.#folder, { recursive: true })
   }
@@ -100,6 +101,7 @@ const SWAPPED = {
   ],
 } as const
 
+/** Replaces texts in a file. Throws where one does not stand in it exactly once. */
 function edit(file: string, edits: readonly (readonly [text: string, other: string])[]): void {
   let source = readFileSync(file, 'utf8')
   for (const [text, other] of edits) {
@@ -109,6 +111,7 @@ function edit(file: string, edits: readonly (readonly [text: string, other: stri
   writeFileSync(file, source)
 }
 
+/** The number of the format of state that a source names; undefined where it names none. */
 function formatIn(source: string): number | undefined {
   const [, format] = FORMAT_LINE.exec(source) ?? []
   return format === undefined ? undefined : Number(format)

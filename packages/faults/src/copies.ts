@@ -42,6 +42,7 @@ export async function installCopies(program: string): Promise<Installed> {
   return { folder, remove: () => rmSync(folder, { recursive: true }) }
 }
 
+/** Builds the packages into a folder as a copy of their own, as both kinds of modules. */
 async function install(scope: string): Promise<void> {
   for (const name of PACKAGES) {
     const from = join('packages', name)
@@ -69,12 +70,14 @@ function manifestOf(folder: string): object {
   return { ...manifest, exports: Object.fromEntries(entries) as object }
 }
 
+/** Gives an installed package another version. */
 function setVersion(folder: string, version: string): void {
   const file = join(folder, 'package.json')
   const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
   writeFileSync(file, JSON.stringify({ ...manifest, version }))
 }
 
+/** Raises the number of the contract by which copies of core know whether they fit together. Throws where the file has none. */
 function raiseContract(file: string): void {
   const source = readFileSync(file, 'utf8')
   const [, number] = CONTRACT_LINE.exec(source) ?? []

@@ -17,6 +17,7 @@ export type PolicySpec = readonly [
   options: { readonly limit: number; readonly window: string; readonly [option: string]: unknown },
 ]
 
+/** The policy of a specification that can be sent to another process: the name of a factory and its options. */
 export function policyOf([factory, options]: PolicySpec): Policy {
   return (factories[factory] as (options: object) => Policy)(options)
 }

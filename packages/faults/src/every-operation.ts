@@ -32,6 +32,7 @@ const CROWD = 16
 
 const LEFT = 'does not want to wait any longer'
 
+/** Throws a reason that is not the one with which waiting calls are given up. */
 function unlessLeft(reason: unknown): void {
   if (reason !== LEFT) throw reason
 }

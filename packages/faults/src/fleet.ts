@@ -24,6 +24,7 @@ export function processes(count: number): FleetOptions {
   return { environments: Array.from({ length: count }, () => ({})) }
 }
 
+/** Starts a process for each environment. `missing` are packages that none of them finds. */
 export async function startFleet({ missing = [], environments }: FleetOptions): Promise<Fleet> {
   const members = environments.map((env) =>
     start('packages/faults/src/workers/caller.ts', { ...env, SLUICE_MISSING: missing.join() }),
@@ -70,6 +71,7 @@ export async function startMember(program: string, sources: string): Promise<Mem
   }
 }
 
+/** Starts a program of TypeScript as a process that can be sent messages. */
 function start(program: string, env: Readonly<Record<string, string>>): ChildProcess {
   return fork(program, {
     execArgv: [...onSources()],
@@ -94,6 +96,7 @@ async function ask(member: ChildProcess, message: 'go' | { readonly job: object 
   return reply
 }
 
+/** Kills a process, and resolves when it is gone. */
 async function exit(member: ChildProcess): Promise<void> {
   if (member.exitCode !== null || member.signalCode !== null) return
   const gone = once(member, 'exit')

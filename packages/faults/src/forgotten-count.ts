@@ -28,6 +28,10 @@ export async function forgets(redis: Address): Promise<Outcome> {
   return { pass: wrong.length === 0, figure: wrong[0] ?? figure }
 }
 
+/**
+ * Makes a refused call, waits until its count is forgotten, but for `early` milliseconds, and makes three more. Returns what
+ * became of each, to compare stores by.
+ */
 async function play(store: Store, clock: FakeClock, early: number): Promise<string> {
   const policies = [gcra({ limit: 1, window: '1m' })]
   const limiter = createLimiter({ name: `forgets ${early}`, policies, penalty, store, deadline: '10s' })

@@ -29,6 +29,10 @@ export async function startsAnew(redis: Address): Promise<Outcome> {
   return { pass: wrong.length === 0, figure: wrong[0] ?? figure }
 }
 
+/**
+ * Spends a key three times into a block. Returns what was wrong with the admitted calls or the length of a block; undefined if
+ * nothing was.
+ */
 async function play(store: Store, clock: FakeClock, spec: PolicySpec): Promise<string | undefined> {
   const limiter = createLimiter({ name: 'anew', policies: [policyOf(spec)], penalty, store, deadline: '10s' })
   for (const blocks of [1, 2, 4]) {

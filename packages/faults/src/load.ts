@@ -56,6 +56,7 @@ export class Load {
     )
   }
 
+  /** Makes one call of the next key without waiting for it, and notes how long it took and what decided, or its error. */
   #call(): void {
     const madeAt = performance.now()
     const key = `user:${this.#made++ % KEYS}`

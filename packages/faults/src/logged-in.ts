@@ -37,15 +37,18 @@ export const clients: Readonly<Record<string, (login: Login) => Promise<LoggedIn
   },
 }
 
+/** A store that makes its own connection with these options. */
 function own(options: object): LoggedIn {
   const store = redisStore(options)
   return { store, end: () => store.close() }
 }
 
+/** A store on a client that was made for it. */
 function handedIn(client: Ioredis | Iovalkey | IoredisCluster): LoggedIn {
   return { store: redisStore(client), end: () => client.disconnect() }
 }
 
+/** Host and port alone of something that has more fields. */
 function at({ host, port }: Address): Address {
   return { host, port }
 }

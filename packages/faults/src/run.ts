@@ -21,6 +21,7 @@ async function main(wanted: readonly number[]): Promise<void> {
   process.exitCode = failed === 0 ? 0 : 1
 }
 
+/** The seconds since an instant of `performance.now()`, as text. */
 function secondsSince(started: number): string {
   return ((performance.now() - started) / 1000).toFixed(1)
 }

@@ -35,6 +35,7 @@ export class Recording {
     return { scrapes, series }
   }
 
+  /** Reads all metrics as Prometheus would, and notes their values at the place of this moment in each series. */
   async #scrape(): Promise<void> {
     const index = Math.floor((performance.now() - this.#began) / EVERY_MS)
     this.#scrapes = index + 1

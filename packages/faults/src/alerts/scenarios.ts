@@ -56,12 +56,14 @@ async function through(outage: Omit<Outage, 'lastsMs'>, watch: Watch, store: Sto
   await store.close()
 }
 
+/** Calls a Redis that is well, during which no alert may fire. */
 async function healthy(watch: Watch): Promise<void> {
   const { host, port, stop } = await startRedis()
   await through({ title: 'nothing', begin() {}, end() {} }, watch, redisStore({ host, port }))
   await stop()
 }
 
+/** Kills a master under Sentinel, and lets calls go on through that. */
 async function failover(watch: Watch): Promise<void> {
   const setup = await startSentinel({ sentinels: 3 })
   const sentinels = setup.sentinels.map(({ host, port }) => ({ host, port }))
@@ -83,6 +85,7 @@ async function deadMaster(watch: Watch): Promise<void> {
   await cluster.stop()
 }
 
+/** Fills a Redis until it refuses writes, and lets calls go on through that. */
 async function outOfMemory(watch: Watch): Promise<void> {
   const server = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] })
   const { host, port } = server

@@ -10,6 +10,10 @@ export const row: Row = { number: 1, fault: 'races, one hot key', run: races }
 /** Connections of a process: all callers on one, or a few callers on each. */
 const CONNECTIONS = [1, 8]
 
+/**
+ * Lets processes race for one hot key under each algorithm, with and without leases. Passes if no race has a fault, for
+ * example more admitted than the limit. `share` is the part of the full load, 0 to 1.
+ */
 async function races(share: number): Promise<Outcome> {
   const members = Math.max(2, Math.round(8 * share))
   const runs = Math.max(1, Math.round(10 * share))

@@ -20,6 +20,11 @@ const POLICIES: readonly PolicySpec[] = [
   ['leakyBucket', { limit: RATE, window: '1s', capacity: BURST }],
 ]
 
+/**
+ * Saturates one key from several processes for some seconds. Passes if each call was decided as a bucket would and the count
+ * is exact to one unit; with leases, if never too many pass and half of the rate is used. `share` is the part of the full
+ * load, 0 to 1.
+ */
 async function saturate(share: number): Promise<Outcome> {
   const seconds = Math.max(0.5, 5 * share)
   const { host, port, stop } = await startRedis()

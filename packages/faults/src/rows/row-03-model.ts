@@ -8,6 +8,10 @@ import { type Amount, type Grounds, mostCost, openGrounds, play, playAll } from 
 /** Memory, Redis and an independent model in BigInt give the same answers, to the tick. */
 export const row: Row = { number: 3, fault: 'model', run: compare }
 
+/**
+ * Plays random sequences of calls on the stores and on the models of the conformance kit. Passes if all answers are the same.
+ * `share` is the part of the full load, 0 to 1.
+ */
 async function compare(share: number): Promise<Outcome> {
   const sequences = Math.ceil(10_000 * share)
   const grounds = await openGrounds()

@@ -15,6 +15,10 @@ import { mostCost, openGrounds, play } from '../scenarios/sequences.js'
 /** A denied call that waits for `retryAfterMs` is admitted, and one that comes a tick earlier is not. */
 export const row: Row = { number: 4, fault: 'retryAfter', run: wait }
 
+/**
+ * Plays random sequences of calls, and checks of every denial that the wait it named was right: denied until then, allowed
+ * exactly then. `share` is the part of the full load, 0 to 1.
+ */
 async function wait(share: number): Promise<Outcome> {
   const sequences = Math.ceil(10_000 * share)
   const { shapes, stores, end } = await openGrounds()
@@ -49,6 +53,7 @@ interface Denial {
   readonly at: number
 }
 
+/** The denials in one sequence of calls, each with the calls before it, so that it can be played again up to there. */
 async function denialsIn(openStore: OpenStore, scenario: Scenario): Promise<Denial[]> {
   const [session, caller] = await begin(openStore, scenario)
   const denials: Denial[] = []
@@ -94,6 +99,7 @@ async function expectKept(
   await session.close()
 }
 
+/** Opens a store and a caller of a new key under the policies of a scenario. */
 async function begin(openStore: OpenStore, { shapes, numbers, start }: Scenario) {
   const session = await Session.open(openStore, start)
   const tiers = numbers[0]!.map((_, tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))

@@ -7,6 +7,10 @@ export const row: Row = { number: 5, fault: 'drift', run: runLong }
 
 const DAY_US = 86_400_000_000
 
+/**
+ * Calls each algorithm that drains continuously thousands of times at odd rates. Passes if the admitted units are never ahead
+ * of exact arithmetic, and never more than one unit behind it. `share` is the part of the full load, 0 to 1.
+ */
 async function runLong(share: number): Promise<Outcome> {
   const steps = Math.ceil(4000 * share)
   const { shapes, stores, end } = await openGrounds()

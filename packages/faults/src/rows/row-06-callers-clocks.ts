@@ -14,6 +14,10 @@ const CLOCKS = [0, HOUR_MS, -HOUR_MS, DAY_MS, -DAY_MS, 'frozen']
 /** Denials of one race name the same wait, but for the time that the race takes. */
 const SPREAD_MS = 60_000
 
+/**
+ * Lets processes whose clocks are an hour or a day wrong, or stand still, race for one key. Passes if the limit is exact and
+ * all are given the same waits: only the clock of Redis counts. `share` is the part of the full load, 0 to 1.
+ */
 async function skew(share: number): Promise<Outcome> {
   const runs = Math.max(1, Math.round(4 * share))
   const { host, port, stop } = await startRedis()

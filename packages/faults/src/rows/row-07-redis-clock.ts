@@ -35,6 +35,10 @@ const policiesOf = (window: Duration): readonly Policy[] => [
   gcra({ limit: LIMIT, window }),
 ]
 
+/**
+ * Sets the clock of Redis an hour back and forward under each algorithm. Passes if at most one limit more is admitted, and
+ * calls pass again after about a window; where time stands still until the clock has caught up, after an hour more.
+ */
 async function setClock(): Promise<Outcome> {
   const redis = await startMovedRedis()
   if (typeof redis === 'string') return { pass: true, figure: `skipped: ${redis}` }
@@ -77,10 +81,12 @@ async function setClock(): Promise<Outcome> {
   }
 }
 
+/** The time of a server's clock, in seconds since 1970. */
 async function secondsOf(server: { host: string; port: number }): Promise<number> {
   return Number((await command<string[]>(server, 'TIME'))[0])
 }
 
+/** How many calls of one key a limiter admits, of three times the limit. */
 async function admitted(limiter: Limiter): Promise<number> {
   let count = 0
   for (let i = 0; i < 3 * LIMIT; i++) if ((await limiter.consume('k')).allowed) count++

@@ -6,6 +6,10 @@ import type { Outcome, Row, Watch } from '../row.js'
 /** Redis is there and does not answer: stopped, paused by a command, or busy with another script. */
 export const row: Row = { number: 8, fault: 'stall', timed: true, run: stall }
 
+/**
+ * Makes Redis stand still in three ways while a service is under load. Passes if all calls are answered in time, and by Redis
+ * again soon after. `share` is the part of the full load, 0 to 1.
+ */
 async function stall(share: number, watch?: Watch): Promise<Outcome> {
   const lastsMs = Math.max(500, 2000 * share)
   const server = await startRedis()
@@ -45,6 +49,7 @@ repeat
 until now() >= over or turns == 5000000
 `
 
+/** Keeps a server busy with a script for so many milliseconds, in which it answers nothing. */
 function busy(server: Address, ms: number): Promise<unknown> {
   return command(server, 'EVAL', BUSY, 0, ms)
 }

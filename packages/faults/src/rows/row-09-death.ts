@@ -7,6 +7,10 @@ import type { Outcome, Row, Watch } from '../row.js'
 /** Redis dies and comes back, or is not there when the service starts. */
 export const row: Row = { number: 9, fault: 'death', timed: true, run: die }
 
+/**
+ * Kills Redis under load, and starts a service without one. Passes if all calls are answered in time, and by Redis again soon
+ * after it is back. `share` is the part of the full load, 0 to 1.
+ */
 async function die(share: number, watch?: Watch): Promise<Outcome> {
   const lastsMs = Math.max(500, 3000 * share)
   const server = await startRedis()
@@ -30,6 +34,7 @@ async function restart(server: RedisServer): Promise<void> {
   void started.catch(() => {})
 }
 
+/** Whether something takes connections on a port. */
 function isOpen({ host, port }: Address): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host)

@@ -27,6 +27,10 @@ const KINDS = [
   ['node-redis', ['ioredis', 'iovalkey'], ['server', 'cluster']],
 ] as const
 
+/**
+ * Cuts connections while replies are on their way, for each kind of client and server. Passes if Redis has charged no more
+ * units than calls were made, so that none was sent again. `share` is the part of the full load, 0 to 1.
+ */
 async function lose(share: number): Promise<Outcome> {
   const seconds = Math.max(0.6, 3 * share)
   const setups = await startSetups()
@@ -68,6 +72,7 @@ async function lose(share: number): Promise<Outcome> {
 /** Cuts as often as this many bytes of replies have passed, which is after a hundred calls or two. */
 const CUT_EVERY_BYTES = 10_000
 
+/** Cuts a reply off again and again until `ended` aborts, and then mends the proxy. Returns how many were cut. */
 async function cutUntil(ended: AbortSignal, { counts, cutOnReply, heal }: Proxy): Promise<number> {
   const before = counts.cuts
   cutOnReply()
@@ -91,6 +96,7 @@ interface Setup {
   stop(): Promise<void>
 }
 
+/** Starts a server, a Sentinel setup and a Cluster, each with a proxy in front of the node that takes the calls. */
 async function startSetups(): Promise<Record<'server' | 'sentinel' | 'cluster', Setup>> {
   const [server, sentinel, cluster] = await Promise.all([
     startRedis(),
@@ -130,6 +136,7 @@ async function startSetups(): Promise<Record<'server' | 'sentinel' | 'cluster', 
   return setups
 }
 
+/** Host and port alone of something that has more fields. */
 function at({ host, port }: Address): Address {
   return { host, port }
 }

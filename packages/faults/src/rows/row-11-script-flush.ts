@@ -25,6 +25,10 @@ const LISTS: readonly (readonly PolicySpec[])[] = [
 
 const LEASES = { ttl: '1h', size: 8 } as const
 
+/**
+ * Removes all scripts from Redis each 100 ms under load. Passes if no call fails, and Redis has charged what was admitted.
+ * `share` is the part of the full load, 0 to 1.
+ */
 async function flush(share: number): Promise<Outcome> {
   const seconds = Math.max(0.5, 10 * share)
   const server = await startRedis()
@@ -64,6 +68,7 @@ interface Sum {
   readonly wrong: string[]
 }
 
+/** Runs loads one after the other while scripts are flushed. Returns what was served of each, and every fault that was found. */
 async function under(server: Address, fleet: Fleet, loads: readonly Load[]): Promise<Sum> {
   const redis = { host: server.host, port: server.port }
   const before = await callsOf(server, 'eval')
@@ -92,6 +97,7 @@ async function under(server: Address, fleet: Fleet, loads: readonly Load[]): Pro
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0)
 
+/** Flushes the scripts of a server each 100 ms until `ended` aborts. Returns how often. */
 async function flushUntil(ended: AbortSignal, server: Address): Promise<number> {
   let times = 0
   for (; !ended.aborted; times++) {

@@ -44,6 +44,7 @@ export async function promotion(lagMs: number, loadMs: number): Promise<Outcome>
   }
 }
 
+/** A limiter with a store of its own on one server, which fails where the store does not answer. */
 function limiterAt({ host, port }: Address): { limiter: Limiter; close(): Promise<void> } {
   const store = redisStore({ host, port })
   const limiter = createLimiter({

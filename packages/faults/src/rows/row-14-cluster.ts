@@ -10,6 +10,10 @@ export const row: Row = { number: 14, fault: 'Cluster', run: disturb }
 /** So long that no unit which was booked is lost, and so few of them that the slot's new masters are asked. */
 const LEASES = { ttl: '1h', size: 3 } as const
 
+/**
+ * Moves a slot of a Cluster under load, and kills a master, for each kind of client. Passes if limits are exact while slots
+ * move, and a death degrades the calls for the dead master alone. `share` is the part of the full load, 0 to 1.
+ */
 async function disturb(share: number): Promise<Outcome> {
   const cluster = await startCluster({ masters: 3 })
   const clients = await openClients(cluster.masters)

@@ -58,6 +58,7 @@ export async function deadMaster(
   return outcomes
 }
 
+/** A limiter on a fixed window of a year, which fails where the store does not answer. */
 function open(name: string, store: Store, leases: LeaseOptions | undefined): Limiter {
   return createLimiter({
     name,

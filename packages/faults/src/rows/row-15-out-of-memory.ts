@@ -11,6 +11,11 @@ const LIMIT = 10
 const MEMORY = '3mb'
 const NEIGHBOUR = 3 << 20
 
+/**
+ * Fills Redis until it refuses writes, under each failure mode. Passes if calls are decided as the mode says, with the reason,
+ * spent callers are denied still, and nothing is lost once there is memory again. `share` is the part of the full load, 0 to
+ * 1.
+ */
 async function exhaust(share: number): Promise<Outcome> {
   const callers = 500 * share
   const server = await startRedis({ args: ['--maxmemory', MEMORY, '--maxmemory-policy', 'noeviction'] })
@@ -80,6 +85,7 @@ export async function fill(server: Address): Promise<void> {
   await command(server, 'CONFIG', 'SET', 'maxmemory', MEMORY)
 }
 
+/** Ends the shortage: removes what filled the server, and lifts the bound of its memory. */
 export async function empty(server: Address): Promise<void> {
   await command(server, 'DEL', 'neighbour')
   await command(server, 'CONFIG', 'SET', 'maxmemory', '0')

@@ -10,6 +10,10 @@ export const row: Row = { number: 16, fault: 'broken state', run: heal }
 
 const LIMIT = 10
 
+/**
+ * Puts broken values of many kinds in the place of a key's state, under each algorithm. Passes if the next call is decided as
+ * on a new key.
+ */
 async function heal(_share: number, watch?: Watch): Promise<Outcome> {
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })

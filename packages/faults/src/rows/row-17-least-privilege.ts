@@ -29,6 +29,10 @@ const FORBIDDEN = [
   ['EVAL', "return redis.call('KEYS', '*')", 1, 'sluice:1'],
 ]
 
+/**
+ * Gives a user of Redis only the permissions that the docs list. Passes if everything works, and nothing works any more
+ * without any one of them. `share` is the part of the full load, 0 to 1.
+ */
 async function restrict(share: number): Promise<Outcome> {
   const [server, cluster] = await Promise.all([startRedis(), startCluster()])
   // The only process that finds no other client package, so that its connections are made with node-redis.
@@ -114,6 +118,7 @@ function documentedRules(): string[] {
   return line.split(' ')
 }
 
+/** Gives the user exactly these permissions on every server, and clears the logs of refusals and the scripts. */
 async function grant({ server, nodes }: Login, rules: readonly string[]): Promise<void> {
   const own = rules.map((rule) => (rule.startsWith('>') ? `>${user.password}` : rule))
   for (const node of [server, ...nodes]) {
@@ -166,6 +171,7 @@ async function nodeRedisProblems(
   }
 }
 
+/** What the servers have refused the user since then, by their own logs. */
 async function refusals({ server, nodes }: Login): Promise<string[]> {
   const logs = await Promise.all([server, ...nodes].map((node) => command<string[][]>(node, 'ACL', 'LOG')))
   return logs

@@ -9,6 +9,10 @@ import { million, type Outcome, type Row } from '../row.js'
  */
 export const row: Row = { number: 18, fault: 'key flood', run }
 
+/**
+ * Floods a limiter with new keys, and fills everything that keeps keys with very long ones in a process of its own. Passes if
+ * memory stays within its bounds. `share` is the part of the full load, 0 to 1.
+ */
 async function run(share: number): Promise<Outcome> {
   const outcomes = [await flood(share), longKeysApart()]
   return { pass: outcomes.every(({ pass }) => pass), figure: outcomes.map(({ figure }) => figure).join('; ') }
@@ -18,6 +22,10 @@ const BYTES_PER_KEY = 250
 /** Rounds of as many keys as the store may hold, after which memory is measured. */
 const SAMPLED = new Set([1, 3, 10])
 
+/**
+ * Calls with ten times as many new keys as the store keeps. Passes if the bytes a key stay within the bar and do not grow.
+ * `share` is the part of the full load, 0 to 1.
+ */
 async function flood(share: number): Promise<Outcome> {
   const maxKeys = 1_000_000 * share
   const base = bytesInUse()

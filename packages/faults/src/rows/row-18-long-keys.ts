@@ -51,6 +51,10 @@ export async function longKeys(): Promise<Outcome> {
   return { pass, figure: `keys of 8,192 characters: ${[...held, ...unfilled].join(', ')}` }
 }
 
+/**
+ * The bytes that something keeps of each long key, when it is given more keys than it may hold. What is made only once is not
+ * counted.
+ */
 async function bytesEach({ most, given = 1.5 * most, fill }: Holder): Promise<number> {
   await close(await fill(keysTo(100))) // what is made once
   await setImmediate()
@@ -61,6 +65,7 @@ async function bytesEach({ most, given = 1.5 * most, fill }: Holder): Promise<nu
   return bytes
 }
 
+/** Closes one thing, or a list of them, where they can be closed. */
 async function close(holder: unknown): Promise<void> {
   for (const part of [holder].flat() as { close?(): Promise<void> }[]) await part.close?.()
 }
@@ -165,6 +170,7 @@ const HOLDERS: readonly Holder[] = [
   },
 ]
 
+/** A limiter whose warnings are not printed. */
 function quiet(options: Partial<LimiterOptions>): Limiter {
   const limiter = createLimiter({ name: 'long-keys', policies: POLICIES, ...options })
   limiter.on('warning', () => {})

@@ -7,6 +7,10 @@ export const row: Row = { number: 19, fault: 'eviction as a bypass', run: bypass
 const EXHAUSTED = 200
 const LIMIT = 10
 
+/**
+ * Exhausts some keys and floods the store with others, as an attacker would to be forgotten. Passes if nearly all of the
+ * exhausted ones are denied still, and a new key is served. `share` is the part of the full load, 0 to 1.
+ */
 async function bypass(share: number): Promise<Outcome> {
   const maxKeys = 100_000 * share
   const store = memoryStore({ maxKeys })

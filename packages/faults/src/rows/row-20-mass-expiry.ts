@@ -9,6 +9,10 @@ export const row: Row = { number: 20, fault: 'mass expiry', timed: true, run: ex
 
 const LONGEST_MS = 5
 
+/**
+ * Lets many keys expire at one instant. Passes if no turn of the event loop takes longer than the bar, without the collections
+ * of V8. `share` is the part of the full load, 0 to 1.
+ */
 async function expire(share: number): Promise<Outcome> {
   const keys = 1_000_000 * share
   let nowUs = Date.UTC(2026, 0, 1) * 1000
@@ -64,6 +68,7 @@ function watchCollections(): () => Promise<PerformanceEntry[]> {
   }
 }
 
+/** The milliseconds of a turn of the event loop in which V8 collected garbage. */
 function pauseWithin(turn: Turn, pauses: readonly PerformanceEntry[]): number {
   return pauses
     .filter(({ startTime }) => startTime >= turn.start && startTime <= turn.end)

@@ -69,6 +69,10 @@ const HOSTILE_POSTS = [
 ]
 const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
 
+/**
+ * Calls with keys of every strange kind, and with costs and options that are invalid. Passes if each key is counted apart, and
+ * what is invalid is refused by an error of ours. `share` is the part of the full load, 0 to 1.
+ */
 async function input(share: number): Promise<Outcome> {
   const calls = 100_000 * share
   const store = memoryStore()
@@ -153,6 +157,7 @@ async function wrongPosts(): Promise<string[]> {
   return isRight ? [] : [`${malformed} of ${HOSTILE_POSTS.length} malformed posts were counted`]
 }
 
+/** The message of the error with which an option is refused; 'was ignored' if it is not. */
 function messageOf(make: () => unknown): string {
   try {
     make()

@@ -6,6 +6,11 @@ import type { Outcome, Row } from '../row.js'
 /** Keys made of several parts are injective: no two tuples give the same text. An address has one key, however it is written. */
 export const row: Row = { number: 22, fault: 'key collisions', run: collide }
 
+/**
+ * Makes keys of parts, keys of Redis, and keys of addresses. Passes if different ones never give the same key, and all
+ * spellings of an address give one. `share` is the part of the full load, 0 to 1. `share` is the part of the full load, 0 to
+ * 1.
+ */
 function collide(share: number): Outcome {
   const wanted = 100_000 * share
   const composite = collisions(wanted, tuples(COMPOSITE), (parts) => joinKey(...parts))
@@ -30,6 +35,7 @@ const ADDRESSES = [
   ['2001:db8::1', '2001:DB8:0:0::2', '2001:db8::10.0.0.1'],
 ]
 
+/** How many of `wanted` different lists of parts were given the key of another. */
 function collisions(
   wanted: number,
   source: Iterable<readonly string[]>,

@@ -10,6 +10,10 @@ export const row: Row = { number: 24, fault: 'policies together', run: refuse }
 const WIDE = 10
 const NARROW = 3
 
+/**
+ * Calls under two policies of which one denies, for every pair of algorithms. Passes if a denial charges neither of them.
+ * `share` is the part of the full load, 0 to 1.
+ */
 async function refuse(share: number): Promise<Outcome> {
   const rounds = Math.max(1, Math.round(10 * share))
   const { host, port, stop } = await startRedis()

@@ -21,6 +21,10 @@ const REST_MS = 1500
 const WARM_ROUNDS = 4
 const BAR_KB = 50
 
+/**
+ * Lets limiters run for a long time with keys that come and go. Passes if neither the heap nor the handles of the process
+ * grow, and the load was what it should be. `share` is the part of the full load, 0 to 1.
+ */
 async function soak(share: number): Promise<Outcome> {
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })

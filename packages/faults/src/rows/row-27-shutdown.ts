@@ -15,6 +15,10 @@ const PROGRAM = 'packages/faults/src/workers/ending.ts'
 const NO_SERVER = { host: '127.0.0.1', port: 1 }
 const MOMENTS: readonly Moment[] = ['nothing', 'a wait', 'calls']
 
+/**
+ * Ends processes at many moments, while stores answer and while they stand still. Passes if each ends within the bar after
+ * close().
+ */
 async function shutDown(): Promise<Outcome> {
   const [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
   const redis = { host: server.host, port: server.port }

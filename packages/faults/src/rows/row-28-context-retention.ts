@@ -9,6 +9,10 @@ export const row: Row = { number: 28, fault: 'context retention', run: retain }
 const KEYS = 1000
 const CONTEXT_BYTES = 10_000
 
+/**
+ * Makes requests in contexts that hold much memory. Passes if memory does not grow with them, as it would if a limiter kept
+ * contexts after their requests. `share` is the part of the full load, 0 to 1.
+ */
 async function retain(share: number): Promise<Outcome> {
   const requests = 100_000 * share
   const context = new AsyncLocalStorage<{ readonly body: string }>()

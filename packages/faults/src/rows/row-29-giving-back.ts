@@ -10,6 +10,10 @@ import { openGrounds, playAll } from '../scenarios/sequences.js'
 /** A call gives back its own units alone: what was kept obeys the promise, and what others charged stays charged. */
 export const row: Row = { number: 29, fault: 'give-backs', run: giveBack }
 
+/**
+ * Plays random sequences of calls that give units back. Passes if no more is ever admitted than the promises allow. `share` is
+ * the part of the full load, 0 to 1.
+ */
 async function giveBack(share: number): Promise<Outcome> {
   const grounds = await openGrounds()
   const { shapes, stores, end } = grounds

@@ -15,6 +15,10 @@ const BUSY_MS = 80
 /** How long Redis needs for them, once they are written. The deadline is 50 ms. */
 const ANSWER_MS = 10
 
+/**
+ * Makes many calls at once on a store that is well. Passes if the store decides all of them and exactly the limit is admitted,
+ * and few are sent to one that stands still. `share` is the part of the full load, 0 to 1.
+ */
 async function burst(share: number): Promise<Outcome> {
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })
@@ -58,6 +62,7 @@ async function burst(share: number): Promise<Outcome> {
   }
 }
 
+/** Makes all calls of a burst at once; `keyOf` gives the key of each. */
 function callsOf(limiter: Limiter, keyOf: (i: number) => string): Promise<Decision[]> {
   return Promise.all(Array.from({ length: CALLS }, (_, i) => limiter.consume(keyOf(i))))
 }
@@ -72,6 +77,7 @@ function callsBeforeBusyTime(server: RedisServer, limiter: Limiter): Promise<Dec
   return Promise.all(calls)
 }
 
+/** How many decisions were not made by the store. */
 function degradedOf(decisions: readonly Decision[]): number {
   return decisions.filter((decision) => decision.degraded !== undefined).length
 }

@@ -25,6 +25,10 @@ const SLOW_MS = 300
 /** Where `npm run verify -- runtimes` installs the newer version of Node. */
 const NODE_24 = 'packages/harness/runtimes/node_modules/node-24/bin/node'
 
+/**
+ * Starts processes anew and makes their first calls at once. Passes if Redis decides these, also where connecting is slow.
+ * `share` is the part of the full load, 0 to 1.
+ */
 async function start(share: number): Promise<Outcome> {
   const processes = Math.max(2, Math.round(PROCESSES * share))
   const outcomes = [await freshProcesses(process.execPath, processes)]
@@ -36,6 +40,7 @@ async function start(share: number): Promise<Outcome> {
   return together(outcomes)
 }
 
+/** Starts a process so many times under one version of Node. Passes if its first calls were always decided by Redis. */
 async function freshProcesses(program: string, times: number): Promise<Outcome> {
   const run = promisify(execFile)
   const server = await startRedis()

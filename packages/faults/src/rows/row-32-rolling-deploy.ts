@@ -16,6 +16,10 @@ const WITHOUT_FORMAT = '9b1e4ff97abc05ab5d04aedd1e638463e1a84db5'
 /** Limits that are called for ten times as often as they admit. */
 const TIMES = 10
 
+/**
+ * Lets a process of this build take turns with one of another on the same keys. Passes if exactly the limit passes under one
+ * format of state, and at most twice that under two, where each keeps its own. `share` is the part of the full load, 0 to 1.
+ */
 async function roll(share: number): Promise<Outcome> {
   const limit = Math.max(20, Math.round(100 * share))
   const redis = await startRedis()
@@ -77,6 +81,7 @@ async function roll(share: number): Promise<Outcome> {
 
 let keys = 0
 
+/** Starts a process that runs the sources of one build. */
 function member({ folder }: Sources): Promise<Member> {
   return startMember('packages/faults/src/workers/rolling-member.ts', folder)
 }

@@ -23,6 +23,11 @@ const POLICIES = [
   fixedWindow({ limit: 1_000_000, window: '365d' }),
 ]
 
+/**
+ * Lets calls wait for their turn while Redis stalls, connections break and processes are busy. Passes if all are served in
+ * time and in order, and charged once, but for one more for each broken connection. `share` is the part of the full load, 0 to
+ * 1.
+ */
 async function waitThrough(share: number): Promise<Outcome> {
   const server = await startRedis()
   try {
@@ -137,6 +142,7 @@ class Tally {
     this.#counter = createLimiter({ ...options, deadline: '10s' })
   }
 
+  /** Begins calls that wait for their turns, and notes how each ends. Resolve when all have. */
   begin(calls: number, key: string): Promise<void>[] {
     return Array.from({ length: calls }, async () => {
       this.#calls++
@@ -148,17 +154,20 @@ class Tally {
     })
   }
 
+  /** Adds the units that Redis has charged for a key to the number of executions. */
   async count(key: string): Promise<void> {
     const { limit, remaining } = (await this.#counter.peek(key)).policies[1]!
     this.#executed += limit - remaining
   }
 
+  /** Closes the limiters and the store. */
   async end(): Promise<void> {
     await this.#limiter.close()
     await this.#counter.close()
     await this.#store.close()
   }
 
+  /** Passes if all calls were served in time and charged once, but for one more for each of the `broken` connections. */
   outcome(what: string, broken: number): Outcome {
     const pass =
       this.#served === this.#calls &&
@@ -171,6 +180,7 @@ class Tally {
     return { pass, figure }
   }
 
+  /** Counts a call that the store served, and keeps the longest wait. */
   #note({ allowed, degraded, waitMs }: Decision): void {
     if (allowed && degraded === undefined) this.#served++
     this.#longestMs = Math.max(this.#longestMs, waitMs)

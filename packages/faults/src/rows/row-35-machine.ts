@@ -14,6 +14,10 @@ export const row: Row = { number: 35, fault: 'one machine', timed: true, run: sh
 const BAR_MS = 500
 const ENTRY = 'packages/faults/src/workers/machine-member.ts'
 
+/**
+ * Lets processes of one machine share limits through machineStore, race, end and be killed. Passes if the limit is exact, and
+ * another process takes over in time. `share` is the part of the full load, 0 to 1.
+ */
 async function shareMachine(share: number): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const members = await Promise.all(Array.from({ length: 6 }, () => startMember(ENTRY, resolve('.'))))
@@ -124,6 +128,7 @@ async function exhausted(members: readonly Member[], folder: string, name: strin
   return { server: members[i]!, others, served: results[i]!.admitted, admitted: admittedBy(results) }
 }
 
+/** How many calls all processes together had admitted. */
 function admittedBy(results: readonly MachineResult[]): number {
   return results.reduce((sum, { admitted }) => sum + admitted, 0)
 }

@@ -23,6 +23,10 @@ const penalty = { after: AFTER, block: '10m', factor: 2, maxBlock: '1d' } as con
 /** Minutes of the blocks that follow one another. */
 const BLOCKS = [10, 20, 40]
 
+/**
+ * Lets processes race into penalties, also in outages. Passes if each offence blocks exactly as long as it should. `share` is
+ * the part of the full load, 0 to 1.
+ */
 async function penalize(share: number): Promise<Outcome> {
   const server = await startRedis()
   const { host, port } = server
@@ -59,6 +63,10 @@ async function races(members: readonly Member[], redis: Address, runs: number): 
   return { pass: wrong.length === 0, figure: wrong[0] ? `${figure} (${wrong[0]})` : figure }
 }
 
+/**
+ * Races into block after block of one key. Returns what was wrong with the counts or the length of a block; undefined if
+ * nothing was.
+ */
 async function race(members: readonly Member[], redis: Address, key: string, spec: PolicySpec) {
   const calls = Math.ceil((2 * (LIMIT + AFTER)) / (members.length * CALLERS))
   const store = redisStore(redis, { denialCache: false })
@@ -149,10 +157,12 @@ async function all(members: readonly Member[], job: PenalizedJob): Promise<Outco
   return go(members)
 }
 
+/** Starts the calls in all processes at once. Returns the outcomes of each. */
 function go(members: readonly Member[]): Promise<Outcomes[]> {
   return Promise.all(members.map(async (member) => (await member.go()) as Outcomes))
 }
 
+/** The outcomes of all processes added up. */
 function sum(results: readonly Outcomes[]): Outcomes {
   const total = { admitted: 0, refused: 0, blocked: 0, degraded: 0 }
   for (const result of results)

@@ -15,6 +15,10 @@ const FILES = [
   ['koa/test/kit-app.ts', 'fastify/test/kit-app.ts', 'nest/test/kit-platforms.ts'],
 ]
 
+/**
+ * Sends requests whose connections are reset, and honest ones, to the applications of each adapter. Passes if the kit finds
+ * nothing wrong with the answers and charges. `share` is the part of the full load, 0 to 1.
+ */
 async function run(share: number): Promise<Outcome> {
   const count = 2 * Math.round(500 * share)
   const results = await Promise.all(FILES.map((files) => resultOf({ files, count })))
@@ -32,6 +36,7 @@ async function run(share: number): Promise<Outcome> {
   }
 }
 
+/** Runs one job in a process of its own, and returns its result. */
 async function resultOf(job: ResetJob): Promise<ResetResult> {
   const member = await startMember('packages/faults/src/workers/resetting.ts', resolve('.'))
   try {

@@ -23,6 +23,10 @@ const PATTERNS: Readonly<Record<string, (i: number) => number>> = {
   'beyond the capacity': (i) => LIMIT + 1 + i,
 }
 
+/**
+ * Repeats denied calls of varying costs. Passes if few of them reach Redis, and none is admitted wrongly or with too short a
+ * wait. `share` is the part of the full load, 0 to 1.
+ */
 async function vary(share: number): Promise<Outcome> {
   const server = await startRedis()
   try {

@@ -49,6 +49,7 @@ export async function cutShort(cluster: Cluster, times: number): Promise<Outcome
   return outcomes
 }
 
+/** The ways to stop a node of a Cluster in the middle of a call on two keys, each with what makes it whole again. */
 function stops(setUp: Awaited<ReturnType<typeof openOnCluster>>, { masters }: Cluster): Cut[] {
   const { tenant, user, rivals } = setUp
   const stop = (): void => masters[0]!.pause()
@@ -79,6 +80,7 @@ function stops(setUp: Awaited<ReturnType<typeof openOnCluster>>, { masters }: Cl
   ]
 }
 
+/** The ways to lose a connection in the middle of a call on two keys, each with what makes it whole again. */
 function losses(setUp: Awaited<ReturnType<typeof openOnServers>>): Cut[] {
   const { tenant, proxy } = setUp
   const lost = { setUp, mend: () => proxy.heal(), most: 1 }
@@ -96,6 +98,10 @@ function losses(setUp: Awaited<ReturnType<typeof openOnServers>>): Cut[] {
   ]
 }
 
+/**
+ * Makes calls on two keys that are each cut short in one way. Passes if units that stay charged for a denied call are no more
+ * than `most` a call.
+ */
 async function callThrough({ title, setUp, before, mend, most }: Cut, times: number): Promise<Outcome> {
   const { limiters, tenant, user, hook } = setUp
   const decides = async (): Promise<boolean> => {
@@ -181,6 +187,7 @@ async function openOnServers(): Promise<SetUp & { proxy: Proxy }> {
 
 const DENYING = { deadline: DEADLINE_MS, onStoreError: 'deny' } as const
 
+/** The store with a function that is called before each step of a call on several keys. */
 function hooked(store: Store, hook: SetUp['hook']): Store {
   return watched(store, (step, key) => hook.before(step, key))
 }

@@ -26,6 +26,10 @@ const USERS = ['ada', 'ben', 'cem', 'dan', 'eva']
 const TRIES = 80
 const CALLERS = 16
 
+/**
+ * Makes calls on several keys, on every kind of store, and cuts them short midway. Passes if each is charged on all of its
+ * keys or on none; where a process dies midway, one may stay charged. `share` is the part of the full load, 0 to 1.
+ */
 async function callOnSeveral(share: number): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
@@ -50,6 +54,7 @@ async function callOnSeveral(share: number): Promise<Outcome> {
 
 const startCaller = (): Promise<Member> => startMember(ENTRY, resolve('.'))
 
+/** Host and port of each master. */
 function addressesOf({ masters }: Cluster): Address[] {
   return masters.map(({ host, port }) => ({ host, port }))
 }
@@ -90,6 +95,7 @@ async function races(
   return { pass: wrong.length === 0, figure: wrong[0] ? `${figure} (${wrong.join('; ')})` : figure }
 }
 
+/** The keys of the users for one algorithm. */
 function namesFor(algorithm: string): string[] {
   return USERS.map((user) => `${user} of ${algorithm}`)
 }

@@ -17,6 +17,11 @@ const LONGEST_MS = 60_000
 const MOST_LOST = 0.02
 const [LEAST_USED, MOST_REFUSED] = [0.85, 0.01]
 
+/**
+ * Lets clients call a provider that refuses for a while, in simulated time. Passes if few calls are refused meanwhile and
+ * others follow soon afterwards, and a few stray refusals cost little of the rate. `share` is the part of the full load, 0 to
+ * 1.
+ */
 async function overload(share: number): Promise<Outcome> {
   const outages = [503, 529].flatMap((status) =>
     [3, Math.max(900, 3600 * share)].map((s) => [status, s] as const),
@@ -28,6 +33,10 @@ async function overload(share: number): Promise<Outcome> {
   return together([...outcomes, await inFakeTime(() => unknownRate(Math.max(120, 600 * share)))])
 }
 
+/**
+ * Lets the provider answer with one status for so many seconds. Passes if few calls are sent meanwhile, and the first after it
+ * comes soon.
+ */
 async function outage(status: number, seconds: number): Promise<Outcome> {
   const endMs = BEGIN_MS + seconds * 1000
   const crowd = call((atMs) => (atMs >= BEGIN_MS && atMs < endMs ? status : 200))
@@ -110,12 +119,14 @@ function call(
   return { sent, underWay: () => underWay }
 }
 
+/** The options of an outbound client under a rate of calls a second. */
 function underLimit(rate: number): OutboundOptions {
   return { limiter: createLimiter({ policies: [gcra({ limit: rate, window: '1s', burst: 1 })] }) }
 }
 
 const immediately = setImmediate
 
+/** Moves the simulated time on by so many milliseconds, timer by timer. */
 async function pass(ms: number): Promise<void> {
   let isOver = false
   setTimeout(() => (isOver = true), ms)
@@ -127,6 +138,7 @@ async function pass(ms: number): Promise<void> {
 
 let clock: ReturnType<typeof install> | undefined
 
+/** Measures in simulated time, with random numbers that are the same each time. */
 async function inFakeTime(measure: () => Promise<Outcome>): Promise<Outcome> {
   const { random } = Math
   Math.random = randomFrom(4)

@@ -13,6 +13,7 @@ import type { Outcome } from '../row.js'
 const BAR_MS = DEADLINE_MS + 50
 const LIMIT = 10
 
+/** Hinders a Postgres in each of eight ways while limiters call it. Passes if all of them are survived. */
 export async function hinder(server: PostgresServer): Promise<Outcome> {
   return together([
     await takeTurns(server),
@@ -26,11 +27,13 @@ export async function hinder(server: PostgresServer): Promise<Outcome> {
   ])
 }
 
+/** A limiter on a store of Postgres that denies where the store does not answer by the deadline, in milliseconds. */
 function limiterOn(store: PostgresStore, deadline = DEADLINE_MS, limit = LIMIT) {
   const policies = [gcra({ limit, window: '1d', burst: limit })]
   return createLimiter({ name: 'hindered', policies, store, deadline, onStoreError: 'deny' })
 }
 
+/** A connection of its own to a Postgres, to hinder it by. */
 async function connected(server: PostgresServer): Promise<Client> {
   const client = new Client({ connectionString: server.url })
   client.on('error', () => {})
@@ -190,6 +193,7 @@ async function deadlock(server: PostgresServer): Promise<Outcome> {
   }
 }
 
+/** How many deadlocks the database has broken since it was made. */
 async function deadlocksIn(client: Client): Promise<number> {
   const { rows } = await client.query(
     'select deadlocks::int from pg_stat_database where datname = current_database()',
@@ -234,6 +238,7 @@ async function refuse(server: PostgresServer): Promise<Outcome> {
   return { pass: seen === 'forbidden,error', figure: `no rights, another table: ${seen}` }
 }
 
+/** Makes a call, and measures how many milliseconds it took and why the store did not decide, if it did not. */
 async function timed(call: () => Promise<Decision>): Promise<{ ms: number; reasons: string }> {
   const began = performance.now()
   const { degraded } = await call()

@@ -16,6 +16,10 @@ export const row: Row = { number: 41, fault: 'Postgres', timed: true, run: share
 const ENTRY = 'packages/faults/src/workers/postgres-caller.ts'
 const LIMIT = 1000
 
+/**
+ * Runs every trial of postgresStore: races, outages, a failover, and whatever can hinder it. Skipped without a Postgres.
+ * `part` is the part of the full load, 0 to 1.
+ */
 async function share(part: number): Promise<Outcome> {
   const server = await startPostgres().catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'NO_POSTGRES') return error.message
@@ -119,10 +123,12 @@ async function promote(server: PostgresServer): Promise<Outcome> {
   }
 }
 
+/** The name of the table, which differs by whether Postgres logs its writes. */
 function tableOf(logged: boolean): string {
   return logged ? 'promoted_logged' : 'promoted'
 }
 
+/** The code of the error with which a store refuses to start on a server; 'none' if it starts. */
 async function refusalOf(server: PostgresServer, logged: boolean): Promise<string> {
   const store = postgresStore(server.url, { table: tableOf(logged), logged })
   const refusal = await store.ready().then(
@@ -133,15 +139,18 @@ async function refusalOf(server: PostgresServer, logged: boolean): Promise<strin
   return refusal
 }
 
+/** Spends the whole limit of one key. */
 async function spend(server: PostgresServer, table: string, logged: boolean): Promise<void> {
   await withLimiter(server, table, logged, (limiter) => limiter.consume('spent', { cost: 10 }))
 }
 
+/** What is left of that limit. */
 async function remainingIn(server: PostgresServer, table: string, logged: boolean): Promise<number> {
   const { remaining } = await withLimiter(server, table, logged, (limiter) => limiter.peek('spent'))
   return remaining
 }
 
+/** Lets `use` work with a limiter on a table, and closes it afterwards. */
 async function withLimiter<T>(
   server: PostgresServer,
   table: string,

@@ -32,6 +32,10 @@ const ORDERS = [
   [rmdir(FIRST), mkdir(FIRST), rmdir(SECOND)],
 ]
 
+/**
+ * Lets another user of the machine put folders where processes would meet. Passes if they find each other all the same, and
+ * the limit is exact. `share` is the part of the full load, 0 to 1.
+ */
 async function run(share: number): Promise<Outcome> {
   if (process.getuid?.() !== 0) return { pass: true, figure: 'left out: needs root, to be two other users' }
   const rounds = Math.max(4, Math.round(150 * share))
@@ -72,6 +76,7 @@ async function repeated(rounds: number, members: readonly Member[], round: Round
   return exact
 }
 
+/** Starts the processes one after the other, with an act of the stranger before each. Returns their results. */
 async function inTurn(members: readonly Member[], temporary: string, i: number): Promise<UserResult[]> {
   const results: UserResult[] = []
   const acts = [mkdir(FIRST), ...ORDERS[i % ORDERS.length]!]
@@ -87,6 +92,7 @@ async function inPairs([member]: readonly Member[]): Promise<UserResult[]> {
   return [(await member!.go()) as UserResult]
 }
 
+/** Starts the processes at once, while the stranger changes folders as fast as possible. Returns their results. */
 async function atOnce(members: readonly Member[], temporary: string): Promise<UserResult[]> {
   mkdir(FIRST)(temporary)
   const starts = Promise.all(members.map(async (member) => (await member.go()) as UserResult))

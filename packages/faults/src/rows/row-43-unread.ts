@@ -29,6 +29,10 @@ const SERVERS = [
   { file: 'hono/test/unread-app.ts', name: 'Hono', path: '', message: 'echo' },
 ]
 
+/**
+ * Sends messages to servers whose denials the client does not read. Passes if memory stays bounded, and the server ends the
+ * connection. `share` is the part of the full load, 0 to 1.
+ */
 async function run(share: number): Promise<Outcome> {
   const messages = Math.max(25_000, 100_000 * share)
   const outcomes: Outcome[] = []
@@ -43,6 +47,10 @@ async function run(share: number): Promise<Outcome> {
   return together(outcomes)
 }
 
+/**
+ * Floods one server with messages without reading its answers. Passes if its memory stays within the bar, and it ends the
+ * connection with code 1008.
+ */
 async function flood(member: Member, served: (typeof SERVERS)[number], messages: number): Promise<Outcome> {
   const { file, name, path, first, message } = served
   await member.prepare({ file, name } satisfies UnreadJob)

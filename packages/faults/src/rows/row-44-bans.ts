@@ -17,6 +17,10 @@ const KEYS = 400
 const SPREAD_MS = 5000
 const NAMES = Object.keys(LISTS) as (keyof typeof LISTS)[]
 
+/**
+ * Blocks keys on every kind of store. Passes if other processes deny them too, also after evictions and in an outage. `share`
+ * is the part of the full load, 0 to 1.
+ */
 async function ban(share: number): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const [server, cluster] = await Promise.all([startRedis(), startCluster()])
@@ -115,6 +119,7 @@ function evicted(keys: readonly string[]): Outcome {
   return { pass: kept === keys.length, figure }
 }
 
+/** Gives a process a job, and returns what became of its calls. */
 async function run(member: Member, job: BanJob): Promise<Banned> {
   await member.prepare(job)
   return (await member.go()) as Banned

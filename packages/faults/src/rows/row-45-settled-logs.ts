@@ -11,6 +11,10 @@ const LIMIT = 100_000
 /** A log doubles from 4 entries to its limit, and has grown to twice of that in eighths; and it begins once. */
 const MOST_COPIES = 1 + Math.ceil(Math.log2(LIMIT)) + 8
 
+/**
+ * Settles calls at far more than they were charged, on sliding logs in Redis. Passes if Redis copies a log only a few times
+ * for that, as each copy holds up its other clients. `share` is the part of the full load, 0 to 1.
+ */
 async function settle(share: number): Promise<Outcome> {
   const server = await startRedis()
   const { host, port } = server

@@ -16,6 +16,10 @@ const CALLERS = 64
 const KEYS = 320
 const PATIENT = '5s'
 
+/**
+ * Moves slots of a Cluster whose keys lie in groups, under load. Passes if limits are exact, although Redis refuses scripts
+ * whose keys are on their way. `share` is the part of the full load, 0 to 1.
+ */
 async function disturb(share: number): Promise<Outcome> {
   const cluster = await startCluster({ masters: 3 })
   const nodes = cluster.masters.map(({ host, port }) => ({ host, port }))
@@ -136,6 +140,7 @@ async function wronglyCharged(
   return keys.filter((key) => admitted.get(key) !== LIMIT).length
 }
 
+/** How many scripts the nodes have refused because the keys of a slot were on their way (TRYAGAIN). */
 async function refusals({ masters }: Cluster): Promise<number> {
   const stats = await Promise.all(masters.map((node) => info(node, 'errorstats')))
   return stats.reduce((sum, { errorstat_TRYAGAIN: stat = 'count=0' }) => sum + Number(stat.split('=')[1]), 0)

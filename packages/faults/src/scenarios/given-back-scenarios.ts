@@ -71,15 +71,21 @@ const steps = fc
     ...ending.map((step): Step => ({ ...ANY, ...step })),
   ])
 
+/**
+ * How a step is changed to give back more often: some calls take most of what remains, some releases give back most of the
+ * capacity.
+ */
 function amountOf({ kind, pick }: Step): Partial<Step> {
   if (kind === 'consume' && pick === 0) return { of: 'remaining', units: 3 }
   return kind === 'release' && pick < 2 ? { of: 'capacity', units: 3 } : {}
 }
 
+/** How a step is changed to move the clock less: within the window, or not at all. */
 function moveOf({ parts, pick }: Step): Partial<Step> {
   return parts % 3 === 0 ? {} : { to: pick < 2 ? 'part' : 'stay', parts: 1 + (parts % 6) }
 }
 
+/** Draws scenarios in which calls give units back: policies and their numbers, steps, and sometimes leases and an outage. */
 export function givenBackScenarios(all: readonly Shape[]): fc.Arbitrary<GivenBackScenario> {
   const drawn = fc.tuple(listsOf(all), fc.constantFrom(...WINDOWS))
   return drawn.chain(([shapes, window]) =>
@@ -99,6 +105,7 @@ export function givenBackScenarios(all: readonly Shape[]): fc.Arbitrary<GivenBac
   )
 }
 
+/** Draws a limit, and a capacity where the algorithm has one, that are valid for a window in milliseconds. */
 function numbersOf(shape: Shape, window: number): fc.Arbitrary<Options> {
   const { capacity, draws = [] } = shape.model
   const units = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 20, max: 200 }))
@@ -111,6 +118,7 @@ function numbersOf(shape: Shape, window: number): fc.Arbitrary<Options> {
     .filter((options) => isValid(shape, options))
 }
 
+/** Whether an algorithm takes these options. */
 function isValid({ factory }: Shape, options: Options): boolean {
   try {
     factory(options)
@@ -120,6 +128,7 @@ function isValid({ factory }: Shape, options: Options): boolean {
   }
 }
 
+/** Whether leases of that time can serve the policies of a scenario; true without leases. */
 function isLeasable({ shapes, numbers, leaseTtl }: GivenBackScenario): boolean {
   return leaseTtl === undefined || shapes.every((shape, i) => bookedBy(shape, numbers[i]!, leaseTtl))
 }

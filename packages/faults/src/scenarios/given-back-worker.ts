@@ -65,6 +65,7 @@ export class Worker {
     }
   }
 
+  /** The policies of the key. */
   get policies() {
     return this.#keyspace.policies
   }
@@ -73,17 +74,20 @@ export class Worker {
     this.#unsteady.isDown = isDown
   }
 
+  /** The answer to a call of 1 that charges nothing, with what was booked and charged so far, as the next step is drawn from it. */
   async look() {
     const answer = await this.#keyspace.decide('peek', this.#key, 1, 0)
     return { ...answer, bookings: this.#places.length, charges: this.#charges.map(({ cost }) => cost) }
   }
 
+  /** Takes all units that remain. `now` is in microseconds. */
   async takeAll(now: number): Promise<void> {
     const { remaining } = await this.look()
     const cost = Math.min(remaining, MOST_COST)
     await this.#call('consume', now, cost, 0)
   }
 
+  /** Carries out one step of a sequence. */
   async perform({ kind, now, cost, maxWait, booking, charge }: Operation): Promise<void> {
     if (kind === 'release') return this.#settle(this.#charges[charge], cost)
     if (kind === 'cancel') return this.#cancel(booking)
@@ -91,6 +95,7 @@ export class Worker {
     if (kind === 'book') return this.#call(kind, now, cost, maxWait)
   }
 
+  /** Makes a call, and notes its charge in the traces of what decided: the store, or the failure mode in an outage. */
   async #call(ask: 'consume' | 'book', now: number, cost: number, maxWait: number): Promise<void> {
     if (cost === 0) return
     const answer = await this.#keyspace.decide(ask, this.#key, cost, maxWait)
@@ -104,11 +109,13 @@ export class Worker {
     if (answer.booking) this.#places.push({ place: charged, booking: answer.booking })
   }
 
+  /** Checks in all traces that no more was admitted than promised, and closes the store. */
   async end(): Promise<void> {
     for (const trace of [...this.#traces.store, ...this.#traces.local]) trace.check()
     await this.#stack.close()
   }
 
+  /** Gives units of a charge back by settling its decision at less, and notes how many took effect. */
   async #settle(charged: Charged | undefined, units: number): Promise<void> {
     if (!charged) return
     this.#forget(charged)
@@ -123,6 +130,7 @@ export class Worker {
     for (const trace of traces) trace.released(charged, back)
   }
 
+  /** Cancels a booking, by its index, unless its units were given back before. */
   async #cancel(index: number): Promise<void> {
     const [taken] = index < 0 ? [] : this.#places.splice(index, 1)
     if (!taken) return
@@ -136,6 +144,7 @@ export class Worker {
     for (const trace of place.traces) trace.left(place)
   }
 
+  /** Removes a charge from those that can still be given back. */
   #forget(charged: Charged): void {
     this.#charges.splice(this.#charges.indexOf(charged), 1)
   }

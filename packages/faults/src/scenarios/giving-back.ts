@@ -33,6 +33,7 @@ const GREEDY = 6
 
 const OFTEN: ReadonlySet<Operation['kind']> = new Set(['consume', 'release'])
 
+/** Whether a step, by its number, falls into the outage. */
 function isIn(outage: GivenBackScenario['outage'], step: number): boolean {
   return outage !== undefined && step >= outage.from && step < outage.from + outage.steps
 }

@@ -53,10 +53,12 @@ export class JudgedStore {
     return this.#room(this.#tiers[tier]!)
   }
 
+  /** Closes the store that is judged. */
   async close(): Promise<void> {
     await this.#server.close()
   }
 
+  /** How many units fit now by the models, under all policies. */
   #room(rules: readonly Rule[]): number {
     const now = BigInt(this.#clock())
     const rooms = rules.map((rule, i) => {
@@ -78,6 +80,7 @@ export class JudgedStore {
     }
   }
 
+  /** Returns the answer of the store, and notes the first that is not what the models say: allowed if `room` is enough, with `left` remaining. */
   #compare(answer: Answer, cost: number, room: number, left: number): Answer {
     const isAllowed = answer.reason === undefined
     if (isAllowed !== room >= cost || answer.remaining !== Math.max(0, left))

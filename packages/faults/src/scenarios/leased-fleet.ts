@@ -76,6 +76,7 @@ export class LeasedFleet {
     return false
   }
 
+  /** Lets a process ask for a key without a charge. */
   async peek(process: number, tier: number): Promise<void> {
     await this.#processes[process]!.keyspaces[tier]!.decide('peek', 'k', 1, 0)
   }
@@ -88,6 +89,7 @@ export class LeasedFleet {
     this.wrong ??= this.#store.wrong
   }
 
+  /** Starts a simulated process: a store with leases, to which calls and answers travel with delays. */
   #start(process: number, name: string, delay: () => number): Process {
     const { shapes, tiers, leases } = this.#scenario
     const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))

@@ -30,6 +30,10 @@ function boundOf({ title, variant, model }: Shape, rule: Rule, from: bigint, to:
   return (isWhole ? log : model).bound(rule, from, to)
 }
 
+/**
+ * The first span, from one call to another, in which more was served than `bound` allows, as a text; undefined if there is
+ * none.
+ */
 function overfull(
   calls: readonly { readonly at: bigint; readonly cost: number }[],
   bound: (from: bigint, to: bigint) => bigint,

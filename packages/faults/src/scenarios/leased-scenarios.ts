@@ -33,6 +33,7 @@ const TTLS = [1000, 1100, 60_000, 3_600_000]
 /** Windows as multiples of the ttl. */
 const FACTORS = [1, 2, 2.5, 3, 4, 10]
 
+/** Draws scenarios of a fleet with leases: policies under one or two sets of numbers, delays of the network, and bursts of calls. */
 export function leasedScenarios(lists: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<LeasedScenario> {
   const leases = fc.record({ ttl: fc.constantFrom(...TTLS), size: fc.constantFrom(1, 3, 10, 100) })
   return fc.tuple(lists, leases, fc.constantFrom(1, 1, 2)).chain(([shapes, { ttl, size }, count]) => {

@@ -92,6 +92,10 @@ export async function othersUnchanged(
   }
 }
 
+/**
+ * Plays scenarios at once: calls, a loss of the state, calls again and releases of what was lost. Returns how many charges
+ * were released. Throws where one had an effect.
+ */
 async function playBatch(
   scenarios: readonly LostScenario[],
   openStore: OpenStore,
@@ -113,6 +117,7 @@ async function playBatch(
   }
 }
 
+/** Opens a key on the store, and its twin in memory, which never had what will be lost. */
 async function begin(scenario: LostScenario, openStore: OpenStore): Promise<Played> {
   let store!: Store
   let twins!: Store
@@ -140,6 +145,10 @@ async function live(callers: readonly Caller[], steps: readonly Step[]): Promise
   }
 }
 
+/**
+ * Releases the charges that were lost, and checks that the key stays as its twin, which never had them. Returns how many were
+ * released.
+ */
 async function expectUnchanged({ scenario, session, caller, twin, lost }: Played): Promise<number> {
   const { capacity } = caller.tiers[0]![0]!
   for (const charge of lost) {
@@ -194,6 +203,7 @@ const evict: Lose = async (batch) => {
   }
 }
 
+/** Draws scenarios: one policy, calls before its state is lost, and calls after. */
 function lostScenarios(shapes: readonly Shape[]): fc.Arbitrary<LostScenario> {
   return fc.constantFrom(...shapes).chain((shape) =>
     fc.record({

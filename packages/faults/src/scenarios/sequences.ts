@@ -14,6 +14,7 @@ export interface Grounds {
   end(): Promise<void>
 }
 
+/** Opens what random sequences are played on: every variant of every algorithm, a memory store and one on Redis. */
 export async function openGrounds(): Promise<Grounds> {
   const { shapes, unjudged } = findShapes()
   if (unjudged[0]) throw new Error(`${unjudged[0]} has no model to be judged by`)

@@ -13,6 +13,7 @@ export class UnsteadyStore implements Store {
     this.#store = store
   }
 
+  /** The keyspace of the store behind this one, whose calls fail while it is down. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const state = this.#store.keyspace(name, policies, report)
     return {
@@ -24,14 +25,17 @@ export class UnsteadyStore implements Store {
     }
   }
 
+  /** The instant on the store's clock, in microseconds. */
   now(): number {
     return this.#store.now()
   }
 
+  /** Closes the store behind this one. */
   close() {
     return this.#store.close()
   }
 
+  /** Carries out a call; while the store is down it fails. */
   async #reach<T>(act: () => T | Promise<T>): Promise<T> {
     if (this.isDown) throw new StoreError('STORE_UNAVAILABLE', 'as the row says')
     return act()

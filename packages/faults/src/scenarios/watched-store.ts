@@ -24,6 +24,7 @@ export function watched(store: Store, before: (step: Step, key: string) => Promi
   })
 }
 
+/** An object as it is, but for the members that `own` has in their place. */
 function over<T extends object>(target: T, own: Partial<T>): T {
   return new Proxy(target, {
     get(_, name) {

@@ -71,6 +71,7 @@ export async function chargedTo({ place, tenant, policy, users }: WholeJob): Pro
   return charged
 }
 
+/** The units of a key that are in use. */
 export async function usedOf(limiter: Limiter, key: string): Promise<number> {
   const { limit, remaining } = await limiter.peek(key)
   return limit - remaining
@@ -92,6 +93,7 @@ export function limitersOf(
   return { tenants: open('tenants', options.limit), users: open('users', 0.4 * options.limit) }
 }
 
+/** One call on two keys, that of a tenant and that of a user: both are charged, or none. */
 export function callFor({ tenants, users }: Limiters, tenant: string, user: string) {
   return consumeAll([
     { limiter: tenants, key: tenant },
@@ -99,6 +101,7 @@ export function callFor({ tenants, users }: Limiters, tenant: string, user: stri
   ])
 }
 
+/** A store on what a place names; in memory the one that it holds. */
 function storeAt(place: Place): Store {
   if ('store' in place) return place.store
   if ('redis' in place) return redisStore(place.redis)
@@ -106,6 +109,7 @@ function storeAt(place: Place): Store {
   return redisStore({ cluster: place.cluster })
 }
 
+/** Closes a store, unless its place holds it for others too. */
 async function closeAt(place: Place, store: Store): Promise<void> {
   if (!('store' in place)) await store.close()
 }

@@ -73,6 +73,7 @@ function opened(place: Place): Store {
   return redisStore('redis' in place ? place.redis : { cluster: place.cluster }, { denialCache })
 }
 
+/** Calls each key once, and counts what became of the calls. */
 async function called(keys: readonly string[], policies: readonly Policy[]): Promise<Banned> {
   const decisions = await Promise.all(keys.map((key) => limiter.consume(key, { policies })))
   return {

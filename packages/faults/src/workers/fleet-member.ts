@@ -21,6 +21,7 @@ export function serve<Job, Result>(prepare: (job: Job) => Promise<() => Promise<
   process.on('disconnect', () => process.exit())
 }
 
+/** Sends an answer to the process that started this one. */
 function reply(answer: FleetReply): void {
   process.send!(answer)
 }

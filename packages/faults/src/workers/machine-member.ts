@@ -22,6 +22,7 @@ serve<MachineJob, MachineResult>(async (job) => {
   return async () => ({ ...seen, serves: false, remaining: [], ...(await perform(job)) })
 })
 
+/** Does a job of row 35: calls under load, counts, binds names, races or ends. Returns what it has seen. */
 async function perform(job: MachineJob): Promise<Partial<MachineResult>> {
   if (job.kind === 'count') return seen
   if (job.kind === 'end') {
@@ -60,10 +61,12 @@ function open(folder: string, name: string, deadline = '50ms'): [Store, Limiter]
   return [store, createLimiter({ name: 'api', policies, store, deadline, onStoreError: 'deny' })]
 }
 
+/** Makes so many calls, one after the other. */
 async function callAgain(limiter: Limiter, times: number): Promise<void> {
   for (let i = 0; i < times; i++) await call(limiter)
 }
 
+/** Makes one call, and notes whether it was admitted and whether another than the store decided. */
 async function call(limiter: Limiter): Promise<void> {
   const madeAt = Date.now()
   const { allowed, degraded } = await limiter.consume('k')

@@ -47,6 +47,10 @@ serve<UserJob, UserResult>(async ({ uid, temporary, isPair }) => {
   }
 })
 
+/**
+ * Makes calls on all stores of this process at once. Returns how many were admitted, and how many of the stores serve the
+ * others.
+ */
 async function callAll(stores: readonly MachineStore[]): Promise<UserResult> {
   await Promise.all(stores.map((store) => store.ready()))
   const policies = [gcra({ limit: LIMIT, window: '1d' })]

@@ -46,6 +46,7 @@ serve<ResetJob, ResetResult>(async ({ files, count }) => {
   }
 })
 
+/** The adapters that a file of tests exports, one or a list. */
 async function adaptersIn(file: string): Promise<Adapter<never, never>[]> {
   const exported: object = await import(pathToFileURL(resolve(`packages/${file}`)).href)
   return Object.values(exported).flat()

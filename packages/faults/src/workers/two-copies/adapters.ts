@@ -95,6 +95,7 @@ export const adapters: Readonly<Record<string, (pair: Pair) => Promise<void>>> =
 
 type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
 
+/** Serves an application on a free port while `ask` sends it requests, and ends it. */
 async function listening(app: Listener, ask: Parameters<Serve>[2]): Promise<void> {
   const server = createServer((req, res) => void app(req, res))
   await new Promise<void>((resolve) => server.listen(0, resolve))
@@ -103,6 +104,7 @@ async function listening(app: Listener, ask: Parameters<Serve>[2]): Promise<void
   await new Promise((resolve) => server.close(resolve))
 }
 
+/** Sends a request to a port of this machine. */
 function get(port: number): Promise<Response> {
   return fetch(`http://127.0.0.1:${port}/`)
 }

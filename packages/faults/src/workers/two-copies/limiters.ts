@@ -77,6 +77,7 @@ export const contracts: Readonly<Record<string, Case>> = {
   },
 }
 
+/** Asserts that something is refused because its copy of core is of another version. */
 async function refused(make: () => unknown): Promise<void> {
   try {
     make()
@@ -87,6 +88,7 @@ async function refused(make: () => unknown): Promise<void> {
   assert.fail('it was taken')
 }
 
+/** How many of so many calls were admitted. */
 async function admitted(calls: number, consume: () => Promise<{ allowed: boolean }>): Promise<number> {
   let count = 0
   for (let i = 0; i < calls; i++) if ((await consume()).allowed) count++

@@ -57,17 +57,20 @@ async function check(kind: string, title: string, [made, used]: Pair, run: () =>
   }
 }
 
+/** An error as one line of at most 200 characters. */
 function oneLine(error: unknown): string {
   return String(error instanceof Error ? error.message : error)
     .replace(/\s+/g, ' ')
     .slice(0, 200)
 }
 
+/** The function by which a module loads packages, so that it finds the copies that lie beside it. */
 async function loaderOf(path: string): Promise<(name: string) => Promise<never>> {
   const { load } = (await import(path)) as { load: (name: string) => Promise<never> }
   return load
 }
 
+/** All packages of one copy. */
 async function copyOf(name: string, load: (name: string) => Promise<never>): Promise<Copy> {
   const paths = ['core', 'core/redis', 'express', 'koa', 'fastify', 'hono', 'nest', 'outbound']
   const [core, redis, express, koa, fastify, hono, nest, sent] = await Promise.all(

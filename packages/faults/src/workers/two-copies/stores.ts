@@ -57,12 +57,14 @@ export const stores: Readonly<Record<string, Case>> = {
     withRedis(pair, redis, (store) => onePlace(pair, store)),
 }
 
+/** Lets `act` work with a memory store of the first copy. */
 async function withMemory([made]: Pair, act: (store: Store) => Promise<void>): Promise<void> {
   const store = made.core.memoryStore()
   await act(store)
   await store.close()
 }
 
+/** Lets `act` work with a store of the first copy on a client of its own. */
 async function withRedis(
   [made]: Pair,
   redis: RedisAddress,
@@ -77,6 +79,7 @@ async function withRedis(
   client.disconnect()
 }
 
+/** A limiter of each copy on one store, under one name and limit. */
 function limitersOn(
   pair: Pair,
   store: Store,
@@ -95,6 +98,7 @@ function limitersOn(
   return [make(pair[0]), make(pair[1])]
 }
 
+/** Asserts that limiters of two copies share one limit. */
 async function oneLimit(pair: Pair, store: Store, more?: Partial<LimiterOptions>): Promise<void> {
   const both = limitersOn(pair, store, 5, more)
   assert.equal(await admitted(both, 14), 5)
@@ -109,6 +113,7 @@ async function admitted(limiters: readonly Limiter[], calls: number): Promise<nu
   return count
 }
 
+/** Asserts that semaphores of two copies share one permit, and that the one is served when the other releases it. */
 async function onePlace([made, used]: Pair, store: Store): Promise<void> {
   const options = { name: `mixed ${++names}`, limit: 1, store, ...PATIENT }
   const [one, other] = [made.core.createSemaphore(options), used.core.createSemaphore(options)]

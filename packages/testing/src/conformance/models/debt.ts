@@ -20,6 +20,7 @@ export const debt = {
   refunds: 'newest',
   multiplied: () => true,
 
+  /** The debt that all writes to a key leave, counted one after the other. */
   recount(writes: readonly Write[]): Debt {
     let owed: Debt = { units: 0n, since: 0n, fastest: 0n, apart: undefined }
     for (const write of writes) owed = written(owed, write)
@@ -32,6 +33,7 @@ export const debt = {
 
   parts: (rule: Rule) => rule.windowTicks,
 
+  /** How many whole units fit at an instant, in microseconds: the capacity less the debt; -1 where more than the capacity is owed. */
   room(owed: Debt, rule: Rule, instant: bigint): bigint {
     const free = rule.capacity * rule.windowTicks - paid(owed, rule, instant).units
     return free >= 0n ? free / rule.windowTicks : -1n
@@ -76,7 +78,10 @@ function written(owed: Debt, write: Write): Debt {
   return { ...before, units: charged, apart: apart && counted(apart, slot, charged - units, rule) }
 }
 
-/** Charges count in whole units, as far as calls can charge them within a slot at all. */
+/**
+ * The slots after a charge at one of them. The debt that it added is counted in whole units, rounded up, and no more in one slot than
+ * calls can charge in its time at all.
+ */
 function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
   const held = apart.units.get(slot) ?? 0n
   const most = 2n * rule.capacity + ceil(rule.limit * slotTicks(rule), rule.windowTicks)
@@ -99,7 +104,10 @@ function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): D
   return anew < units ? { ...owed, units: anew, since: instant, apart } : { ...owed, units, apart }
 }
 
-/** The debt that these charges leave, each of them as if it had come at the end of its slot. */
+/**
+ * The debt at an instant if only the charges in these slots had been made, each of them as if it had come at the end of its slot. What
+ * is paid off between two slots is taken away, down to 0.
+ */
 function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigint {
   let owed = 0n
   let end = 0n
@@ -115,32 +123,37 @@ function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigin
 
 const MOST_DEBT = 2n ** 52n
 
+/** The debt that is left after so many ticks, in each of which `limit` is paid off; at least 0. */
 function drained(owed: bigint, ticks: bigint, rule: Rule): bigint {
   return least(owed - ticks * rule.limit, owed)
 }
 
+/** How many slots of time a policy counts its charges in, so that a release can take one of them out. */
 function slotsOf({ options }: Rule): bigint {
   return BigInt(options.slots!)
 }
 
-/** Slots span two windows, or a little more. */
+/** The width of a slot in ticks: all slots together span two windows, or a little more where that does not divide evenly. */
 function slotTicks(rule: Rule): bigint {
   return ceil(2n * rule.windowTicks, slotsOf(rule))
 }
 
+/** The width of a slot in microseconds. */
 function slotWidth(rule: Rule): bigint {
   return slotTicks(rule) * rule.tick
 }
 
+/** The quotient of two whole numbers, rounded up. */
 function ceil(number: bigint, by: bigint): bigint {
   return (number + by - 1n) / by
 }
 
+/** The smaller of two numbers. */
 function leastOf(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
 
-/** The smallest of these, and at least 0. */
+/** The smallest of some numbers; 0 if that is negative. */
 export function least(...numbers: readonly bigint[]): bigint {
   return latest(0n, numbers.reduce(leastOf))
 }

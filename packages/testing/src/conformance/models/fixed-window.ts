@@ -9,6 +9,7 @@ export const model: Model<Count> = {
   refunds: 'newest until now',
   multiplied: () => false,
 
+  /** The state that all writes to a key leave, counted one after the other: the newest window and the units in it. */
   recount(writes) {
     let newest: Count = { window: -1n, units: 0n }
     for (const { kind, at, cost, charge, rule } of writes) {

@@ -11,6 +11,7 @@ export const model: Model<readonly Entry[]> = {
   largestLimit: 100_000,
   multiplied: () => false,
 
+  /** The state that all writes to a key leave, counted one after the other: the entries of the log, oldest first. */
   recount(writes) {
     const entries: Entry[] = []
     for (const { kind, at, cost, charge, rule } of writes) {

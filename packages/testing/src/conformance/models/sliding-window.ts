@@ -14,6 +14,7 @@ export const model: Model<Buckets> = {
   draws: [1, 2, 3, 5, 60].map((buckets) => ({ buckets })),
   multiplied: ({ count }) => count === 'weighted',
 
+  /** The state that all writes to a key leave, counted one after the other: the units in each bucket, by its number. */
   recount(writes) {
     const buckets: Buckets = new Map()
     for (const { kind, at, cost, charge, rule } of writes) {
@@ -36,11 +37,13 @@ export const model: Model<Buckets> = {
 
   room: (buckets, rule, instant) => rule.limit - counted(buckets, rule, instant),
 
+  /** The units that a later give-back could still take out at an instant: of the buckets that count then, whole. */
   kept(buckets, rule, instant) {
     const last = latest(newest(buckets), instant / width(rule))
     return unitsIn(buckets, last - count(rule), last)
   },
 
+  /** The most units that may be admitted from one instant to another, both included: what the algorithm promises. */
   bound(rule, from, to) {
     if (rule.options.count !== 'weighted') {
       const touched = to / width(rule) - from / width(rule) + 1n
@@ -57,10 +60,12 @@ type Buckets = Map<bigint, bigint>
 
 const DEFAULT_BUCKETS = 10
 
+/** How many buckets a window has. */
 function count({ options }: { readonly options: Options }): bigint {
   return BigInt(options.buckets ?? DEFAULT_BUCKETS)
 }
 
+/** The width of a bucket in microseconds. */
 function width(rule: Rule): bigint {
   return rule.window / count(rule)
 }
@@ -76,6 +81,7 @@ function counted(buckets: Buckets, rule: Rule, instant: bigint): bigint {
   return unitsIn(buckets, oldest + 1n, newest) + (fading + wide - 1n) / wide
 }
 
+/** The number of the newest bucket that holds units; 0 without any. */
 function newest(buckets: Buckets): bigint {
   return latest(0n, ...buckets.keys())
 }

@@ -14,6 +14,7 @@ export const model: Model<Debt> = {
   variants: [{ refill: 'interval' }],
   multiplied: ({ refill }) => refill !== 'interval',
 
+  /** The state that all writes to a key leave, counted one after the other: the tokens that are missing. With gradual refill they are a debt. */
   recount(writes) {
     if (writes[0]?.rule.options.refill !== 'interval') return debt.recount(writes)
     let missing: Debt = { units: 0n, since: 0n, fastest: 0n }
@@ -21,11 +22,13 @@ export const model: Model<Debt> = {
     return missing
   },
 
+  /** How many tokens there are at an instant. */
   room(missing, rule, instant) {
     if (rule.options.refill !== 'interval') return debt.room(missing, rule, instant)
     return rule.capacity - refilled(missing, rule, instant).units
   },
 
+  /** How many tokens are missing at an instant, as of the last write at the earliest. */
   kept(missing, rule, instant) {
     if (rule.options.refill !== 'interval') return debt.kept(missing, rule, instant)
     return refilled(missing, rule, latest(instant, missing.since)).units
@@ -33,6 +36,7 @@ export const model: Model<Debt> = {
 
   parts: (rule) => (rule.options.refill === 'interval' ? 1n : rule.windowTicks),
 
+  /** The most units that may be admitted from one instant to another, both included: what the algorithm promises. */
   bound(rule, from, to) {
     if (rule.options.refill !== 'interval') return debt.bound(rule, from, to)
     return rule.capacity + rule.limit * (to / rule.window - from / rule.window)
