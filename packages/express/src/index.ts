@@ -73,7 +73,7 @@ const express: Platform<Request, Response> = {
 }
 
 /**
- * The platform of Express, which also writes each decision to this property of the request.
+ * The platform of Express, extended to write each decision to the property `name` of the request.
  * @throws {PolicyError} INVALID_OPTION for the name of a property that requests have already.
  */
 function withProperty(name: string): Platform<Request, Response> {
@@ -86,8 +86,8 @@ function withProperty(name: string): Platform<Request, Response> {
 }
 
 /**
- * Properties that Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a request would
- * be charged, and then fail. A list, because Express itself is not imported.
+ * Properties that Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a
+ * request would be charged, and then fail. A list, because Express itself is not imported.
  */
 const TAKEN = RegExp(
   '^(?:url|method|socket|client|httpVersion(?:M..or)?|raw(?:Headers|Trailers)|joinDuplicateHeaders|status(?:Code|Message)|complete|' +

@@ -72,6 +72,10 @@ function setInternal(object: object, description: string, value: unknown): void 
   if (symbol) Reflect.set(object, symbol, value)
 }
 
+/**
+ * The symbol with this description under which an object itself, and not its prototype, keeps a value; undefined if there
+ * is none.
+ */
 function symbolOf(object: object, description: string): symbol | undefined {
   return Object.getOwnPropertySymbols(object).find((own) => own.description === description)
 }

@@ -27,7 +27,10 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
   }
 }
 
-/** Sends the result of onDenied, like that of a handler. */
+/**
+ * Sends what `onDenied` returned for a denied request, as Fastify does with a handler's result; nothing if it has replied
+ * itself.
+ */
 function answer(reply: AnyReply, denied: Denied): void {
   if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)
 }

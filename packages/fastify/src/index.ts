@@ -55,6 +55,7 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   if (limit) limitBadUrls(app, limit)
 }
 
+/** The getter of `request.rateLimit`. */
 function latestDecision(this: FastifyRequest): Decision | undefined {
   return decisionOf(this)
 }

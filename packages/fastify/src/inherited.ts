@@ -22,7 +22,10 @@ export function describesLimit(options: RateLimitOptions): boolean {
   return Object.keys(options).some((name) => !(DEFAULT_NAMES as readonly string[]).includes(name))
 }
 
-/** Makes `options` the defaults for the routes of a context and of the contexts inside it. */
+/**
+ * Makes the plugin's options the defaults for the routes of a context and of the contexts inside it, together with those
+ * of plugins around it. If the plugin was given a limiter, store and name come from that.
+ */
 export function provideDefaults(app: AppContext, options: RateLimitOptions): void {
   const { [DEFAULTS]: outer = {} } = app
   const { limiter } = options

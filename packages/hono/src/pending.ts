@@ -36,8 +36,8 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Puts the limit's headers on the response, and has the listeners of `onSent` called at its end. To be called once the
- * handler has responded.
+ * Puts the limit's headers on the response of a handler, and has the listeners of `onSent` called when its body has been
+ * read. Does nothing if the handler has not responded.
  */
 export function complete(c: WithPending): void {
   if (!c.finalized) return

@@ -53,9 +53,10 @@ function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test
   }
 }
 
+/** The canonical form of an address with all of its bits, so that it can be compared with single addresses and blocks. */
 const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
 
-/** The groups of an address, and the number of its bits that are compared. */
+/** A CIDR block: its address as groups of 16 bits (two of IPv4, eight of IPv6), and how many leading bits are compared. */
 type Block = readonly [readonly number[], number]
 
 /**
@@ -85,9 +86,9 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
 }
 
 /**
- * Reads a CIDR block; undefined for any other text. Bits below the prefix are ignored, as routers do: 10.1.2.3/8 is
- * 10.0.0.0/8. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16 (6to4) count as no blocks: callers there have the IPv4
- * address inside as their name, so such a block would match nothing.
+ * Reads a CIDR block such as 10.0.0.0/8; undefined for any other value. Bits beyond the prefix are ignored, as routers
+ * do: 10.1.2.3/8 is 10.0.0.0/8. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16 (6to4) count as no blocks: callers there
+ * have the IPv4 address inside as their name, so such a block would match nothing.
  */
 function blockOf(entry: unknown): Block | undefined {
   const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
@@ -102,7 +103,10 @@ function blockOf(entry: unknown): Block | undefined {
   return bits >= 0 && bits <= 16 * base.length ? [base, bits] : undefined
 }
 
-/** Whether an address, as groups of 16 bits, lies in a block: its first `bits` are those of `base`. */
+/**
+ * Whether an address, as groups of 16 bits, lies in a block: both are of the same family, and the first `bits` of the
+ * address are those of `base`. XOR leaves the bits that differ, of which the mask keeps those within the prefix.
+ */
 function isWithin(groups: readonly number[], [base, bits]: Block): boolean {
   return (
     base.length === groups.length && base.every((group, i) => ((group ^ groups[i]!) & maskOf(i, bits)) === 0)

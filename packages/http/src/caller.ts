@@ -50,14 +50,15 @@ const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationO
 /** The key of all callers without an address. */
 const UNKNOWN = 'ip:unknown'
 
-/** The key of a request's address, or that of all callers without one. */
+/** The key of a request by its address; requests without an address share one key. */
 export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
   return callerOf(req, source, DEFAULT_KEYS) ?? UNKNOWN
 }
 
 /**
- * The caller of a request, as `nameOf` names an address: the framework's, or the socket's if that is not an IP. undefined
- * for a request without an address, which is reported, as are proxy settings under which an address identifies no caller.
+ * The caller of a request, as `nameOf` names its address: the one that the framework reports, or the socket's if that is
+ * not an IP. undefined for a request without an address. Warns of that, and of proxy settings under which an address
+ * identifies no caller.
  * @throws {HungUpError} if the address is missing because the caller has hung up.
  */
 export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
@@ -105,7 +106,7 @@ export interface AddressSource<Req> extends RequestReader<Req> {
   identity(req: Req): object
 }
 
-/** The addresses of a request: those that were kept, else the current ones. */
+/** The addresses of a request: those that `keepAddresses` has kept, otherwise those that the connection has now. */
 export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
   return kept.get(source.identity(req)) ?? readAddresses(req, source)
 }
@@ -187,7 +188,7 @@ export function rememberRecent<T>(make: (text: string) => T): (text: string | un
   return (text) => {
     if (text === undefined) return undefined
     if (text.length > LONGEST) return make(text)
-    let hash = 0
+    let hash = 0 // of 32 bits, of which the low ones are the place
     for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
       hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
     }
@@ -210,7 +211,11 @@ const MIXED = 6
  * of Nest, which runs on either.
  */
 
-/** The warning about proxy settings under which an address does not identify a caller; undefined if they are right. */
+/**
+ * The code of the warning about proxy settings under which an address does not identify a caller: every proxy is trusted,
+ * or a proxy's header came and no proxy is trusted, or it came in the form that frameworks do not read. undefined if the
+ * settings seem right.
+ */
 export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
@@ -255,8 +260,9 @@ export function expressTrust(req: object): ProxyTrust {
 }
 
 /**
- * A property of a request or response of Express, which sets the prototype of each. V8 then has a hidden class for each of
- * them, for which it prepares every ordinary access anew, in 0.2 to 1.5 us. This one it does not prepare.
+ * Returns a property of a request or response of Express, faster than an ordinary access. Express sets the prototype of
+ * each object, so V8 has a hidden class for each and optimises every ordinary access anew, in 0.2 to 1.5 us;
+ * `Reflect.get` it does not optimise so.
  */
 export function propertyOf(object: object, name: string): unknown {
   return Reflect.get(object, name)
@@ -271,8 +277,9 @@ export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
 }
 
 /**
- * Whether a Fastify server trusts every proxy. That is tried once for each server, with a made-up request from an
- * unknown address through 30 unknown proxies, more than a real chain ever has.
+ * Whether a Fastify server trusts every proxy, found out once for each server: Fastify reads the addresses of a made-up
+ * request, which came from an unknown address through 30 unknown proxies. If it returns them all, it trusts anyone; no
+ * real chain is that long.
  */
 function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
   return getOrMake(TRUSTS, server, () => {

@@ -37,7 +37,7 @@ function withoutPort(text: string): string {
 }
 
 /**
- * The groups of 16 bits of an address in canonical form: two of IPv4, eight of IPv6. undefined if the text is none.
+ * Splits an address in canonical form into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no address.
  */
 export function addressGroups(text: string): readonly number[] | undefined {
   if (!IPV4.test(text)) return ipv6Groups(text)
@@ -46,8 +46,8 @@ export function addressGroups(text: string): readonly number[] | undefined {
 }
 
 /**
- * The eight groups of an IPv6 address, or undefined if the text is none. The zone is dropped, as it names an interface
- * of the receiver.
+ * The eight groups of 16 bits of an IPv6 address, or undefined if the text is none. `::` stands for as many zeros as are
+ * missing. The zone (`%eth0`) is dropped, as it names an interface of the receiver.
  */
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
@@ -72,13 +72,15 @@ function rfc5952(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1)
 }
 
+/** The numbers of hexadecimal groups with colons between, such as `2001:db8`; none of an empty text. */
 function hexGroups(text: string): readonly number[] {
   return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for, or undefined. With NAT64 (RFC 6052) all IPv4 callers would share
- * one /64. With 6to4 (RFC 3056) every IPv4 address owns 65,536 networks of /64.
+ * The IPv4 address that an IPv6 address stands for, or undefined: of a caller behind NAT64 (64:ff9b::/96), of 6to4
+ * (2002::/16), or of the mapped form (::ffff:0:0/96). Counted as IPv6, all callers behind NAT64 (RFC 6052) would share
+ * one /64, and every IPv4 address would own 65,536 networks by 6to4 (RFC 3056). `a` to `h` are the groups of 16 bits.
  */
 function ipv4Inside(groups: readonly number[]): string | undefined {
   const [a, b, c, d, e, f, g, h] = groups as [number, number, number, number, number, number, number, number]
@@ -96,13 +98,14 @@ function isLocalNat64([a, b, c]: readonly number[]): boolean {
   return a === 0x64 && b === 0xff9b && c === 1
 }
 
+/** The usual text of an IPv4 address, of its upper and its lower 16 bits. */
 function ipv4Text(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
 /**
- * The network that contains an IPv6 address. Callers are counted by network, because a provider gives each customer at
- * least a /64, which is 2^64 addresses.
+ * The network of `prefix` bits that contains an IPv6 address, such as `2001:db8::/64`; with 128 bits the address itself.
+ * Callers are counted by network, because a provider gives each customer at least a /64, which is 2^64 addresses.
  */
 function networkOf(groups: readonly number[], prefix: number): string {
   const masked = groups.map((group, i) => group & maskOf(i, prefix))
@@ -110,7 +113,10 @@ function networkOf(groups: readonly number[], prefix: number): string {
   return prefix === 128 ? text : `${text}/${prefix}`
 }
 
-/** The bits of group number `i` that belong to the first `prefix` bits of an address. */
+/**
+ * The mask of the 16-bit group number `i` (from 0) of an address, with a 1 for each bit that is among the first `prefix`
+ * bits of the address: `0xffff` if all of them are, 0 if none is.
+ */
 export function maskOf(i: number, prefix: number): number {
   const bits = Math.min(16, Math.max(0, prefix - 16 * i))
   return 0xffff & (0xffff << (16 - bits))

@@ -45,7 +45,8 @@ function guardOfSeveral<Req, Res>(
 }
 
 /**
- * Makes one guard of several, whose limits are decided together. Each keeps its own callbacks, headers and answer.
+ * Makes one guard of several: a request is charged under the limits of all, or under none. Each limit keeps its own
+ * callbacks, headers and answer.
  * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
  */
 export function combineGuards<Req, Res>(
@@ -73,7 +74,11 @@ export interface CombinableGuard<Req, Res> {
 /** A guard that was made of several. */
 type CombinedGuard<Req, Res> = RequestGuard<Req, Res>['check'] & Pick<Guard<Req, Res>, 'limiters'>
 
-/** Limits are listed by their names in headers, and found by them. */
+/**
+ * Refuses two different limiters of one name for the same request, as headers list limits by name, and `decisionOf` finds
+ * them by it.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 function checkNames(limiters: readonly Limiter[]): void {
   const twice = limiters.find((one, i) =>
     limiters.slice(i).some((other) => other !== one && other.name === one.name),

@@ -72,7 +72,7 @@ export class Recorder<Req> {
     return first
   }
 
-  /** Makes a decision, which was recorded before, the latest about the request, which `decisionAbout` returns. */
+  /** Makes a decision that was recorded before the latest about its request, so that `decisionAbout` returns it. */
   bind(req: Req, decision: Decision): void {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
     const recorded = (all as RecordedDecision[]).find(
@@ -86,8 +86,9 @@ export class Recorder<Req> {
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
 /**
- * Adds a further decision to `all` about a request. It warns if one limiter has counted the request twice, or if two
- * limiters share a name. Of one limiter the most restrictive decision is kept, and the latest beside it.
+ * Adds a further decision to the list of those about a request, and returns the list. Of one limiter it keeps the most
+ * restrictive decision, for headers, and the latest. It warns if a limiter has counted the request twice, or if two
+ * limiters share a name and so their usage.
  */
 function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
@@ -112,7 +113,7 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
   return all
 }
 
-/** The place in the order of all decisions for the next one of a request. */
+/** The number of the next decision about a request: one more than the highest that its decisions have. */
 function nextOrder(all: readonly RecordedDecision[]): number {
   let latest = 0
   for (const { order } of all) latest = Math.max(latest, order)
@@ -182,7 +183,7 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
   return Number.isFinite(seconds) ? seconds : undefined
 }
 
-/** Rounded up, so that a client that waits this long is never early. */
+/** Milliseconds as whole seconds, rounded up, so that a client that waits this long is never early. */
 export function wholeSeconds(ms: number): number {
   return Math.ceil(ms / 1000)
 }

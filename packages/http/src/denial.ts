@@ -30,7 +30,10 @@ export function responder<Req, Res>(
 ) {
   return { deny, forbid }
 
-  /** Answers a request that `decision` denied; `all` are the decisions about it. */
+  /**
+   * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
+   * `all` are the decisions of all limiters about the request, whose policies the answer names.
+   */
   function deny(
     req: Req,
     res: Res,
@@ -96,15 +99,18 @@ const FORBIDDEN = {
 
 const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
 
-/** The sentence for people in the answer; without a time to wait the cost is above the whole quota. */
+/**
+ * The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole
+ * quota.
+ */
 function detailOf(retryAfter: number | undefined): string {
   if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
 /**
- * The names of the policies that denied a request, as in the RateLimit headers. A block, a hold or an outage violates
- * none.
+ * The names of the policies that denied a request, as the RateLimit headers show them, for `violated-policies` of the
+ * answer. None for a request that was denied because its key is blocked or paused, or because the store failed.
  */
 function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
   if (all.length === 1 && policiesOf(denied).length === 1)
@@ -116,7 +122,10 @@ function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): re
 
 const VIOLATIONS: ReadonlySet<Decision['reason']> = new Set(['limit', 'cost'])
 
-/** A list of names as JSON. One plain name, the usual case, needs no escapes. */
+/**
+ * A list of names as JSON. One name without special characters, the usual case, is written without JSON.stringify, which
+ * is faster.
+ */
 function listText(names: readonly string[]): string {
   const isPlain = names.length === 1 && PLAIN.test(names[0]!)
   return isPlain ? `["${names[0]!}"]` : JSON.stringify(names)

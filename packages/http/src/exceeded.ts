@@ -43,8 +43,9 @@ interface OverLimit {
 }
 
 /**
- * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before,
- * or its allowance could have been full again since, and a window has passed since it last went over.
+ * Records that `decision` denied `key`. Returns whether the key went over its limit just now, which is to be reported
+ * once: it was not denied before; or since its last denial its allowance could have become full again, and a window has
+ * passed since it last went over.
  */
 function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
@@ -57,8 +58,8 @@ function recordOver(limiter: Limiter, key: string, decision: Decision): boolean 
   if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
   // A limit of 0 is never full again, and counts by its window.
   const fullAt = now + (decision.retryAfterMs < Infinity ? decision.resetAfterMs : windowOf(decision))
-  const own = before?.key ?? ownText(key)
-  keys.set(own, { key: own, fullAt, windowEnd })
+  const kept = before?.key ?? ownText(key)
+  keys.set(kept, { key: kept, fullAt, windowEnd })
   return isNew
 }
 

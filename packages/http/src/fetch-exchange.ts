@@ -3,7 +3,7 @@
  * moment at which the runtime has read the last of a body, and callers that hang up.
  */
 
-/** The response with those of the headers that it does not have. One whose headers cannot be changed is copied. */
+/** Adds headers to a response, but none that it has already, and returns it; a copy if its headers cannot be changed. */
 export function withHeaders(response: Response, headers: Headers): Response {
   const missing = [...headers].filter(([name]) => !response.headers.has(name))
   try {
@@ -18,7 +18,7 @@ export function withHeaders(response: Response, headers: Headers): Response {
 
 /**
  * A response like this one, which calls `listener` when the runtime has read the last of its body; at once if it has
- * none.
+ * none, and never if the caller has hung up by then.
  */
 export function whenRead(request: Request, response: Response, listener: () => void): Response {
   if (!response.body || request.method === 'HEAD') {

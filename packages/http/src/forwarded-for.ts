@@ -12,8 +12,9 @@ export interface ProxyOptions {
 }
 
 /**
- * A reader of addresses behind so many proxies: the address that the outermost of them has seen, else that of the socket.
- * Entries before it may be forged by the caller.
+ * Makes the functions that read a caller's address behind this many proxies. Each proxy appends the address of its client
+ * to X-Forwarded-For, so the entry at that place from the end is what the outermost proxy saw; those before it may be
+ * forged by the caller. Without the header it is the socket's address.
  * @throws {PolicyError} INVALID_OPTION for a number that cannot be.
  */
 export function behindProxies<Req>(

@@ -1,4 +1,4 @@
-/** The value of a key, made and kept where the map has none. */
+/** Returns the value that the map has for a key. If it has none, `make` makes one, which is put into the map. */
 export function getOrMake<Key, Value>(
   map: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
   key: Key,

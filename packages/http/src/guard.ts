@@ -98,7 +98,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(access).then((later) => this.#follow(later, req, res), ifHungUp)
   }
 
-  /** Goes on by the outcome of `allow` and `deny`: lets the request pass, answers 403, or counts it. */
+  /** Goes on by the outcome of `deny`, `allow` and `skip`: counts the request, lets it pass uncounted, or answers 403. */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
     if (access === 'count') return this.#identify(req, res)
     return access === 'pass' ? undefined : this.respond.forbid(req, res)
@@ -136,8 +136,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Has the limiter decide, now or when it is the request's turn if the guard has requests wait and there is room for
-   * one more.
+   * Has the limiter decide: at once, or if the option `maxWait` lets requests wait, at the request's turn. With as many
+   * waiting as `maxWaiting` allows, it decides at once all the same, so that the request is denied if it does not fit
+   * now.
    */
   #decide(
     req: Req,
@@ -171,7 +172,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return this.#obey(req, res, key, options?.cost ?? 1, decision)
   }
 
-  /** Answers a denied request; records an allowed one and writes its headers. */
+  /**
+   * Follows a decision: answers a denied request; of an allowed one records the decision and writes headers, and has
+   * `shouldCharge` asked when the response has been sent.
+   */
   #obey(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied | undefined> {
     const platform = this.#platform
     platform.decided?.(req, decision)

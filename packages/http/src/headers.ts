@@ -39,7 +39,8 @@ export const HEADERS = {
 export type WriteHeaders<Res> = (all: readonly RequestDecision[], res: Res) => void
 
 /**
- * Makes the function that writes the headers `options` ask for, by `set`; undefined if they ask for none.
+ * Makes the function that writes the headers that `options` ask for, each by `set`; undefined if they ask for none. It
+ * does nothing once the headers of the response have been sent.
  * @throws {PolicyError} INVALID_OPTION for an unknown format.
  */
 export function headerWriter<Res>(
@@ -100,7 +101,10 @@ function writeXRateLimit<Res>(
   set(res, 'X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
 }
 
-/** Sets headers as `set` does, and remembers them on the response, for frameworks that lose them. */
+/**
+ * Makes a function that sets a header as `set` does, and also remembers it on the response: some frameworks drop headers
+ * when a handler returns a response of its own or throws, and they have to be set again.
+ */
 export function remembering<Res extends object>(set: SetHeader<Res>): SetHeader<Res> {
   return function setHeader(res: Res & Remembering, name, value) {
     set(res, name, value)
@@ -128,8 +132,8 @@ interface Remembering {
 }
 
 /**
- * The name of a header in lower case, as one text for all requests: frameworks that keep names so would make a new text for
- * each, convert it and compute its hash.
+ * The name of a header in lower case, the same string object for all requests. A framework that keeps names in lower case would
+ * otherwise make a new string for each, and compute its hash. As the name of a property it is one that V8 keeps once.
  */
 export function lowerCase(name: string): string {
   return (LOWER_CASE[name] ??= Object.keys({ [name.toLowerCase()]: name })[0]!)
@@ -154,7 +158,8 @@ const RENAMEABLE = [
 export type HeaderNames = Readonly<Partial<Record<(typeof RENAMEABLE)[number], string | false>>>
 
 /**
- * The platform's function that sets headers, or one that sets them under the names that are given.
+ * Returns the platform's function that sets headers, or if there are `names`, one that sets each under its other name, or
+ * not at all.
  * @throws {PolicyError} INVALID_OPTION for a header that cannot be renamed, or for an invalid name or one given twice.
  */
 export function headerSetter<Res>(
@@ -177,7 +182,10 @@ export function headerSetter<Res>(
   }
 }
 
-/** @throws {PolicyError} INVALID_OPTION unless `name` is a header that can be renamed, and `to` a valid name or false. */
+/**
+ * Checks one entry of `headerNames`: that `name` is a header that can be renamed, and `to` a valid name or false.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 function checkName(name: string, to: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`

@@ -38,7 +38,7 @@ export function hasHungUp(request: NodeRequest): boolean {
   return Boolean(socket?.destroyed) || isTcp(socket)
 }
 
-/** Whether the HTTP/2 stream of a request has ended. */
+/** Whether the HTTP/2 stream of a request, or the connection that carries it, has ended; false for another kind of stream. */
 function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
   // Only streams of HTTP/2 have an `rstCode`; an application may have put another kind on the request.
   return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)
@@ -51,8 +51,9 @@ interface Accepted {
 }
 
 /**
- * Whether a socket is proven to belong to a TCP connection. Not every system still knows the own address of a connection
- * that was reset; the server that accepted it does. `socket.server` may be another one, to which a stream was handed.
+ * Whether a socket is proven to belong to a TCP connection: it has an address of its own, or the server that accepted it
+ * has one with a port and not a path. The second, as not every system still knows the address of a connection that was
+ * reset. `socket.server` would not do: it may be another one, to which a stream was handed.
  */
 export function isTcp(socket: (Connection & Accepted) | null | undefined): boolean {
   if (!socket) return false
@@ -66,7 +67,10 @@ type Raw = IncomingMessage & { readonly stream?: Http2Stream }
 /** The listeners of each response, behind one 'finish' listener, because a GraphQL request may add 12,000. */
 const LISTENERS = new WeakMap<ServerResponse, (() => void)[]>()
 
-/** Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. */
+/**
+ * Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. All listeners of
+ * a response share one listener for its event 'finish'.
+ */
 export function onResponseSent(
   request: IncomingMessage,
   response: ServerResponse,

@@ -21,7 +21,7 @@ export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set
   set(res, 'RateLimit', listOf(list, limitItem))
 }
 
-/** The items of a list of structured fields. */
+/** The value of a header that lists policies: each as `item` writes it, with commas between. */
 function listOf(list: readonly ReportedPolicy[], item: (reported: ReportedPolicy) => string): string {
   return list.length === 1 ? item(list[0]!) : list.map(item).join(', ')
 }
@@ -31,7 +31,10 @@ function policyItem({ name, policy }: ReportedPolicy): string {
   return textsOf(name, policy).item
 }
 
-/** The statement of all responses about a policy, under the name that it was last reported by. */
+/**
+ * The texts about a policy that are the same in all responses: its quoted name, and its item of RateLimit-Policy. They
+ * are made once and kept with the policy, and anew if it is reported by another name.
+ */
 function textsOf(name: string, policy: Policy) {
   const known = TEXTS.get(policy)
   if (known?.name === name) return known
@@ -62,6 +65,7 @@ function quoted(text: string): string {
 /** The largest Integer of RFC 9651. A parser must discard the whole field if it meets a larger one. */
 const LARGEST_INTEGER = 999_999_999_999_999
 
+/** A number as an Integer of RFC 9651, at most the largest that this may be. */
 function integer(value: number): string {
   return String(Math.min(value, LARGEST_INTEGER))
 }
@@ -71,7 +75,10 @@ function integer(value: number): string {
  * without their names, and have room for one limiter beside it: the most restrictive one.
  */
 
-/** Draft 6: RateLimit-Limit, -Remaining and -Reset, a header each. */
+/**
+ * Writes the headers of draft 6: RateLimit-Policy, and of the most restrictive decision RateLimit-Limit, -Remaining and
+ * -Reset.
+ */
 export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const { limit, remaining, reset } = stateOf(all)
   set(res, 'RateLimit-Policy', quotas(all))
@@ -80,7 +87,10 @@ export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set:
   if (reset) set(res, 'RateLimit-Reset', reset)
 }
 
-/** Writes the header of draft 7, RateLimit, which holds limit, remaining and reset. */
+/**
+ * Writes the headers of draft 7: RateLimit-Policy, and RateLimit with limit, remaining and reset of the most restrictive
+ * decision.
+ */
 export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const { limit, remaining, reset } = stateOf(all)
   set(res, 'RateLimit-Policy', quotas(all))

@@ -75,6 +75,7 @@ const CREDENTIALS = new Set(['authorization', 'proxy-authorization'])
 const ANY_SCHEME = /^(?:[!#$%&'*+.^_`|~\w-]+[ \t]+|bearer$)/i
 const BEARER = /^bearer(?:[ \t]+|$)/i
 
+/** The key of an API key: its SHA-256, as keys show in Redis and in logs. */
 function hashedKey(apiKey: string): string {
   return joinKey('api-key', sha256(new TextEncoder().encode(apiKey)))
 }

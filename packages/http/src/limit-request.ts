@@ -104,7 +104,10 @@ type Exchange = { status: number; readonly headers: Headers; readonly listeners:
 /** By request, as callbacks get no more than that. */
 const ADDRESSES = new WeakMap<Request, string | undefined>()
 
-/** Whether the platform took the address from X-Forwarded-For itself. */
+/**
+ * Whether the address that the platform gave for a request stands in its X-Forwarded-For: then the platform reads that
+ * header itself.
+ */
 const isForwarded = (request: Request): boolean =>
   request.headers.get('x-forwarded-for')?.includes(ADDRESSES.get(request) || 'none') ?? false
 

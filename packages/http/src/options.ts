@@ -129,7 +129,7 @@ export function policyChooser<Req, Res>(
   return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
 }
 
-/** The options of these names, as far as they are given. */
+/** A copy of `options` with only the options of these names, as far as they are given. */
 export function pick<O extends object, Name extends keyof O>(
   options: O,
   names: readonly Name[],
@@ -181,7 +181,7 @@ export const REQUEST_LIMIT = {
 const MOST_PARTS = 16
 
 /**
- * The options of each of `limits`, with those beside them that its limiter inherits.
+ * The options of each limit in the option `limits`, together with those beside that option which its limiter inherits.
  * @throws {PolicyError} INVALID_OPTION for options that are unknown or in conflict.
  */
 export function partsOf<Req, Res>(
@@ -200,7 +200,7 @@ export function partsOf<Req, Res>(
   })
 }
 
-/** @throws {PolicyError} INVALID_OPTION for `limits` that are no list, an empty one, or one that is too long. */
+/** Checks that `limits` is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
 export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
   if (Array.isArray(parts) && parts.length > 0 && parts.length <= MOST_PARTS) return
   throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
@@ -223,6 +223,7 @@ function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: 
   return limiter
 }
 
+/** The options with which the limiter of these options is made. */
 function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): LimiterOptions {
   return { ...pick(options, OF_LIMITER), policies: ownPolicies(options) }
 }
@@ -266,6 +267,7 @@ function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[]
   throw expected(InputError, 'INVALID_POLICIES', 'policies must give a list where there is no limit', list)
 }
 
+/** The error for two options that cannot both be given. */
 function conflictingOptions(name: string, other: string): PolicyError {
   return new PolicyError('INVALID_OPTION', `${name} and ${other} exclude each other: leave one of them out`)
 }

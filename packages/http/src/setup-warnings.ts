@@ -48,14 +48,19 @@ export function warn(limiter: Limiter, warning: SetupWarning, setting = ''): voi
   )
 }
 
-/** The names of limiters of requests in this process. Bounded, as a limiter made in a handler may have a name for each request. */
+/**
+ * The names of limiters of requests in this process. Bounded, as a limiter made in a handler may have a name for each
+ * request.
+ */
 const names = inCommon('request-limiters', () => new Set<string>())
 const MOST_NAMES = 100
 
+/** Notes the name of a limiter of requests, for warnings that concern all of them. */
 export function addName({ name }: Limiter): void {
   if (names.size < MOST_NAMES) names.add(name)
 }
 
+/** The names of the limiters of requests in this process, for a message. */
 function allNames(): string {
   return [...names].map((name) => `'${name}'`).join(', ')
 }
@@ -63,8 +68,8 @@ function allNames(): string {
 let reportedInHandler = false
 
 /**
- * Warns if a limiter is made inside a request handler, as the stack trace shows: each request would get a new one and
- * count from 0. Once per process, because a new limiter has not warned yet.
+ * Warns if a limiter is made inside a request handler: each request would get a new one and count from 0. `handlerFrame`
+ * matches the stack trace of code that a handler runs. Once per process, as each new limiter would warn anew.
  */
 export function warnInsideHandler(limiter: Limiter, handlerFrame: RegExp): void {
   if (reportedInHandler || !handlerFrame.test(new Error().stack ?? '')) return

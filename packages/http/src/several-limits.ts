@@ -57,13 +57,13 @@ export function oneLimit<Req, Res>(
   return one
 }
 
-/** A part of one request. */
+/** One of the limits under which a request is counted, with the key, cost and policies of the request under it. */
 interface Counted<Req, Res> {
   readonly part: OneLimit<Req, Res>
   readonly call: PartOptions
 }
 
-/** A part of one request, and the decision about it. */
+/** One of the limits under which a request is counted, and the decision about it. */
 interface Decided<Req, Res> {
   readonly part: OneLimit<Req, Res>
   readonly decision: Decision
@@ -79,8 +79,8 @@ export class SeveralGuard<Req, Res> {
   readonly #frames: readonly Framed<Req, Res>[]
 
   /**
-   * Puts the parts together by the options that they come from, whose `skip`, `allow` and `deny` are asked once a
-   * request.
+   * Groups the limits by the options of the guard that they come from (`frame`), whose `skip`, `allow` and `deny` are
+   * asked once for each request.
    */
   constructor(
     parts: readonly OneLimit<Req, Res>[],
@@ -107,7 +107,11 @@ export class SeveralGuard<Req, Res> {
     return denied.then((later) => later ?? this.#decide(req, res, counted), ifHungUp)
   }
 
-  /** Adds to `counted` the parts of the frames from `next` on. Returns the answer to a request that goes no further. */
+  /**
+   * Goes through the groups of limits from number `next` on. By `skip`, `allow` and `deny` of each, it adds its limits to
+   * `counted` with the request's key and cost, leaves them out, or answers 403. Returns the answer to a request that goes
+   * no further, otherwise undefined.
+   */
   #enter(req: Req, res: Res, counted: Counted<Req, Res>[], next: number): MaybePromise<Denied | undefined> {
     const framed = this.#frames[next]
     if (!framed) return undefined
@@ -130,7 +134,11 @@ export class SeveralGuard<Req, Res> {
     return this.around ? this.around(req, calls, ask) : ask()
   }
 
-  /** Records the decisions and writes their headers; answers a denied request. */
+  /**
+   * Follows the decisions of all limits: records them and writes their headers. A request that one of them denied is
+   * answered by the most restrictive (`binding`), and reported to `onExceeded`. For an allowed one, each `shouldCharge`
+   * is asked once when the response has been sent, also if several limits share it.
+   */
   #obey(
     req: Req,
     res: Res,
@@ -167,7 +175,7 @@ export class SeveralGuard<Req, Res> {
     return undefined
   }
 
-  /** Returns the decisions of all limiters about the request, of which the binding one is the latest. */
+  /** Records the decisions, and returns those of all limiters about the request. The binding one counts as the latest. */
   #record(
     req: Req,
     decided: readonly Decided<Req, Res>[],
@@ -202,7 +210,10 @@ function identifyUnder<Req, Res>(
   )
 }
 
-/** The parts whose store was asked, each key once. Of a part that was not asked nothing is known. */
+/**
+ * The limits with a known decision. After a denial, some may not have been asked, and nothing is known of their keys.
+ * Limits that count the request together, with one decision, appear once.
+ */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],
   decisions: readonly Decision[],

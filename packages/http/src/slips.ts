@@ -6,7 +6,8 @@ import { PolicyError } from '@sluice/core'
  */
 
 /**
- * Refuses known slips. `setting` is the framework's setting for its proxies.
+ * Looks for mistakes in options that people make at first, such as `rateLimit` without a call. `setting` is the
+ * framework's setting for its proxies.
  * @throws {PolicyError} INVALID_OPTION with the line to write in place of one.
  */
 export function refuseSlips(given: unknown, setting: string): void {
@@ -40,17 +41,22 @@ export function refuseUncalled(make: object, property: string): void {
   Object.defineProperty(make, property, { get, configurable: true })
 }
 
+/** The error where `rateLimit` itself is used as middleware, and not the middleware that it makes. */
 function uncalled(): PolicyError {
   return slip('rateLimit was not called', "app.use(rateLimit({ limit: 100, window: '1m' }))")
 }
 
-/** Marks a function that makes key functions with its usual call, to be written in its place where it stands uncalled. */
+/**
+ * Marks a function that makes key functions, such as `byIp`, with the text of its usual call. If it is given as `key`
+ * without a call, the error says to write that. Returns the function.
+ */
 export function toBeCalled<F extends (...args: never) => unknown>(make: F, call: string): F {
   return Object.assign(make, { [CALL]: call })
 }
 
 const CALL = Symbol('call')
 
+/** The error for a known mistake: what is wrong, and the line to write. */
 function slip(what: string, line: string): PolicyError {
   return new PolicyError('INVALID_OPTION', `${what}. Write: ${line}`)
 }

@@ -42,6 +42,7 @@ export class WaitingRequests {
     readonly mostOfKey: number,
   ) {}
 
+  /** Whether one more request may wait, in the process and on this key. */
   hasRoom(key: string): boolean {
     return this.#all < this.most && (this.#byKey.get(key) ?? 0) < this.mostOfKey
   }
@@ -71,7 +72,7 @@ export class WaitingRequests {
     }
   }
 
-  /** Adds to the requests that wait, in all and of this key. */
+  /** Adds `by`, 1 or -1, to the number of requests that wait, in all and on this key. */
   #count(key: string, by: number): void {
     this.#all += by
     const ofKey = (this.#byKey.get(key) ?? 0) + by

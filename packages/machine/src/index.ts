@@ -61,7 +61,7 @@ class StoreOfMachine implements MachineStore {
     this.#together = new MachineTogether(this.#access)
   }
 
-  /** Resolves with the end of the first search for a server; undefined if a server is reached already. */
+  /** Settles when the present search for a server ends; undefined if a server is reached already. */
   start(): Promise<unknown> | undefined {
     return this.#access.isReached ? undefined : this.#access.joined
   }

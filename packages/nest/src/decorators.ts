@@ -63,6 +63,7 @@ export function limitsOn(subject: object): readonly Marked<RateLimitOptions>[] {
   return markedOn(LIMITS, subject)
 }
 
+/** The `@OverrideRateLimit` on a handler or on a class and the classes it inherits from, innermost and topmost first. */
 export function overridesOn(subject: object): readonly Marked<LimitOverride>[] {
   return markedOn(OVERRIDES, subject)
 }
@@ -73,7 +74,10 @@ export function isSkippedOn(subject: object, name: string): boolean {
   return names !== undefined && (names.length === 0 || names.includes(name))
 }
 
-/** A decorator that adds these options to the metadata of a class or a method, before those that it inherits. */
+/**
+ * Makes a decorator that puts these options before those that its class or method has under `kind` already, inherited
+ * ones included.
+ */
 function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object
@@ -83,6 +87,7 @@ function mark(kind: string, options: object | null | undefined): ClassDecorator 
   }
 }
 
+/** The options that decorators of this kind have put on a class or method, inherited ones included. */
 function markedOn<Options>(kind: string, subject: object): readonly Marked<Options>[] {
   return (Reflect.getMetadata(kind, subject) as readonly Marked<Options>[] | undefined) ?? []
 }

@@ -39,8 +39,8 @@ const COUNTED = Symbol.for('sluice.nest.counted')
 type LimitAnswer = ReturnType<CountCall>
 
 /**
- * Asks a limit: undefined if the call may pass. An error becomes a rejection, so that earlier charges are given back
- * for it too.
+ * Counts a call under a limit. Returns undefined if it may pass, and otherwise what it was answered, or a promise of
+ * either. An error becomes a rejection, so that it is handled as one of a later limit is.
  */
 function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {

@@ -77,7 +77,10 @@ export class LimitMaker implements OnApplicationShutdown {
     return limiter
   }
 
-  /** The limits that `given` describes. One without a name and limiter is named `path`, and `owner` counts for itself. */
+  /**
+   * The limits that the options `given` describe, made once. One that has neither a name nor a shared limiter is named
+   * `path`, and each class (`owner`) gets one of its own, so that subclasses count for themselves.
+   */
   limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given
     if (limits !== undefined) return this.#once(given, given, () => this.#several(given))
@@ -112,15 +115,15 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limit of these options that counts for `counted`, which is a class or the options themselves; made with the
-   * first call.
+   * The limits of these options for `counted`: the class that counts for itself, or the options again if all classes
+   * share them. They are made by `make` with the first call.
    */
   #once(options: object, counted: object, make: () => readonly Limit[]): readonly Limit[] {
     const byClass = getOrMake(this.#limits, options, () => new Map<object, readonly Limit[]>())
     return getOrMake(byClass, counted, make)
   }
 
-  /** The parts of `limits`, each known by its own name. */
+  /** One limit for each of the option `limits`, known by the name of its limiter. */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     const { limits, ...common } = given
@@ -177,7 +180,7 @@ export class LimitMaker implements OnApplicationShutdown {
     return this.modules.get<Limiter>(limiterToken(shared), { strict: false })
   }
 
-  /** The limit, whose limiter is this module's from now on. */
+  /** Returns a limit, after its limiter was made this module's: its name is taken, and it is closed with the module. */
   #claimed(limit: Limit): Limit {
     this.#takeOver(limit.limiter)
     return limit

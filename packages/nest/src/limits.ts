@@ -82,14 +82,20 @@ export class Limits implements OnModuleInit {
     return limits
   }
 
-  /** First the limits that count by themselves, outermost first, then one guard for all others. */
+  /**
+   * The guards that a call passes in turn: one for each limit that is independent, outermost first, then one that decides
+   * all other limits together.
+   */
   #together(limits: readonly Limit[]): readonly CountCall[] {
     const independent = limits.filter((limit) => limit.independent).map((limit) => this.#guardOf([limit]))
     const others = limits.filter((limit) => !limit.independent)
     return others.length === 0 ? independent : [...independent, this.#guardOf(others)]
   }
 
-  /** Handlers with the same limits share a guard, and so the denials of a GraphQL request. */
+  /**
+   * The guard that decides these limits together. Handlers with the same limits get the same one, and so share denials of
+   * a GraphQL request.
+   */
   #guardOf(limits: readonly Limit[]): CountCall {
     if (limits.length === 1 && limits[0]!.guard) return limits[0]!.guard
     const isSame = ([others]: Combined): boolean =>
@@ -101,6 +107,7 @@ export class Limits implements OnModuleInit {
     return guard
   }
 
+  /** The limits that the module's options put on every handler. */
   #limitsOfModule(): readonly Limit[] {
     return (this.options.limits ?? []).flatMap((options) => this.maker.limits(options, this, 'default'))
   }
@@ -156,20 +163,28 @@ interface HandlerLimits {
   readonly asField: readonly CountCall[]
 }
 
+/** Whether a class or method has a limit, or overrides one. */
 function isLimited(subject: object): boolean {
   return limitsOn(subject).length > 0 || overridesOn(subject).length > 0
 }
 
+/** Whether a limit has to be named after its class and method: it has no name, and no limiter with one. */
 function isUnnamed({ name, limiter }: Options.RateLimitOptions): boolean {
   return name === undefined && limiter === undefined
 }
 
-/** A name may have 64 characters; this leaves some for a number. */
+/**
+ * The name of a class, or of its method, for a limit: its last 60 characters. A limiter's name may have 64, and a number
+ * may follow.
+ */
 function pathOf(owner: Type, method: string | undefined): string {
   return (method === undefined ? owner.name : `${owner.name}.${method}`).slice(-60)
 }
 
-/** The innermost limit that charges a limiter takes the place of the outer one, unless either is one of `limits`. */
+/**
+ * Adds a limit to those around it. If one of them counts in the same limiter, the new one takes its place, so that a call
+ * is charged once; not if either is one of several in an option `limits`.
+ */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
   const isSame = (other: Limit): boolean => other.limiter === limit.limiter && !!other.guard && !!limit.guard
   if (!limits.some(isSame)) return [...limits, limit]

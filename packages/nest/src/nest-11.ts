@@ -39,7 +39,10 @@ export class Nest11Gateways implements OnModuleInit {
     return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))
   }
 
-  /** @throws {PolicyError} INVALID_OPTION for a message handler of the gateway that has limits and no guard of its own. */
+  /**
+   * Checks that each message handler of a gateway that has limits also has the guard, by itself or from its class.
+   * @throws {PolicyError} INVALID_OPTION for the first that has not.
+   */
   #check(gateway: Type): void {
     const prototype = gateway.prototype as Record<string, object>
     for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
@@ -62,4 +65,5 @@ function isGuarded(subject: object): boolean {
   return guards.some(isOurs)
 }
 
+/** Whether a guard is the class RateLimitGuard or an instance of it. */
 const isOurs = (guard: unknown) => guard === RateLimitGuard || guard instanceof RateLimitGuard

@@ -29,13 +29,19 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     this.#steps = steps
   }
 
-  /** Finds the cost of an operation and asks. One that an earlier denial decides anyway needs neither. */
+  /**
+   * Finds the cost of an operation of this key and asks the limiter. An operation that an earlier denial of the same
+   * request decides gets that answer instead, without a callback or a store.
+   */
   count(call: Call, _call: Call, key: string): MaybePromise<Denied | undefined> {
     const earlier = call.kind === 'graphql' && this.#deniedEarlier(call, key)
     return earlier || this.#steps.count(call, call, key)
   }
 
-  /** Asks the limiter about an operation, after as many as are asked at once, and only if no denial decides it by then. */
+  /**
+   * Asks the limiter about an operation, as soon as fewer than 16 of the same request and key are being asked about. If a
+   * denial decides it by then, it gets that answer and the limiter is not asked.
+   */
   ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (call.kind !== 'graphql') return this.#steps.ask(call, call, key, cost)
     return this.#of(call, key).run(
@@ -131,8 +137,8 @@ class Operations {
    */
   run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#asking >= MOST_AT_ONCE) {
-      const room = new Promise<void>((resolve) => this.#waiting.push(resolve))
-      return room.then(() => this.run(ask))
+      const turn = new Promise<void>((resolve) => this.#waiting.push(resolve))
+      return turn.then(() => this.run(ask))
     }
     this.#asking++
     let answer
@@ -148,8 +154,8 @@ class Operations {
   }
 
   /**
-   * Ends an operation, and starts one that waits, if any. Only one: it starts the next when it is answered, which is at
-   * once if a denial decides it.
+   * Ends an operation, and starts the oldest that waits, if any. Only one: when that is answered, it starts the next,
+   * which is at once if a denial decides it.
    */
   #done(): void {
     this.#asking--

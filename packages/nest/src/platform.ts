@@ -34,11 +34,15 @@ function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   return { req, res: res ?? (reply?.raw ? reply : req.res) }
 }
 
-/** A client of `ws` has its socket; one of socket.io has the request that opened the connection. */
+/**
+ * The socket of a request or of a gateway's client: that of `ws` has it as `_socket`, that of socket.io in the request
+ * that opened it.
+ */
 function socketOf(req: Call['req']): Call['req'] {
   return req.socket ?? req._socket ?? req.request?.socket
 }
 
+/** The method `setHeader` of a response of Express. */
 const setHeaderOf = (res: object) => propertyOf(res, 'setHeader') as ServerResponse['setHeader']
 
 /** Reads requests of Express and of Fastify, which wraps Node's as `raw`, and clients of gateways. */

@@ -30,7 +30,7 @@ export function capacityOption(algorithm: AlgorithmName): 'burst' | 'capacity' |
 }
 
 /**
- * A policy of these options.
+ * Makes the policy of an entry of a policy file, by the factory that it names.
  * @throws {PolicyError} as the factory does.
  */
 export function makePolicy({ algorithm, ...options }: PolicyEntry): Policy {

@@ -29,7 +29,7 @@ export function parseLocated(text: string): Located {
   return { value, lineOf, repeated: parser.repeated }
 }
 
-/** The path of a member of the value at `path`. */
+/** The path of the member `name` of the object at `path`, such as `limiters.api`. */
 export const member = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
 /** White space, then a text, a mark, or a word such as a number. */
@@ -58,8 +58,8 @@ class Parser {
   }
 
   /**
-   * Reads an object up to its brace, and notes each name that it has twice. Without a prototype, as names come from the
-   * file.
+   * Reads an object up to its closing brace, and notes the path of each name that it has twice. The object has no
+   * prototype, as the file may name a member `__proto__`.
    */
   #members(path: string, depth: number): object {
     const object: Record<string, unknown> = Object.create(null)
@@ -82,7 +82,7 @@ class Parser {
     return array
   }
 
-  /** Reads items with commas between, up to the token `end`. */
+  /** Reads a list of items with commas between, each by `readItem`, and goes on to the token after its closing mark `end`. */
   #list(end: string, readItem: () => void): void {
     this.#next()
     for (let isFirst = true; isFirst ? this.token !== end : this.token === ','; isFirst = false) {
@@ -113,7 +113,7 @@ class Parser {
     this.token = token
   }
 
-  /** @throws {JsonError} on the line of the token at hand, with what was expected there. */
+  /** Ends the reading. @throws {JsonError} on the line of the token at hand, with what was expected there and what was found. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
     throw Object.assign(new JsonError(`expected ${expected}, got ${found}`), { line: this.#line })

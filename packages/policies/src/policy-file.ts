@@ -127,8 +127,8 @@ class PolicyReader {
   }
 
   /**
-   * The object at a path, undefined with an error for any other value. With a declaration, each name that it lacks is
-   * an error.
+   * Returns the value at a path if it is an object; for any other value it reports an error and returns undefined. Each
+   * name in the object that a given declaration does not have is reported too. `what` names the object in messages.
    */
   #object(path: string, value: unknown, declaration?: Declaration, what = 'a policy file'): Json | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -155,6 +155,7 @@ class PolicyReader {
     }
   }
 
+  /** Adds an error, with the line of the value at the path. */
   #report(path: string, code: string, message: string): void {
     this.errors.push({ severity: 'error', code, path, line: this.located.lineOf(path), message })
   }

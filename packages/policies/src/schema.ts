@@ -40,6 +40,7 @@ function schemaOf(domain: Domain): object {
   return domain.isDuration ? { anyOf: [integer, { type: 'string', pattern: DURATION.source }] } : integer
 }
 
+/** The schema of an object with these members and no others. */
 function objectOf(properties: object, required: readonly string[]): object {
   return { type: 'object', required, additionalProperties: false, properties }
 }

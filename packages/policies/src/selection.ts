@@ -27,8 +27,8 @@ export function parseBy(text: unknown): string {
 }
 
 /**
- * Conditions with commas between, all of which have to hold: `path^=/api,method=POST`. `=` and `!=` compare, `^=` compares the
- * beginning, `$=` the end, and `*=` looks anywhere.
+ * Reads `where`: conditions with commas between, all of which have to hold for a call, such as `path^=/api,method=POST`.
+ * `=` and `!=` compare, `^=` compares the beginning, `$=` the end, and `*=` looks anywhere.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseWhere(text: unknown): Where {
@@ -63,7 +63,8 @@ const OPERATORS: Readonly<Record<string, (found: string, value: string) => boole
   '*=': (found, value) => found.includes(value),
 }
 
+/** Whether a text names a header or a field of a call, such as `header:user-agent`. */
 const isNamed = (text: string): boolean => /^(header|field):.+/.test(text)
 
-/** Names of headers are compared in lower case. */
+/** The name of a part of a call as it is looked up: that of a header in lower case. */
 const normalized = (name: string): string => (name.startsWith('header:') ? name.toLowerCase() : name)

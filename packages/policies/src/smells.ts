@@ -13,6 +13,7 @@ export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyPro
   })
 }
 
+/** Problems of severity 'smell' at one place of a file, of their codes and messages. */
 function smellsAt(path: string, line: number, found: Found): readonly PolicyProblem[] {
   return found.map(([code, message]) => ({ severity: 'smell', code, path, line, message }))
 }

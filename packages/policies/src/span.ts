@@ -29,7 +29,11 @@ export function untouchedSpan(policy: Policy): number {
   return isDebt(policy) ? Math.ceil(scale) + tick : window
 }
 
-/** The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises. */
+/**
+ * The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises: for a fixed
+ * window one window more than the span has, as a span may touch two halves; for a debt (gcra and the buckets) the
+ * capacity, and what drains meanwhile.
+ */
 export function mostIn(policy: Policy, span: number): number {
   const { limit, capacity, window, algorithm } = policy
   const windows = Math.ceil(span / window)
