@@ -66,6 +66,7 @@ function numbers(factory: PolicySpec[0], state: Buffer): Broken[] {
     ...inSlots.map((number) => put(`slots ${number}`, number, named.length, state.length / 8)),
   ]
 
+  /** The state with one number in the places from `from` up to `to`, as a broken value of this name. */
   function put(what: string, number: number, from: number, to: number): [string, Make] {
     const value = Buffer.from(state)
     for (let i = from; i < to; i++) value.writeDoubleLE(number, 8 * i)

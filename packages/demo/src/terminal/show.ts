@@ -38,6 +38,7 @@ function printLines(view: View, seconds: () => string): () => void {
 function showInPlace(terminal: WriteStream, view: View, seconds: () => string): () => void {
   let drawn: readonly string[] = []
 
+  /** Draws the view over what was drawn before, with lines below it. */
   function draw(footer = view.legend): void {
     const columns = terminal.columns || 80
     // Where the window became narrower, what stands there takes several rows a line.

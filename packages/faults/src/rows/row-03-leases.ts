@@ -36,6 +36,10 @@ export async function promiseKept(
 
 let names = 0
 
+/**
+ * Plays one scenario on a fleet with leases and checks its promises: no span serves too much, and nothing is served that was not booked.
+ * Adds to `total` what was served, denied and served from memory.
+ */
 async function keep(
   openStore: OpenStore,
   scenario: LeasedScenario,

@@ -56,6 +56,7 @@ function collisions(
 /** Few letters, so that tuples which differ only in where a part ends are common. */
 const COMPOSITE = ['a', ':', '%', '%3A', '%25', '']
 
+/** Lists of short texts over these letters, one after the other without end. */
 function* tuples(letters: readonly string[]): Generator<string[]> {
   for (let n = 0; ; n++) yield tuple(n, letters)
 }

@@ -52,6 +52,10 @@ async function roll(share: number): Promise<Outcome> {
   }
   return { pass, figure: `limit ${limit}, every algorithm, this build in turn with ${figures.join('; ')}` }
 
+  /**
+   * Lets two processes call in turns under each algorithm. Returns how many calls passed, and what was wrong: more than `bound`, not exactly
+   * it where both share state, or state that one of them could not read.
+   */
   async function takeTurns(members: readonly Member[], most: number, bound: number) {
     const admitted: number[] = []
     let healed = 0

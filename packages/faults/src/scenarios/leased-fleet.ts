@@ -47,6 +47,7 @@ export class LeasedFleet {
     this.#scenario = scenario
   }
 
+  /** Opens the store and the simulated processes of a fleet. The delays of the network, in microseconds, are taken in turn. */
   static async open(openStore: OpenStore, scenario: LeasedScenario, name: string, delays: readonly number[]) {
     const fleet = new LeasedFleet(scenario)
     const { shapes, tiers, leases } = scenario

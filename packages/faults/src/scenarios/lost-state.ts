@@ -86,6 +86,7 @@ export async function othersUnchanged(
   losses.wrong ??= await wrongWhereRedisTellsTheTime(server)
   return losses
 
+  /** Puts a text in the place of the key's state in Redis, which then counts as lost. */
   async function breakState({ caller, scenario }: Played): Promise<void> {
     const { shape } = scenario.shape.factory(scenario.options)
     await command(server, 'SET', redisKey(keyspaceOf('sluice', NAME, [shape]), caller.key), 'not a state')

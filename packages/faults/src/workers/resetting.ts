@@ -31,6 +31,7 @@ serve<ResetJob, ResetResult>(async ({ files, count }) => {
     return { adapters: adapters.map(({ name }) => name), resets, honest, wrong }
   }
 
+  /** Runs trials of every adapter. Adds what was wrong to `wrong`, and returns how many trials there were. */
   async function attempt(
     trialsOf: (adapter: Adapter<never, never>) => readonly Trial[],
     wrong: string[],

@@ -6,6 +6,7 @@ import type { Serve } from './site.js'
 /** Frameworks may name a charset beside it. */
 export const PROBLEM = /^application\/problem\+json(?:;|$)/
 
+/** Declares the tests that every adapter has to pass about what a caller is answered: the handler's response up to the limit, a problem with the wait beyond it. */
 export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('an answer', () => {
     it('comes from the handler up to the limit, and is 429 after it', async () => {

@@ -5,6 +5,7 @@ import { itWith } from './it-with.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about functions of the user: keys, costs, policies and skips of each request, and errors that they throw. */
 export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe.each<[string, <T>(value: T) => T | Promise<T>]>([
     ['options', (value) => value],

@@ -4,6 +4,7 @@ import type { Adapter, Answer } from './adapter.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve, Site } from './site.js'
 
+/** Declares the tests that every adapter has to pass about `shouldCharge`, by which a request's outcome decides whether its units are given back. */
 export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('charge by outcome', () => {
     let limiter: Limiter
@@ -66,6 +67,7 @@ export async function exchange(site: Site) {
   return reply
 }
 
+/** Throws, as a handler that fails. */
 function fail(): never {
   throw new Error('no status')
 }

@@ -11,6 +11,7 @@ const run = promisify(execFile)
 const SCRIPT = resolve('packages/harness/src/adapters/real-clients.js')
 const CLIENTS = ['got', 'ky', 'axios-retry', 'undici']
 
+/** Declares the tests that every adapter has to pass about clients that retry by themselves: they wait as Retry-After says, and pass then. */
 export function clientCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('clients that retry by themselves', () => {
     it('got, ky, axios-retry and undici obey Retry-After, and pass then', async () => {

@@ -7,6 +7,7 @@ import { rateLimitHeaders } from './headers.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about connections: HEAD and CORS, requests on one kept connection, bodies that are not read, pipelining. */
 export function connectionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('requests', () => {
     it('by HEAD are counted, and denied without a body', async () => {

@@ -4,6 +4,7 @@ import { rateLimitHeaders } from './headers.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about lists of addresses that are always let through or always refused, and `onExceeded`. */
 export function entryCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   const noProxies = adapter.lacks?.['trusting a number of proxies']
 

@@ -6,6 +6,7 @@ import { itWith } from './it-with.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about the headers of a limit in each format, on allowed requests and on denials. */
 export function headerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('headers', () => {
     it('are X-RateLimit on an allowed request, with the reset as wall time', async () => {
@@ -139,6 +140,7 @@ export function headerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
 
 const seconds = () => Math.ceil(Date.now() / 1000)
 
+/** A body that comes in two pieces. */
 async function* chunks() {
   yield 'one, '
   yield 'two'
@@ -150,6 +152,7 @@ export function ietf({ headers }: Reply) {
   return { policy: items(headers['ratelimit-policy']), limit: items(headers['ratelimit']) }
 }
 
+/** The items of a list of structured fields (RFC 9651), each as its name and its parameters. */
 function items(field: string | string[] | undefined) {
   return (parseList(String(field)) as Item[]).map(([name, parameters]) => [
     name,
@@ -157,6 +160,7 @@ function items(field: string | string[] | undefined) {
   ])
 }
 
+/** The names of all headers of a reply that are about rate limits. */
 export function rateLimitHeaders({ headers }: Reply): readonly string[] {
   return Object.keys(headers).filter((name) => name.includes('ratelimit'))
 }

@@ -9,6 +9,7 @@ import type { Serve, Site } from './site.js'
 
 const LARGE = 'x'.repeat(16_000_000)
 
+/** Declares the tests that every adapter has to pass about charges by outcome when a response streams, breaks off, or the caller hangs up. */
 export function interruptionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('charge by outcome', () => {
     let limiter: Limiter
@@ -142,6 +143,7 @@ async function* endless() {
   }
 }
 
+/** Reads until a text has come. Rejects if the stream ends before. */
 async function received(socket: NodeJS.ReadableStream, text: string): Promise<void> {
   let seen = ''
   socket.resume()

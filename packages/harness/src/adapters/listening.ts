@@ -8,6 +8,7 @@ export async function listening(server: Server): Promise<Served> {
   return { server, close: () => close(server) }
 }
 
+/** Ends a server with its connections, and resolves when that is done. */
 async function close(server: Server): Promise<void> {
   server.close()
   server.closeAllConnections()

@@ -10,6 +10,7 @@ const run = promisify(execFile)
 /** How many requests make a load; `npm test` sends fewer. A twentieth of them are reset in trials. */
 export const LOAD = Number(process.env.KIT_REQUESTS ?? 4000)
 
+/** Declares the tests that every adapter has to pass about load: over 200 connections exactly the limit is admitted. */
 export function loadCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('exactly the limit is admitted', () => {
     it.each<[string, () => string | Promise<string>]>([

@@ -93,12 +93,14 @@ export function chargesOverHttp2(
     await expectCharged()
   })
 
+  /** Asserts that the unit stays charged, without a question of `shouldCharge`. */
   async function expectCharged(): Promise<void> {
     expect(shouldCharge.mock.calls).toHaveLength(0)
     expect((await limiter.peek('k')).remaining).toBe(1)
   }
 }
 
+/** Sends a request over HTTP/2 and returns the status of its response, once that has come whole. */
 export async function statusOf(session: ClientHttp2Session, path: string): Promise<number | undefined> {
   const stream = session.request({ ':path': path })
   const [headers] = (await once(stream, 'response')) as [{ ':status'?: number }]
@@ -107,6 +109,7 @@ export async function statusOf(session: ClientHttp2Session, path: string): Promi
   return headers[':status']
 }
 
+/** Cancels a request, as a browser does whose page is left. */
 function reset(stream: ClientHttp2Stream): void {
   stream.close(constants.NGHTTP2_CANCEL)
 }

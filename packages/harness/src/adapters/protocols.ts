@@ -70,6 +70,7 @@ function http2Request(path: string): Buffer {
   return Buffer.concat([preface, settings, frame(HEADERS, END_STREAM_AND_HEADERS, 1, headersOf(path))])
 }
 
+/** A frame of HTTP/2: nine bytes with its length, type, flags and stream, then the payload. */
 function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)

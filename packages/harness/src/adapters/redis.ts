@@ -9,6 +9,7 @@ import type { Serve } from './site.js'
 
 const GENEROUS = { deadline: '10s', onStoreError: 'throw' } as const
 
+/** Declares the tests that every adapter has to pass about limits whose state is in Redis: they are exact for requests at once, and charges are given back. */
 export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('with the state in Redis', () => {
     let server: RedisServer

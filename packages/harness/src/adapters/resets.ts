@@ -83,6 +83,7 @@ function arrivals(server: Server, count: number): Promise<void> {
 
 const SERVED: Answer = { body: 'served' }
 
+/** A route for each way to be refused or let through. `handle` is called with the path of each request that reaches a handler. */
 async function routesOf<Req, Res>(handle: (path: Path) => void): Promise<Route<Req, Res>[]> {
   const banned = stopped(LIMIT)
   await banned.block('ip:127.0.0.1', '1h')

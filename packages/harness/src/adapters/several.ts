@@ -3,6 +3,7 @@ import { ietf } from './headers.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about several limiters one after the other on a request: their headers, and what is charged when one denies. */
 export function severalCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('several limiters on one request', () => {
     it('are each listed once for the IETF, in the order in which they count', async () => {

@@ -32,6 +32,7 @@ const TRUSTED: readonly (readonly [string, Feature, ProxyTrust, string])[] = [
 
 type ProxyTrust = App<unknown, unknown>['proxyTrust']
 
+/** Declares the tests that every adapter has to pass about callers that forge X-Forwarded-For: none escapes its limit unless every proxy is trusted. */
 export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('a caller that forges X-Forwarded-For', () => {
     it('gets exactly its limit if no proxy is trusted, and the header is reported once', async () => {

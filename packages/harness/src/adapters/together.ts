@@ -8,6 +8,7 @@ import type { Serve } from './site.js'
 
 type Limits<Req, Res> = RequestLimitOptions<Req, Res>['limits'] & {}
 
+/** Declares the tests that every adapter has to pass about several limits that are decided together: a request is charged under all of them, or under none. */
 export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('several limits together', () => {
     let tenant: Limiter

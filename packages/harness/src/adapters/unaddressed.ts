@@ -11,6 +11,10 @@ export function unaddressedTrials<Req, Res>(adapter: Adapter<Req, Res>): readonl
   }))
 }
 
+/**
+ * Sends `count` requests to a limited application in one way, over which callers may have no address. Returns what was wrong: a status
+ * other than 200, or another key or warning than is due.
+ */
 async function sendAll<Req, Res>(
   adapter: Adapter<Req, Res>,
   { trusted, key, open }: Way,

@@ -4,6 +4,7 @@ import type { Adapter } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import type { Serve } from './site.js'
 
+/** Declares the tests that every adapter has to pass about `maxWait`: requests over the limit wait for their turns, and give them back when the caller hangs up. */
 export function waitingCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('maxWait', () => {
     const evenly = (limit: number, window: string) =>

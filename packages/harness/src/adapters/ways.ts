@@ -88,6 +88,7 @@ async function over(options: RequestOptions, connect?: () => Duplex): Promise<Re
   }
 }
 
+/** Sends requests over a socket in the file system, on which a caller has no address. */
 async function overUnixSocket(server: Server): Promise<Requests> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const socketPath = join(folder, 'http.sock')
@@ -102,6 +103,7 @@ async function overUnixSocket(server: Server): Promise<Requests> {
   }
 }
 
+/** Sends requests over a TCP server in front, which hands its connections to the application's. */
 async function overTcpInFront({ server }: Served): Promise<Requests> {
   const front = inFrontOf(server)
   await once(front.listen(0, '127.0.0.1'), 'listening')
@@ -109,6 +111,7 @@ async function overTcpInFront({ server }: Served): Promise<Requests> {
   return { send, close: () => close().then(() => closed(front)) }
 }
 
+/** Sends requests over TLS on a stream within this process, which has no address. */
 async function overSecuredStream(app: Served): Promise<Requests> {
   const { server, close } = await serveOver('HTTP/1.1 over TLS', app)
   const requests = await over({}, () => secured(streamTo(server)))
@@ -128,6 +131,7 @@ function streamTo(server: Server): Duplex {
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
+/** Ends a server, and resolves when that is done. */
 async function closed(server: Server): Promise<void> {
   const over = once(server, 'close')
   server.close()
@@ -137,6 +141,7 @@ async function closed(server: Server): Promise<void> {
 /** Loads a package that has no types of its own for what is called here. */
 const load = createRequire(join(process.cwd(), 'package.json'))
 
+/** Sends requests by supertest. */
 async function bySupertest({ server }: Served): Promise<Requests> {
   const agent = load('supertest')(server)
   const send = async (n: number) =>
@@ -144,11 +149,13 @@ async function bySupertest({ server }: Served): Promise<Requests> {
   return { send, close: async () => {} }
 }
 
+/** Sends requests as events of AWS Lambda, by serverless-http. */
 async function byServerlessHttp(app: Served, events: LambdaEvents): Promise<Requests> {
   const handle = load('serverless-http')(app.server)
   return { send: async (n) => (await handle(events(n), {})).statusCode, close: async () => {} }
 }
 
+/** Sends requests as events of AWS Lambda, by serverless-express. */
 async function byServerlessExpress(app: Served, events: LambdaEvents): Promise<Requests> {
   const handle = load('@codegenie/serverless-express')({ app: { handle: listenerOf(app) } })
   return { send: async (n) => (await handle(events(n), {}, () => {})).statusCode, close: async () => {} }

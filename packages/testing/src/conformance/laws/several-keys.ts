@@ -185,6 +185,7 @@ function withoutCache(store: Store): Store {
   }
 }
 
+/** Consumes so many units of each key, one call after the other. */
 async function consumeOneByOne(keys: readonly Caller[], units: number): Promise<void> {
   for (const key of keys) for (let i = 0; i < units; i++) await key.consume(1)
 }
