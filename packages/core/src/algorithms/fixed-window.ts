@@ -30,12 +30,20 @@ const algorithm: Algorithm = {
   ring: false,
   cells: () => 2,
 
+  /**
+   * `from` if its window has room for `cost`, otherwise the start of the next window, which begins empty; Infinity
+   * for a cost above the limit.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
     if (countAt(state, policy, from) + cost <= policy.limit) return from
     return windowStart(policy, from) + policy.window
   },
 
+  /**
+   * Counts `cost` units in the window of the instant `at`, or takes them out if the cost is negative. The count stays
+   * between 0 and twice the limit. Returns the units that took effect.
+   */
   admit(state, policy, at, cost) {
     const start = windowStart(policy, at)
     if (start < state.get(START)) return 0 // a refund behind a booking: its window is not kept any more
@@ -47,12 +55,17 @@ const algorithm: Algorithm = {
     return Math.abs(count - before)
   },
 
+  /** Fills `view` for the instant `now`: the units that its window has left, and the window's end. */
   view(state, policy, now, view) {
     const count = countAt(state, policy, now)
     view.remaining = Math.max(0, policy.limit - count)
     view.resetAt = count === 0 ? now : state.get(START) + policy.window
   },
 
+  /**
+   * Counts `cost` in the window of `now` if it fits, and fills `view`, in one pass. Returns `now` if it was counted,
+   * otherwise the start of the next window: Infinity if it never fits.
+   */
   take(state, policy, now, cost, view) {
     const { limit, window } = policy
     const start = windowStart(policy, now)
@@ -78,6 +91,7 @@ const algorithm: Algorithm = {
     return given
   },
 
+  /** Whether the counted window starts at a multiple of the window's length, and not after the latest write. */
   isValid(state, { window }, latest) {
     const start = state.get(START)
     return start <= latest && start % window === 0
@@ -90,10 +104,15 @@ const algorithm: Algorithm = {
   },
 }
 
+/** The units counted in the window of an instant; 0 if that window is newer than the counted one. */
 function countAt(state: State, policy: Policy, instant: number): number {
   return windowStart(policy, instant) > state.get(START) ? 0 : state.get(COUNT)
 }
 
+/**
+ * The instant, in microseconds, at which the window of `instant` began: windows follow each other from the Unix epoch
+ * on.
+ */
 function windowStart(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }

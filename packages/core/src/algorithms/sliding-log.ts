@@ -29,11 +29,19 @@ const algorithm: Algorithm = {
   ring: true,
   cells: () => 0,
 
+  /**
+   * The first instant from `from` on at which `cost` units fit: when the entry `limit - cost` places behind the
+   * newest has left the window. Infinity for a cost above the limit.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
     return Math.max(from, state.ring.at(policy.limit - cost) + policy.window)
   },
 
+  /**
+   * Drops the entries that have left the window, and adds one of the instant `at` for each unit, up to twice the
+   * limit in all. A negative cost removes the newest entries. Returns the units that took effect.
+   */
   admit(state, policy, at, cost) {
     if (cost < 0) return refund(state, policy, at, -cost)
     const live = newerThan(state, at - policy.window)
@@ -43,12 +51,20 @@ const algorithm: Algorithm = {
     return pushed
   },
 
+  /**
+   * Fills `view` for the instant `now`: the limit less the entries in the window, and when the newest of them leaves
+   * it.
+   */
   view(state, policy, now, view) {
     const live = newerThan(state, now - policy.window)
     view.remaining = Math.max(0, policy.limit - live)
     view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
   },
 
+  /**
+   * Logs `cost` units at `now` if they fit, and fills `view`, in one pass. Returns `now` if they were logged,
+   * otherwise the instant at which they will fit: Infinity if never.
+   */
   take(state, policy, now, cost, view) {
     const { ring } = state
     const live = newerThan(state, now - policy.window)
@@ -64,7 +80,10 @@ const algorithm: Algorithm = {
     return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
   },
 
-  /** Removes entries of exactly the charge's instant, within the newest 1,000: newer entries have to move. */
+  /**
+   * Removes up to `units` entries of exactly the charge's instant, and returns how many. It reaches the newest 1,000
+   * entries of the key alone, because newer entries have to move into the gap.
+   */
   release(state, policy, now, charge, units) {
     if (charge.at <= now - policy.window) return 0
     const newer = newerThan(state, charge.at)
@@ -80,6 +99,10 @@ const algorithm: Algorithm = {
     end: () => Infinity,
   },
 
+  /**
+   * Refuses a limit whose log would take too much memory: each unit takes 8 bytes.
+   * @throws {PolicyError} INVALID_LIMIT.
+   */
   check({ limit }) {
     if (limit <= LARGEST_LIMIT) return
     const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`

@@ -59,7 +59,10 @@ const inWhole = {
   ring: false,
   cells: ({ buckets }) => COUNTS + buckets + 1,
 
-  /** The buckets leave the window one after the other until enough is gone. */
+  /**
+   * The first instant from `from` on at which `cost` units fit: the buckets leave the window one by one, the oldest
+   * first, until enough of their units are gone. Infinity for a cost above the limit.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
     let oldest = bucketOf(policy, from) - policy.buckets
@@ -69,7 +72,10 @@ const inWhole = {
     return (oldest + policy.buckets) * width(policy)
   },
 
-  /** Recorded usage is capped where twice the limit counts: a charge that fits never reaches that. */
+  /**
+   * Adds `cost` units to the bucket of the instant `at`, up to twice the limit in all, which no charge that fits
+   * reaches; a negative cost takes units out of the newest buckets. Returns the units that took effect.
+   */
   admit(state, policy, at, cost) {
     const bucket = bucketOf(policy, at)
     if (cost < 0) return refund(state, policy, bucket, -cost)
@@ -78,10 +84,18 @@ const inWhole = {
     return added
   },
 
+  /**
+   * Fills `view` for the instant `now`: the units that are left, and when the last bucket with units leaves the
+   * window.
+   */
   view(state, policy, now, view) {
     show(state, policy, now, countedAt(state, policy, now), view)
   },
 
+  /**
+   * Charges `cost` at `now` if it fits, and fills `view`. Returns `now` if it was charged, otherwise the instant at
+   * which it will fit: Infinity if never.
+   */
   take(state, policy, now, cost, view) {
     const counted = countedAt(state, policy, now)
     if (counted + cost <= policy.limit) {
@@ -93,13 +107,19 @@ const inWhole = {
     return policy.algorithm.earliest(state, policy, now, cost)
   },
 
-  /** Gives back units of the charge's own bucket, while that counts. */
+  /**
+   * Takes up to `units` out of the bucket of the charge, unless that has left the window. Returns how many it had of
+   * them.
+   */
   release(state, policy, now, charge, units) {
     const bucket = bucketOf(policy, charge.at)
     if (bucket < bucketOf(policy, now) - policy.buckets) return 0
     return takeFromBucket(state, policy, bucket, units)
   },
 
+  /**
+   * Whether the newest bucket is not later than the latest write, and the running total is the sum of all buckets.
+   */
   isValid(state, policy, latest) {
     let sum = 0
     for (let i = 0; i <= policy.buckets; i++) sum += state.get(COUNTS + i)
@@ -126,7 +146,11 @@ const weighted: Algorithm = {
   ...inWhole,
   name: 'sliding-window-weighted',
 
-  /** In each bucket that becomes the newest, solves for the tick at which the oldest has faded enough. */
+  /**
+   * The first instant from `from` on at which `cost` units fit; Infinity for a cost above the limit. The oldest
+   * bucket counts for less with each tick, as less of it lies in the window. If it fades entirely and that does not
+   * suffice, the next bucket becomes the oldest, and so on.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
     const ticks = policy.windowTicks / policy.buckets
@@ -185,7 +209,10 @@ function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number
   return window
 }
 
-/** Fills `view` for a key of which `counted` units count at `now`. */
+/**
+ * Fills `view` for a key of which `counted` units count at `now`: what they leave of the limit, and when all have
+ * left the window.
+ */
 function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
   view.remaining = Math.max(0, policy.limit - counted)
   view.resetAt = counted === 0 ? now : emptyAt(state, policy)
@@ -224,7 +251,10 @@ function takeFromBucket(state: State, policy: Policy, bucket: number, units: num
   return taken
 }
 
-/** Makes `bucket` the newest, if it is later: empties the buckets up to it, whose cells those that leave the window had. */
+/**
+ * Makes `bucket` the newest, unless a later one is. The buckets in between begin empty, in the cells of those that
+ * leave the window, and the running total loses the units of these.
+ */
 function slideTo(state: State, policy: Policy, bucket: number): void {
   const newest = state.get(NEWEST)
   if (bucket <= newest) return
@@ -235,7 +265,10 @@ function slideTo(state: State, policy: Policy, bucket: number): void {
   state.set(TOTAL, total)
 }
 
-/** Units that count at `instant`: those of the oldest bucket in full, or weighted by the part that still counts, rounded up. */
+/**
+ * The units that count at `instant`: of the oldest bucket all or, if the algorithm is the weighted one, the part that
+ * the window still covers, rounded up; of the others all.
+ */
 function countedAt(state: State, policy: Policy, instant: number): number {
   const newest = bucketOf(policy, instant)
   const total = totalAt(state, policy, newest)
@@ -281,6 +314,7 @@ function cellOf(policy: Policy, bucket: number): number {
   return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the Unix epoch
 }
 
+/** The number of the bucket in which an instant lies. Buckets are numbered from the Unix epoch on. */
 function bucketOf(policy: Policy, instant: number): number {
   return Math.floor(instant / width(policy))
 }
@@ -290,6 +324,7 @@ function ticksInto(policy: Policy, instant: number): number {
   return Math.floor((instant % width(policy)) / policy.tick)
 }
 
+/** Microseconds in a bucket. */
 function width(policy: Policy): number {
   return policy.window / policy.buckets
 }

@@ -64,6 +64,10 @@ const interval: Algorithm = {
   ring: false,
   cells: () => 3,
 
+  /**
+   * `from` if the bucket has `cost` tokens then, otherwise the instant of the refill that brings the last of them;
+   * Infinity for a cost above the capacity.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.capacity) return Infinity
     const short = missingAt(state, policy, from) + cost - policy.capacity
@@ -71,6 +75,10 @@ const interval: Algorithm = {
     return refilledAt(policy, from, short)
   },
 
+  /**
+   * Takes `cost` tokens out at `at`, or puts them back if the cost is negative. At most twice the capacity can be
+   * missing. Returns the tokens that took effect.
+   */
   admit(state, policy, at, cost) {
     const before = refill(state, policy, at)
     const most = Math.max(before, 2 * policy.capacity)
@@ -79,12 +87,17 @@ const interval: Algorithm = {
     return Math.abs(missing - before)
   },
 
+  /** Fills `view` for the instant `now`: the tokens in the bucket, and the refill that makes it full. */
   view(state, policy, now, view) {
     const missing = missingAt(state, policy, now)
     view.remaining = Math.max(0, policy.capacity - missing)
     view.resetAt = missing === 0 ? now : refilledAt(policy, Math.max(now, state.get(SINCE)), missing)
   },
 
+  /**
+   * Takes `cost` tokens at `now` if the bucket has them, and fills `view`, in one pass. Returns `now` if they were
+   * taken, otherwise the instant of the refill that brings the last of them: Infinity if none does.
+   */
   take(state, policy, now, cost, view) {
     const before = missingAt(state, policy, now)
     const short = before + cost - policy.capacity
@@ -97,7 +110,10 @@ const interval: Algorithm = {
     return now
   },
 
-  /** As in debt/debt.ts: units that refills since the charge may have returned are not given back again. */
+  /**
+   * Puts tokens of one charge back, except those that refills since the charge may have returned already. Returns how
+   * many took effect.
+   */
   release(state, policy, now, charge, units) {
     const missing = refill(state, policy, now)
     const refills = (refillBefore(policy, now) - refillBefore(policy, charge.at)) / policy.window
@@ -107,6 +123,9 @@ const interval: Algorithm = {
     return given
   },
 
+  /**
+   * For a key that is full again and begins anew: forgets that policies with larger limits have refilled it before.
+   */
   renew(state, policy) {
     state.set(FASTEST, policy.limit)
   },
@@ -153,6 +172,10 @@ function missingAt(state: State, policy: Policy, instant: number): number {
   return Math.max(0, state.get(MISSING) - refilled)
 }
 
+/**
+ * The instant, in microseconds, of the last refill up to `instant`: one comes at each multiple of the window since
+ * the Unix epoch.
+ */
 function refillBefore(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }

@@ -22,6 +22,7 @@ export interface LeasedUnits extends Booking {
   readonly slice: Answer
 }
 
+/** Whether a booking is of units that a lease of this process held, rather than one that the store has made. */
 export function isLeased(booking: Booking): booking is LeasedUnits {
   return 'lease' in booking
 }
@@ -54,18 +55,24 @@ export class Lease {
     this.#calledAt = calledAt
   }
 
-  /** Whether the key was not called for a whole ttl, so that the lease holds nothing. */
+  /**
+   * Whether the key was not called for a whole lifetime of a lease (`ttl`) and no booking is in flight, so that the
+   * lease holds nothing any more.
+   */
   isCold(now: number): boolean {
     return now - this.#calledAt >= this.ttl && !this.#isBooking
   }
 
-  /** Updates the average time between calls of the key, by which demand is expected. */
+  /** Updates the moving average of the time between two calls of the key, from which the demand is estimated. */
   recordCall(now: number): void {
     this.#gap += (now - this.#calledAt - this.#gap) / 4
     this.#calledAt = now
   }
 
-  /** The answer to a call that is served from the lease; undefined if it does not hold the units. */
+  /**
+   * Takes `cost` units out of the lease and returns the answer to the call; undefined if the lease does not hold as
+   * many or has ended.
+   */
   serve(cost: number, now: number): Answer | undefined {
     if (cost > this.#units || now >= this.#until) return undefined
     this.#units -= cost
@@ -96,7 +103,10 @@ export class Lease {
     return true
   }
 
-  /** Waits for the booking in flight, if what it prefetches is likely to suffice; undefined otherwise. */
+  /**
+   * Has a call wait for the booking that is in flight, if the units which that prefetches are likely to suffice.
+   * Returns the promise of its answer; undefined where it has to ask by itself.
+   */
   join(cost: number): Promise<Answer> | undefined {
     if (!this.#isBooking || cost > this.#room) return undefined
     this.#room -= cost
@@ -111,6 +121,7 @@ export class Lease {
     return true
   }
 
+  /** Adds a call of `cost` units to those that the next booking is sent for. Returns the promise of its answer. */
   wait(cost: number): Promise<Answer> {
     return new Promise((resolve, reject) => this.#waiters.push({ cost, resolve, reject }))
   }
@@ -133,7 +144,10 @@ export class Lease {
     return this.#waiters.splice(0)
   }
 
-  /** Takes up the units that a booking prefetched, to be served before `until`. Calls are answered as `answer` says. */
+  /**
+   * Puts the `spare` units that a charge in the store has prefetched into the lease, to be served until the instant
+   * `until`. Calls that are served from it get `answer`, the store's, moved on in time. Instants are microseconds.
+   */
   fill(answer: Answer, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
     this.#filledBy = answer

@@ -91,6 +91,7 @@ class LeasedKeyspace implements Keyspace {
     )
   }
 
+  /** Asks the store how a booking stands at its turn: only the store books ahead, a lease never does. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     return this.state.confirm(booking)
   }
@@ -119,6 +120,7 @@ class LeasedKeyspace implements Keyspace {
     return record && answer instanceof Promise ? recorded(answer, record) : answer
   }
 
+  /** Charges `cost` units of the key in the store, if they fit there now. */
   #consume(key: string, cost: number): MaybePromise<Answer> {
     return this.state.decide('consume', key, cost, 0)
   }
@@ -134,8 +136,9 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Makes one charge in the store for the calls that wait and for units to prefetch, and answers them all. Where it is
-   * denied, each call asks by itself, since less may still fit; where it fails, all of them fail.
+   * Makes one charge in the store for all calls of the key that wait, and for units to prefetch, and answers the
+   * calls. If the store denies that many units, each call asks for itself, since fewer may still fit. If the charge
+   * fails, all calls fail.
    */
   async #book(lease: Lease, key: string): Promise<void> {
     await Promise.resolve() // so that calls made in the same turn of the event loop join

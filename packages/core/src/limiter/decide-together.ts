@@ -31,12 +31,15 @@ export function decideTogether<T>(
   return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
 }
 
-/** The part of a limiter that these options name. */
+/** Opens one key of a call on several keys with its limiter. Checks the cost, which is 1 if it is not given. */
 export function openPart({ limiter, key, cost = 1, policies }: PartOptions): LimiterPart {
   return limiter[OPEN_PART](key, checkCost(cost), policies)
 }
 
-/** A single part is decided as by `consume`. */
+/**
+ * Decides a call that names only one key, as `consume` does. A key that the caller's list names several times gets
+ * its decision at each of these places.
+ */
 function decideOne<T>(
   { parts, places, as }: TogetherCall<T>,
   { limiter, key, policies }: PartOptions,
@@ -73,7 +76,10 @@ export class TogetherCall<T> {
     this.places = places
   }
 
-  /** Takes these answers, for which the parts were charged if the whole passes. Each part is reported. */
+  /**
+   * Makes the decisions of the store's answers, reports each to its limiter, and returns what `as` makes of them. The
+   * keys were charged unless one of the answers denies the whole call. `storeMs` is the wait for stores elsewhere.
+   */
   charged(answers: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
     const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
@@ -84,7 +90,7 @@ export class TogetherCall<T> {
     return this.as(this.placed(decisions))
   }
 
-  /** The decisions of the parts. Those that were not charged cannot be settled. */
+  /** The decision about each key. `settle` may correct their costs only if the keys were charged. */
   decisions(answers: readonly Answer[], areCharged: boolean): readonly Decision[] {
     const { parts } = this
     const decisions = Array<Decision>(parts.length)
@@ -95,14 +101,18 @@ export class TogetherCall<T> {
     return decisions
   }
 
-  /** The decision of a part at each of its places. */
+  /** The decisions in the order of the caller's list, in which one key may stand several times. */
   placed(decisions: readonly Decision[]): readonly Decision[] {
     const { parts, places } = this
     return parts === places ? decisions : places.map((part) => decisions[parts.indexOf(part)]!)
   }
 }
 
-/** The part among the first `end` that has the state of this one: two limiters of one store and name share their states. */
+/**
+ * The part among the first `end` places that has the same state as this one, so that their costs add up: it is of the
+ * same key and limiter; undefined if there is none.
+ * @throws {InputError} INVALID_OPTION if the other is of another limiter or list of policies that shares the state.
+ */
 function twinOf(part: LimiterPart, places: readonly LimiterPart[], end: number): LimiterPart | undefined {
   for (let i = 0; i < end; i++) {
     const other = places[i]!

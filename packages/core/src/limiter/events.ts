@@ -73,7 +73,10 @@ export function counting(count: DecisionCounter): Listener<'decision'> {
   return Object.assign(listener, { [COUNTER]: count })
 }
 
-/** The counters of listeners; undefined unless each of them counts. */
+/**
+ * The counting functions of these listeners, if each was made by `counting`; undefined if one is an ordinary
+ * listener, which needs an event.
+ */
 function countersOf(listeners: readonly CountingListener[]): readonly DecisionCounter[] | undefined {
   const counters = listeners.flatMap((listener) => listener[COUNTER] ?? [])
   return counters.length === listeners.length ? counters : undefined
@@ -143,7 +146,10 @@ export class Events {
     })
   }
 
-  /** Emits what a store reports. It may report in the middle of an operation, so the listeners are called after it. */
+  /**
+   * Emits the event for a notice of the store. A store may report in the middle of an operation, so listeners are
+   * called in the next microtask.
+   */
   receive(notice: Notice): void {
     if (!this.listeners.heard[notice.event] && notice.event !== 'warning') return
     queueMicrotask(() => {

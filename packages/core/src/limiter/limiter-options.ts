@@ -105,7 +105,10 @@ export function waitOf(options: AcquireOptions): { readonly cost: number; readon
   return { cost, maxWait: option.readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) * 1000 }
 }
 
-/** @throws {InputError} INVALID_OPTION for an option beside `policies`. */
+/**
+ * Checks the options of a call such as `block`, which takes no option but `policies`.
+ * @throws {InputError} INVALID_OPTION.
+ */
 export function checkShapeOptions(options: ShapeOptions | undefined): void {
   if (options !== undefined) option.checkNames(SHAPE, options, ABOUT_CALL)
 }
@@ -121,6 +124,7 @@ export const LIMITER = {
   enforce: option.flag(true),
 } satisfies option.DeclarationOf<LimiterOptions>
 
+/** Whether a value is a list of lists. The policies in them are checked when the limiter opens each list. */
 function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']> {
   return Array.isArray(given) && given.every((each) => Array.isArray(each))
 }
@@ -164,7 +168,7 @@ export function checkStore(store: unknown): Store {
 
 const OTHERS = 'those of other packages cannot be used'
 
-/** A URL without its password. */
+/** A URL in which an ellipsis stands for the user and the password, if it has them. */
 function hidden(url: string): string {
   return url.replace(/\/\/.*@/, '//…@')
 }

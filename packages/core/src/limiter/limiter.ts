@@ -73,8 +73,8 @@ export class Limiter {
   }
 
   /**
-   * @internal A part of a call on several keys. Its store is asked only if it is elsewhere, which no list with a limit
-   * of 0 needs.
+   * @internal Opens one key of a call on several keys: which state it is charged in, and whether that is decided
+   * here. A list with a limit of 0 denies every cost, so that no store elsewhere is asked for it.
    */
   [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
     const set = this.#setOf(policies && { policies })
@@ -85,7 +85,10 @@ export class Limiter {
     return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost }
   }
 
-  /** @internal Reports the decision about a part: a block that it has begun, and the event if anybody listens. */
+  /**
+   * @internal Reports the decision about one key of a call on several: writes a block that it has begun under the
+   * limiter's other lists of policies, and emits the event 'decision' if there are listeners.
+   */
   [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
@@ -220,6 +223,7 @@ export class Limiter {
     return this.#queue.size
   }
 
+  /** Whether `close` was called. */
   get isClosed(): boolean {
     return this.#closed
   }
@@ -250,7 +254,10 @@ export class Limiter {
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
-  /** Changes a key under every list that is known, and under the one in `options`, which is known from then on. */
+  /**
+   * Makes a change of a whole key, such as a block, under every list of policies that the limiter knows. The list in
+   * `options` is known from then on.
+   */
   async #correctKey(change: Correction, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
     this.#setOf(options)
@@ -308,6 +315,7 @@ class LaterDecision implements Receiver<Answer> {
     }
   }
 
+  /** Rejects the promise with the error that the store, or the failure mode, has ended the call with. */
   failed(error: unknown): void {
     this.#reject(error)
   }
@@ -322,6 +330,7 @@ class LaterDecision implements Receiver<Answer> {
   }
 }
 
+/** The error of every call after `close`. */
 function closedError(): StoreError {
   return new StoreError('CLOSED', 'the limiter is closed')
 }

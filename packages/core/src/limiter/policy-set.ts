@@ -64,7 +64,10 @@ export class PolicySets {
     return set
   }
 
-  /** Opens the lists that stay known, however many others calls bring; all in all `most` are. Returns the set of the first. */
+  /**
+   * Opens the lists of policies that stay known for good, however many others calls bring; `most` lists are known in
+   * all. Returns the set of the first, which is the limiter's own.
+   */
   declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
     const [first] = lists.map((list) => this.get(list))
     this.#declared = this.#byShapes.size

@@ -68,8 +68,8 @@ function checked(given: readonly PartOptions[]): readonly PartOptions[] {
 }
 
 /**
- * The part of a limiter that a caller's options name, after a check of these.
- * @throws {InputError} INVALID_OPTION; VERSION_MISMATCH.
+ * Checks the options of one key of a call on several, and opens that key with its limiter.
+ * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
  */
 function openedOne(options: PartOptions): LimiterPart {
   if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
@@ -81,7 +81,10 @@ function openedOne(options: PartOptions): LimiterPart {
   return openPart(options)
 }
 
-/** Whether there is no name but those of a part. To count them takes a quarter of what `checkNames` takes. */
+/**
+ * Whether an object has no names but the four options of a key. Counting them takes a quarter of the time of
+ * `checkNames`, which names the wrong one in its error.
+ */
 function hasOnlyNames(options: PartOptions): boolean {
   if (!options) return false
   let others = 0

@@ -37,11 +37,12 @@ export class SuspendedKeyspace implements Keyspace {
     }
   }
 
-  /** No place is ever booked. */
+  /** Nothing is ever booked under a limit of 0, so every booking counts as lost. */
   confirm(): 'lost' {
     return 'lost'
   }
 
+  /** Nothing is ever booked under a limit of 0, so there is nothing to give back. */
   cancel(): boolean {
     return false
   }

@@ -23,6 +23,10 @@ export class WaitQueue {
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
+  /**
+   * A queue of calls that wait for turns on the clock of `store`. Its timers follow a test's fake clock, unless the
+   * store keeps the time of another machine.
+   */
   constructor(private readonly store: Store) {
     this.#turns = new Turns(() => store.now(), store.keepsTime ? REAL_TIMERS : TIMERS)
   }
@@ -132,11 +136,12 @@ export class WaitQueue {
     })
   }
 
+  /** Waits until the instant `at` of this process's view of the store's clock, in microseconds. */
   #sleep(at: number, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
-  /** Waits until the call with the turn before this one has left. */
+  /** Waits until the call with the turn before this one has been woken or has left. */
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
       void before.passed.then(resolve)
@@ -235,6 +240,7 @@ export interface Turn {
   readonly asked: number
 }
 
+/** The keyspace that made an answer: the failure mode's where the store did not decide, otherwise the store's own. */
 function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
 }

@@ -78,7 +78,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     }
   }
 
-  /** Sends the booking again, for what is left of its wait. */
+  /** Sends the booking again, with the part of its longest wait that is left. */
   resume(): void {
     const took = (nowMs() - this.#began) * 1000
     this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
@@ -113,6 +113,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.#awaitRecovery(error as StoreError)
   }
 
+  /** Gives back a booking whose answer came after it had been given up. */
   answeredTooLate(answer: Answer): void {
     void this.request.giveBack(answer)
   }
@@ -139,6 +140,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     if (!this.#isOver) this.recovery.add(this)
   }
 
+  /**
+   * Keeps a failure to report when the time is over: the latest, but one after which the call may have been carried
+   * out is replaced only by another such.
+   */
   #record(error: StoreError): void {
     if (!this.#failure?.sent || error.sent) this.#failure = error
   }
@@ -179,6 +184,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   }
 }
 
+/** The error of a booking whose caller waits for it no longer. */
 function callerLeft(): StoreError {
   return new StoreError('CLOSED', 'the caller has left')
 }
@@ -211,6 +217,7 @@ export class RecoveryQueue {
   #timer: ReturnType<typeof setInterval> | undefined
   #answeredBefore = 0
 
+  /** A queue of bookings for the store behind `channel`, empty at first. */
   constructor(readonly channel: StoreChannel) {}
 
   /** Calls `resume` of a booking once the store has answered another call in time from now on, and not before `notBefore`. */

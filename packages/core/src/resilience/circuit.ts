@@ -51,6 +51,7 @@ export class Circuit<Failure> {
     return true
   }
 
+  /** Milliseconds until the next probe: a random time between half of the longest one and all of it. */
   #pause(): number {
     return PROBE_MS * (0.5 + this.random() / 2)
   }

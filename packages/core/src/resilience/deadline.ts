@@ -154,6 +154,7 @@ export class Deadline {
     else this.#timer = undefined
   }
 
+  /** The error of a call that the store did not answer in time. */
   #timeout(): StoreError {
     return new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`)
   }

@@ -33,7 +33,7 @@ export function decideParts<T>(
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
-/** Passes the outcome on. */
+/** Hands the answers to `receiver` when the promise resolves, or the error when it rejects. */
 function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
   answers.then(
     (later) => receiver.answered(later),
@@ -41,14 +41,20 @@ function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): v
   )
 }
 
-/** Whether the part denies the whole without a store elsewhere. */
+/**
+ * Whether one key denies the whole call by what this process knows, without asking a store elsewhere: its state is in
+ * this process, or the store has denied such a call a moment ago. A limiter in shadow mode denies nothing.
+ */
 function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
   const known = isHere ? (keyspace.decide('peek', key, cost, 0) as Answer) : keyspace.known?.(key, cost)
   return known !== undefined && isDenied(known)
 }
 
-/** The answer about a part of a whole that is known to be denied. */
+/**
+ * The answer about one key of a call that is known to be denied, without asking a store elsewhere and without a
+ * charge.
+ */
 function triedUnasked({ isHere, keyspace, key, cost }: PlacedPart): Answer {
   return isHere ? (keyspace.decide('try', key, cost, 0) as Answer) : (keyspace.known?.(key, cost) ?? UNASKED)
 }

@@ -52,6 +52,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     this.penalty = options.remote.penalty
   }
 
+  /**
+   * The means to decide calls on several keys in one step, behind the deadline and the circuit; undefined if the
+   * store has none.
+   */
   get together(): Together | undefined {
     return this.options.remote.together && this.options.together
   }
@@ -122,10 +126,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return degradedAnswer(why, answer, keyspace, cost > this.capacity)
   }
 
+  /** Asks the store within the deadline how a booking stands at its turn. */
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
     return this.#carryOut(booking.key, (keyspace) => keyspace.confirm(booking))
   }
 
+  /**
+   * Gives a booking back in the store within the deadline. For a `caller`, whose store has just answered, also while
+   * the circuit is open.
+   */
   cancel(booking: Booking, caller?: Caller): Promise<boolean> {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking), caller)
   }
@@ -151,7 +160,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
       this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
   }
 
-  /** Applies a correction to the state that decides in an outage. */
+  /** Applies a block, a hold or a reset to the state in memory that decides while the store does not. */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
     blocks.areKept ||= change.kind === 'block'
@@ -209,7 +218,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return undefined
   }
 
-  /** Tries or reserves a part of a whole, whose steps have one deadline. A reservation that comes too late for it is undone. */
+  /**
+   * Asks the store about one key of a call on several: 'try' charges nothing, 'reserve' charges. The deadline of a
+   * 'reserve' counts from the moment at which the 'try' of the keys was sent, which `whole.since` keeps. A charge
+   * whose answer comes after the whole call has ended is given back.
+   */
   #decideStep(call: PendingCall<Answer>, whole: Caller): MaybePromise<Answer> {
     const { ms } = this.options.deadline
     if (call.kind === 'reserve' && whole.since !== undefined) {

@@ -64,6 +64,7 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     }
   }
 
+  /** The answers in place of the store's, each by the failure mode of its limiter. */
   fallBack(_call: unknown, failure: unknown): readonly Answer[] {
     return fallBack(this.parts, failure)
   }

@@ -106,8 +106,9 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Makes room for the next call: one was answered or failed, perhaps after its caller had left. One that the store dropped
-   * unsent says nothing about the server.
+   * Notes that a call which was sent has ended, answered or failed, and sends the next ones that wait for room.
+   * `cohort` is the group in which it was counted as in flight. A call that the store dropped `unsent` says nothing
+   * about the server, and does not count as answered.
    */
   callEnded(cohort: Cohort, unsent: boolean): void {
     this.#inFlight.end(cohort)
@@ -151,7 +152,7 @@ export class StoreChannel implements Traffic {
     return new StoreError(codeOf(failureOf(trouble)), trouble.message, { cause: trouble.cause, sent })
   }
 
-  /** A call lost its caller. If it waits for room, it is not sent any more. */
+  /** Takes a call whose caller waits no longer out of those that wait for room, so that it is not sent. */
   drop<T>(call: PendingCall<T>): void {
     this.#queue.delete(call)
   }
@@ -257,7 +258,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(failure)
   }
 
-  /** Ends the wait of a receiver beyond the deadline. A call that is not written yet is not sent any more. */
+  /** Ends the wait of a receiver that waits beyond the deadline. If the call still waits for room, it is not sent. */
   leave(): void {
     if (this.gone) return
     this.gone = true
@@ -265,7 +266,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.deadline.end(this)
   }
 
-  /** Takes a promise's outcome, or a value in the next microtask: no receiver gets one before its call has returned. */
+  /**
+   * Ends the call with a promise's outcome, or with a value in the next microtask, so that no receiver gets an answer
+   * before the function that made the call has returned.
+   */
   receive(answer: MaybePromise<T>): void {
     Promise.resolve(answer).then(
       (value) => this.answered(value),

@@ -32,6 +32,10 @@ export class KeyLimits<Detail> {
   /** By stored key. */
   readonly #followed = new Map<string, FollowedLimit<Detail>>()
 
+  /**
+   * Gives every key the limit `given.initial`. With `given.follow`, the limit of a key follows its calls once the
+   * first has ended.
+   */
   constructor(readonly given: { readonly initial: number; follow?(): FollowedLimit<Detail> }) {}
 
   /** The limit of a key now. */
@@ -40,8 +44,8 @@ export class KeyLimits<Detail> {
   }
 
   /**
-   * Lets what follows a key take account of a call, unless that says nothing about the limit. Returns how the limit has changed;
-   * undefined if it has not.
+   * Lets the limit of a key follow a call that took `ms` milliseconds, unless it failed for a reason that says
+   * nothing about the limit. Returns how the limit has changed; undefined if it has not.
    */
   ended(key: string, outcome: CallOutcome, ms: number, detail: Detail): LimitChange | undefined {
     const followed = this.#followed.get(key) ?? this.given.follow?.()

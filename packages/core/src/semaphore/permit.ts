@@ -32,10 +32,12 @@ export class Permit {
     await release?.(outcome, tookMs)
   }
 
+  /** Releases the permit at the end of a `using` block, without waiting for the store. */
   [Symbol.dispose](): void {
     void this.release()
   }
 
+  /** Releases the permit at the end of an `await using` block, and waits until the store has answered. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
   }

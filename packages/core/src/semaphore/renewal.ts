@@ -56,6 +56,7 @@ export class Renewal {
     }
   }
 
+  /** Milliseconds between two renewals: a third of the lease, at most 500. */
   get #renewMs(): number {
     return Math.min((this.leaseMs ?? 0) / 3, RENEW_US / 1000)
   }
@@ -123,13 +124,13 @@ export class Renewal {
 
 const RETRY_MS = 100
 
-/** Tickets in lists of at most as many as one call to the store may have. */
+/** Splits a list of tickets into lists that are short enough for one call to the store. */
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
   const parts = Math.ceil(tickets.length / MOST_TICKETS)
   return Array.from({ length: parts }, (_, i) => tickets.slice(i * MOST_TICKETS, (i + 1) * MOST_TICKETS))
 }
 
-/** Removes a ticket, and its key with the last. */
+/** Removes a ticket from those of its key, and with the last of them the key. */
 function remove<T>(byKey: Map<string, Map<number, T>>, key: string, ticket: number): void {
   const tickets = byKey.get(key)
   tickets?.delete(ticket)

@@ -121,6 +121,7 @@ export class Semaphore {
     return this.#waiters.size
   }
 
+  /** Whether `close` was called. */
   get isClosed(): boolean {
     return this.#closed
   }
@@ -182,6 +183,7 @@ function refuseOptionsAsKey(key: unknown): void {
   throw expected(InputError, 'INVALID_KEY', what, key)
 }
 
+/** The error of every call after `close`. */
 function closedError(): StoreError {
   return new StoreError('CLOSED', 'the semaphore is closed')
 }

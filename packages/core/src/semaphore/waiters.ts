@@ -173,6 +173,7 @@ export class Waiters {
   }
 }
 
+/** The error of a call that has waited for `ms` milliseconds without one answer of the store. */
 function unanswered(ms: number): StoreError {
   return new StoreError('STORE_TIMEOUT', `the store did not answer within ${ms} ms`)
 }

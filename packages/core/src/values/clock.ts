@@ -34,13 +34,16 @@ export function setTimer(task: () => void, ms: number): TimerHandle {
   return TIME.test === undefined ? setTimeout(task, ms) : TIME.test.setTimeout(task, ms)
 }
 
-/** Takes back what `setTimer` has set. */
+/** Cancels a timer of `setTimer`. */
 export function clearTimer(timer: TimerHandle | undefined): void {
   if (TIME.test === undefined) clearTimeout(timer)
   else TIME.test.clearTimeout(timer)
 }
 
-/** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. Tests may set its time. */
+/**
+ * Makes a clock in microseconds: the wall time, read once, plus the time that has passed since on the monotonic
+ * clock, so that it does not jump when the wall clock is set. A test's fake clock moves it.
+ */
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
@@ -57,7 +60,10 @@ export function systemClock(): Clock {
   }
 }
 
-/** That clock for instants that are compared with those of another machine: a test does not move it, and is warned once. */
+/**
+ * Makes a clock in whole microseconds for instants that are compared with those of another machine. A test's fake
+ * clock does not move it; a test that has installed one is warned once.
+ */
 export function machineClock(): Clock {
   const monotonic = performance
   const startUs = (Date.now() - monotonic.now()) * 1000

@@ -20,11 +20,15 @@ export class Closing {
   }
 }
 
+/** The error of every call to a store after its `close`. */
 export function storeClosed(): StoreError {
   return new StoreError('CLOSED', 'the store is closed')
 }
 
-/** The clock of a closed store. */
+/**
+ * Takes the place of a store's clock after `close`, so that every call which reads the time fails.
+ * @throws {StoreError} CLOSED.
+ */
 export function closedClock(): number {
   throw storeClosed()
 }

@@ -24,6 +24,7 @@ export class ExpiringMap<V> {
     this.#mostPerGeneration = Math.max(1, most >> 1)
   }
 
+  /** The value of a key, from the young generation or the old one; undefined if it was never set or has expired. */
   get(key: string): V | undefined {
     return this.#young.get(key) ?? this.#old.get(key)
   }

@@ -39,11 +39,15 @@ export class Listeners<Events extends object> {
       )
   }
 
+  /**
+   * Replaces the listeners of an event. Without any, the event has no list, so that emitters see at once that it is
+   * unheard.
+   */
   #set<E extends keyof Events>(name: E, list: readonly ((event: Events[E]) => void)[]): void {
     this.heard[name] = list.length === 0 ? undefined : list
   }
 
-  /** Whether there is a listener that does not only count. */
+  /** Whether an event has a listener that does more than count: one that was not added as `passive`. */
   hasActive(name: keyof Events): boolean {
     return this.heard[name]?.some((listener) => !this.#passive.has(listener)) ?? false
   }

@@ -106,6 +106,7 @@ export function checkNames(declaration: Declaration, given: object, about: About
   }
 }
 
+/** The class of errors, typed to take every code: an option's code may be of either class. */
 function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string) => SluiceError {
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
@@ -128,7 +129,10 @@ export function nearestTo(name: string, names: readonly string[]): string | unde
   return near && near.distance <= most ? near.known : undefined
 }
 
-/** How far a name is from another: the letters between what both begin and end with; half of one where the other ends with it. */
+/**
+ * How much two names differ: the number of letters of the longer one between what both begin with and what both end
+ * with; 0.5 if one ends with the other; 0 if they are equal.
+ */
 function distanceOf(one: string, other: string): number {
   if (one === other) return 0
   if (one.endsWith(other) || other.endsWith(one)) return 0.5
@@ -251,14 +255,17 @@ export function nested<D extends Declaration>(declaration: D): Option<Settings<D
   )
 }
 
-/** An option that another part checks, which throws for what it does not accept. */
+/**
+ * An option whose check is a function of its own: `check` returns the setting, and throws for a value that it does
+ * not accept.
+ */
 export function checkedBy<Setting>(
   check: (value: unknown, name: string) => Setting,
 ): Option<Setting | undefined> {
   return custom('', check)
 }
 
-/** An option that is checked where it is used. */
+/** An option that is taken as it is and checked where it is used. */
 export function unchecked<Value>(): Option<Value> {
   return custom('', (value) => value as Value) as Option<Value>
 }
@@ -270,6 +277,7 @@ function accepting<Value>(
   return (value) => (isOne(value) ? value : REFUSED)
 }
 
+/** Whether a value is a number from `least` to `most`. */
 function isWithin(value: unknown, least: number, most: number): boolean {
   return typeof value === 'number' && value >= least && value <= most
 }

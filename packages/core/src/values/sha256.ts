@@ -68,6 +68,7 @@ function compress(hash: Int32Array, w: Int32Array): void {
   for (let i = 0; i < 8; i++) hash[i]! += mixed[i]!
 }
 
+/** A word of 32 bits, rotated to the right by `bits`. */
 function rotated(word: number, bits: number): number {
   return (word >>> bits) | (word << (32 - bits))
 }
@@ -80,6 +81,7 @@ const ROUND = Int32Array.from(PRIMES, (prime) => fraction(Math.cbrt(prime)))
 /** Filled anew for each block: nothing is hashed while another message is. */
 const SCHEDULE = new Int32Array(64)
 
+/** The first 32 bits of a number's fractional part, as a signed integer. */
 function fraction(root: number): number {
   return ((root - Math.floor(root)) * 2 ** 32) | 0
 }

@@ -3,7 +3,7 @@ export class WeakValues<V extends object> {
   readonly #held = new Map<string, WeaklyHeld<V>>()
   #sweepAt = LEAST_SWEPT
 
-  /** The value of `id`, made if there is none or if nothing else held it any more. */
+  /** The value of an id. It is made if there is none, or if the former one was no longer held anywhere else. */
   get(id: string, make: () => V): V {
     const existing = this.#held.get(id)?.deref()
     if (existing) return existing
@@ -29,7 +29,10 @@ interface WeaklyHeld<V> {
   deref(): V | undefined
 }
 
-/** Cloudflare Workers have no WeakRef under compatibility dates before May 2025. */
+/**
+ * A reference to a value that does not keep it in memory. Where the runtime has no WeakRef, it does: Cloudflare
+ * Workers have none under compatibility dates before May 2025.
+ */
 export function heldWeakly<V extends object>(value: V): WeaklyHeld<V> {
   return typeof WeakRef === 'function' ? new WeakRef(value) : { deref: () => value }
 }

@@ -10,10 +10,12 @@ export class State {
     public ring = new Ring(),
   ) {}
 
+  /** The number in a cell of the key at which the view points. */
   get(cell: number): number {
     return this.cells[this.base + cell]!
   }
 
+  /** Writes the number of a cell of the key at which the view points. */
   set(cell: number, value: number): void {
     this.cells[this.base + cell] = value
   }

@@ -21,6 +21,11 @@ export const debt = {
   ring: false,
   cells: () => 3,
 
+  /**
+   * The first instant from `from` on, in microseconds, at which the debt leaves room for `cost` more units; Infinity
+   * for a cost above the capacity. Debts are in units x ticks: a unit adds `windowTicks`, and each tick drains
+   * `limit`.
+   */
   earliest(state, policy, from, cost) {
     if (cost > policy.capacity) return Infinity
     const maxDebt = (policy.capacity - cost) * policy.windowTicks
@@ -28,6 +33,10 @@ export const debt = {
     return drainedFrom(state.get(SINCE), state.get(DEBT) - maxDebt, policy)
   },
 
+  /**
+   * Adds `cost` units to the debt that is left at `at`, or takes them off it if the cost is negative. The debt stays
+   * between 0 and twice the capacity. Returns the units that took effect.
+   */
   admit(state, policy, at, cost) {
     const owed = drain(state, policy, at)
     const cap = Math.max(owed, 2 * policy.capacity * policy.windowTicks)
@@ -36,11 +45,16 @@ export const debt = {
     return Math.abs(newDebt - owed) / policy.windowTicks
   },
 
+  /** Fills `view` for the instant `now`: the whole units that still fit, and when the debt has drained. */
   view(state, policy, now, view) {
     const owed = debtAt(state, policy, now)
     show(policy, owed, owed === 0 ? now : drainedFrom(state.get(SINCE), state.get(DEBT), policy), view)
   },
 
+  /**
+   * Charges `cost` at `now` if it fits, and fills `view`, in one pass over the state. Returns `now` if it was
+   * charged, otherwise the instant at which the cost will fit: Infinity if never.
+   */
   take(state, policy, now, cost, view) {
     const { cells, base } = state // each cell is read once: this is the path of nearly every call
     const since = cells[base + SINCE]!
@@ -61,9 +75,10 @@ export const debt = {
   },
 
   /**
-   * Gives back only units that have not drained. Compare the debt with and without the charge: at first they differ by its
-   * cost. The difference shrinks only while the debt without the charge is empty, and by at most what FASTEST drains. So at
-   * least the cost less what FASTEST drains since the charge is left, and that much may be given back.
+   * Gives units of one charge back, as far as they have not drained. Returns how many took effect. Compare the debt
+   * with and without the charge: at first they differ by its cost. The difference shrinks only while the debt without
+   * the charge is empty, and then by at most what the largest limit of the key (FASTEST) drains. So at least the cost
+   * less what that limit drains since the charge is left, and that much may be given back.
    */
   release(state, policy, now, charge, units) {
     const owed = drain(state, policy, now)
@@ -74,6 +89,9 @@ export const debt = {
     return given / policy.windowTicks
   },
 
+  /**
+   * For a key that is full again and begins anew: forgets that policies with larger limits have drained it before.
+   */
   renew(state, policy) {
     state.set(FASTEST, policy.limit)
   },
@@ -110,7 +128,7 @@ export const debt = {
   },
 } satisfies Omit<Algorithm, 'name'>
 
-/** The debt that is left at `instant`. */
+/** The debt, in units x ticks, that is left at `instant`. */
 export function debtAt(state: State, policy: Policy, instant: number): number {
   return debtAfter(instant - state.get(SINCE), state.get(DEBT), policy)
 }
@@ -125,7 +143,10 @@ function debtAfter(elapsed: number, before: number, policy: Policy): number {
   return Math.max(0, before - ticks * policy.limit)
 }
 
-/** Drains the debt until `at` under this policy's limit. Returns the debt that is left; the caller writes DEBT. */
+/**
+ * Writes to the state that the debt has drained until `at` under this policy's limit, all but the debt itself, which
+ * the caller writes. Returns the debt that is left, in units x ticks.
+ */
 function drain(state: State, policy: Policy, at: number): number {
   const since = state.get(SINCE)
   const owed = debtAfter(at - since, state.get(DEBT), policy)
@@ -145,12 +166,17 @@ function advanced(since: number, at: number, owed: number, policy: Policy): numb
   return policy.tick === 1 || owed <= policy.limit ? at : at - ((at - since) % policy.tick)
 }
 
-/** The instant at which `owed` has drained from `since` on. */
+/**
+ * The instant, in microseconds, at which a debt of `owed` units x ticks has drained if it begins to drain at `since`.
+ */
 function drainedFrom(since: number, owed: number, policy: Policy): number {
   return since + Math.ceil(owed / policy.limit) * policy.tick
 }
 
-/** Fills `view` with what callers see while `owed` is left, which has drained at `resetAt`. */
+/**
+ * Fills `view` for a debt of `owed` units x ticks, which has drained at `resetAt`: of the capacity, the whole units
+ * that it leaves.
+ */
 function show(policy: Policy, owed: number, resetAt: number, view: View): void {
   view.remaining = Math.max(0, policy.capacity - Math.ceil(owed / policy.windowTicks))
   view.resetAt = resetAt

@@ -136,7 +136,10 @@ function slideTo(state: State, policy: Policy, slot: number): void {
   state.set(NEWEST, slot)
 }
 
-/** The debt at the end of the slot `last`: that before the oldest slot, carried on through each up to it. */
+/**
+ * The debt, in units x ticks, at the end of the slot `last`: the debt before the oldest slot, drained and charged
+ * through each slot up to it.
+ */
 function debtBehind(state: State, policy: Policy, last: number): number {
   let debt = state.get(BEFORE)
   for (let slot = state.get(NEWEST) - policy.buckets + 1; slot <= last; slot++) {
@@ -145,7 +148,9 @@ function debtBehind(state: State, policy: Policy, last: number): number {
   return debt
 }
 
-/** A debt after it has drained for `ticks` and `units` were charged. */
+/**
+ * The debt, in units x ticks, after `ticks` of draining and a charge of `units`; bounded, so that sums stay exact.
+ */
 function behind(debt: number, ticks: number, units: number, policy: Policy): number {
   return Math.min(MOST_DEBT, Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks)
 }
@@ -155,6 +160,7 @@ function mostUnits(policy: Policy): number {
   return 2 * policy.capacity + Math.ceil((policy.limit * width(policy)) / policy.windowTicks)
 }
 
+/** The units that were charged in a slot, which must be one of those that are kept. */
 function unitsIn(state: State, policy: Policy, slot: number): number {
   return state.get(cellOf(policy, slot))
 }
@@ -165,11 +171,12 @@ function cellOf({ buckets }: Policy, slot: number): number {
   return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
 }
 
+/** The number of the slot in which an instant lies. Slots are numbered from the Unix epoch on. */
 function slotOf(policy: Policy, instant: number): number {
   return Math.floor(instant / (width(policy) * policy.tick))
 }
 
-/** Ticks in a slot: together they span two windows, or a little more. */
+/** Ticks in a slot: all slots together span two windows, or a little more. */
 function width({ windowTicks, buckets }: Policy): number {
   return Math.ceil((2 * windowTicks) / buckets)
 }
