@@ -118,7 +118,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(key).then((later) => this.#steps.count(req, res, later), ifHungUp)
   }
 
-  /** Finds the cost of the request, and asks the limiter. */
+  /**
+   * Finds the cost of the request by the option `cost`, 1 without it, and asks the limiter. Warns if a key of the user's
+   * own function holds a whole IPv6 address, of which a caller has any number.
+   */
   count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
     const { key: ownKey, cost: costOf } = this.options
     if (ownKey && holdsRawIpv6(key, req, this.source)) warn(this.limiter, 'KEY_RAW_IPV6')

@@ -22,6 +22,7 @@ export class FrameWriter {
   #start = 0
   #end = 0
 
+  /** Whether no frame was added since the last `take`. */
   get isEmpty(): boolean {
     return this.#start === this.#end
   }

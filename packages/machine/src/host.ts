@@ -186,10 +186,12 @@ export class LocalServer implements MachineServer, PermitHolder {
     private readonly end: () => void,
   ) {}
 
+  /** The random number of this server's state. */
   get epoch(): number {
     return this.host.epoch
   }
 
+  /** The time on the server's clock, in microseconds: nothing later was seen, as this is the server. */
   get latest(): number {
     return this.host.now()
   }
@@ -215,26 +217,32 @@ export class LocalServer implements MachineServer, PermitHolder {
     return { ...answer, booking }
   }
 
+  /** Decides a call on several keys in one step, with an answer for each of its parts. */
   together(parts: readonly MachinePart[]): readonly Answer[] {
     return this.host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
   }
 
+  /** Whether a booking of this process stands, is lost, or is held because its key is blocked or paused. */
   confirm(list: WirePolicies, { number }: MachineBooking): 'stands' | 'lost' | 'held' {
     return this.keyspace(list).confirm(number)
   }
 
+  /** Takes a booking of this process back. Returns whether it is undone as if it had never been made. */
   cancel(list: WirePolicies, booking: MachineBooking): boolean {
     return this.keyspace(list).cancel(booking.number, booking.key, booking)
   }
 
+  /** Makes a correction, such as a refund or a block. Returns the units that took effect. */
   correct(list: WirePolicies, change: Correction): number {
     return this.keyspace(list).correct(change)
   }
 
+  /** Carries out one step of this process for some of its tickets of a semaphore. Returns their states. */
   permits(call: PermitCall): readonly TicketState[] {
     return this.host.permits(this, call)
   }
 
+  /** Passes a notice about a limiter on to this process. */
   notice(name: string, notice: Notice): void {
     this.listener.notice(name, notice)
   }
@@ -247,6 +255,7 @@ export class LocalServer implements MachineServer, PermitHolder {
     queueMicrotask(() => this.listener.granted(semaphore, ticket))
   }
 
+  /** Ends this process's service for the others; the state is lost. */
   close(): void {
     this.end()
   }

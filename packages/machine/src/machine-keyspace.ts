@@ -42,6 +42,7 @@ export class MachineKeyspace implements Keyspace {
     this.#access = together.access
   }
 
+  /** Whether calls are answered without a promise: this process is the server. */
   get answersAtOnce(): boolean {
     return this.#access.local !== undefined
   }

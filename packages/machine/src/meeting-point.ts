@@ -101,6 +101,7 @@ function warnOnce(text: string): void {
 export class NamedPipe implements MeetingPoint {
   constructor(private readonly path: string) {}
 
+  /** The path of the pipe, which is the only address that a server can have. */
   newest(): readonly string[] {
     return [this.path]
   }

@@ -68,6 +68,9 @@ export const ASKS: Readonly<Record<Ask, number>> = {
   reserve: REQUEST.reserve,
 }
 
+/** The calls that a keyspace decides, by the kind of their request. */
+export const ASK_BY_KIND = new Map(Object.entries(ASKS).map(([ask, kind]) => [kind, ask as Ask]))
+
 export const STANDINGS = ['stands', 'lost', 'held'] as const
 
 /** The numbers of a correction, as they are sent with the request of its kind. `correctionOf` reads them back in this order. */

@@ -10,7 +10,16 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
 import { readWirePolicies } from './wire-policies.js'
-import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole } from './protocol.js'
+import {
+  ASK_BY_KIND,
+  correctionOf,
+  LARGEST_COST,
+  PROTOCOL,
+  REPLY,
+  REQUEST,
+  STANDINGS,
+  whole,
+} from './protocol.js'
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
 export class ClientSession implements HostCaller, PermitHolder {
@@ -71,21 +80,13 @@ export class ClientSession implements HostCaller, PermitHolder {
   #carryOut({ kind, tag, numbers, text }: Frame): void {
     if (kind === REQUEST.hello) return this.#greet(numbers, text)
     if (!this.#isGreeted) throw new MalformedFrame('a request before the greeting')
+    const ask = ASK_BY_KIND.get(kind)
+    if (ask) return this.#decide(ask, tag, text, numbers)
     switch (kind) {
       case REQUEST.open:
         if (tag >= MOST_LISTS || tag > this.#keyspaces.length) throw new MalformedFrame(`list ${tag}`)
         this.#keyspaces[tag] = this.host.open(readWirePolicies(text), this)
         return
-      case REQUEST.consume:
-        return this.#decide('consume', tag, text, numbers)
-      case REQUEST.peek:
-        return this.#decide('peek', tag, text, numbers)
-      case REQUEST.try:
-        return this.#decide('try', tag, text, numbers)
-      case REQUEST.book:
-        return this.#decide('book', tag, text, numbers)
-      case REQUEST.reserve:
-        return this.#decide('reserve', tag, text, numbers)
       case REQUEST.together:
         return this.#together(numbers, text)
       case REQUEST.confirm: {

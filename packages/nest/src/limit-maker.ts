@@ -93,8 +93,9 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limit `outer` with other options, made once for each class. It counts in the limiter of `outer`, unless the
-   * numbers change: then it gets a limiter of its own.
+   * The limit that an `@OverrideRateLimit` puts in the place of `outer`: with its options, except for those in `changes`.
+   * It is made once for each class. It counts in the limiter of `outer`, unless `limit`, `window` or `policies` change:
+   * then it gets one of its own, `name`.
    */
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     const [limit] = this.#once(changes, owner, () => {
@@ -141,7 +142,10 @@ export class LimitMaker implements OnApplicationShutdown {
     })
   }
 
-  /** Makes the limit: `given` with the module's defaults for requests, counted in the limiter that `counted` describes. */
+  /**
+   * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` is the limiter
+   * that counts its calls, or the options to make one.
+   */
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
     const { limiter: _limiter, key = keyOfModule, limits, independent = false, ...own } = given

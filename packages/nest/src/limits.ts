@@ -44,7 +44,10 @@ export class Limits implements OnModuleInit {
     }
   }
 
-  /** The limiters that count a call, each once. If two levels share one, the inner level's options apply. */
+  /**
+   * The guards that a call has to pass, in their order. If class and method share a limiter, it counts once, by the
+   * method's options.
+   */
   of({ kind, context }: Options.Call): readonly CountCall[] {
     // A field inside an operation is not another operation: only the limits of its own method apply.
     const isField = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined

@@ -84,8 +84,9 @@ export class OperationSteps implements GuardSteps<Call, Call> {
 }
 
 /**
- * Stands around the decision of a guard of several limits: a denial decides the later operations of the same request
- * that are counted under the same keys, as `OperationSteps` does for a guard of one.
+ * Makes the function that a guard of several limits puts around its decisions. For the operations of a GraphQL request
+ * that are counted under the same keys, it asks until one is denied; the later ones get that denial, as `OperationSteps`
+ * does for a guard of one limit.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()

@@ -259,7 +259,10 @@ export class KeyQueues {
   }
 }
 
-/** The queues that all clients of this process with this limiter and this semaphore share. */
+/**
+ * The queues that all clients of this process with this limiter and this semaphore share, made for the first of them.
+ * Those without a semaphore are kept under the limiter itself.
+ */
 export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefined): KeyQueues {
   const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
   queuesByLimiter.set(limiter, beside)

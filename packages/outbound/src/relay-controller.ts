@@ -21,10 +21,12 @@ export class RelayController implements RequestController {
     return this.#waiting.signal
   }
 
+  /** Whether the request was aborted: by the handler, or on its connection. */
   get aborted(): boolean {
     return this.#waiting.signal.aborted || (this.#connection?.aborted ?? false)
   }
 
+  /** The error with which the request was aborted; null if it was not. */
   get reason(): Error | null {
     return (this.#waiting.signal.reason as Error | undefined) ?? this.#connection?.reason ?? null
   }

@@ -39,7 +39,7 @@ export class Ceiling {
   #since: number
   #served = 0
 
-  /** Begins at the instant `now`, in milliseconds. */
+  /** Begins with the limit `bounds.initial`. `now` is the clock, in milliseconds. */
   constructor(
     readonly bounds: AdaptiveOptions,
     readonly measure: Measure,
