@@ -86,7 +86,10 @@ export class PolicySets {
     this.correct(change, set).catch(() => {})
   }
 
-  /** Makes a change of a key under every list that is known, but not under `except`. Rejects if one of them fails. */
+  /**
+   * Makes a change of a key, such as a block, under every list of policies that is known, except those of the shapes
+   * of `except`. Rejects if one of them fails.
+   */
   async correct(change: Correction, except?: PolicySet): Promise<void> {
     const sets = [...this.#byShapes.values()].filter(({ shapes }) => shapes !== except?.shapes)
     await Promise.all(sets.map(async ({ keyspace }) => keyspace.correct(change)))
@@ -147,9 +150,9 @@ function withOwnNames(list: readonly Policy[]): readonly Policy[] {
   return list.map((policy) => {
     if (policy.isNamed) return policy
     const name = isShared(policy) ? `${policy.name}-${policy.algorithm.name}` : policy.name
-    let own = name
-    for (let i = 2; names.has(own); i++) own = `${name}-${i}`
-    names.add(own)
-    return own === policy.name ? policy : policy.with({ name: own })
+    let unique = name
+    for (let i = 2; names.has(unique); i++) unique = `${name}-${i}`
+    names.add(unique)
+    return unique === policy.name ? policy : policy.with({ name: unique })
   })
 }

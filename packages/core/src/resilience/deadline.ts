@@ -86,7 +86,10 @@ export class Deadline {
     entry.before = entry.after = undefined
   }
 
-  /** Sets the timer, and notes how busy the process has been until then. */
+  /**
+   * Sets the timer to check in `ms` milliseconds, and notes the idle time and the traffic until now, from which the
+   * check computes how busy the process was.
+   */
   #checkIn(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
@@ -120,8 +123,9 @@ export class Deadline {
   }
 
   /**
-   * Makes deadlines later by the time since the timer was set in which this process was busy and calls had to wait for it. Calls
-   * that were made in a turn of the event loop which blocked the timer begin now.
+   * Postpones all deadlines by the time since the timer was set in which this process was busy, if calls had to wait
+   * here for room meanwhile. Calls that were made in a turn of the event loop which blocked the timer have their full
+   * time from now on.
    */
   #discount(now: number): void {
     const { answered, waiting } = this.traffic

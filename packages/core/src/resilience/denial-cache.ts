@@ -135,23 +135,22 @@ const COSTS = 4
 const MOST_PER_KEY = 16
 
 /**
- * A denial followed by those of its key that are still valid: of calls under the same limits at most three of other
- * costs, and of other limits as many as there is room for. It takes over how many calls are asking the store at
- * present.
+ * The denials to keep of a key: the new one, followed by the earlier ones that are still valid, of its own limits at
+ * most three of other costs. It also takes over the number of calls that are asking the store at present.
  */
 function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
   const { policies, cost, receivedAt } = denial
-  let room = COSTS - 1
+  let otherCosts = COSTS - 1
   const valid = earlier.filter((other) => {
     if (receivedAt >= other.until) return false
     if (!haveEqualNumbers(other.policies, policies)) return true
     denial.asking = Math.max(denial.asking, other.asking - 1)
-    return other.cost !== cost && room-- > 0
+    return other.cost !== cost && otherCosts-- > 0
   })
   return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
 }
 
-/** A remembered answer as the store would give it now. */
+/** A remembered answer as the store would give it now: its waits are shorter by the time since it came. */
 function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
   const { at, reason, binding, remaining, resetAt, parts } = answer
   const since = answer.now + Math.max(0, now - receivedAt)

@@ -121,8 +121,9 @@ export class Health {
 const QUIET_MS = 100
 
 /**
- * Warns the process when a store stops answering, and when it answers again: without a listener the outage would go
- * unnoticed. At most one such pair a minute. Stores without an `endpoint` are passed over.
+ * Reports the outages of a store as warnings of the process, because without a listener they would go unnoticed: one
+ * when it stops answering and one when it answers again, at most one such pair a minute. Stores without an `endpoint`
+ * are not reported.
  */
 export function processHealth(endpoint: string | undefined, now?: () => number): Health {
   return new Health(warnOfOutage, endpoint, MINUTE_MS, now)

@@ -61,8 +61,8 @@ export function resilientStore(
 }
 
 /**
- * The policy with one process's share of its limit and capacity, rounded down and at least 1. It decides in an outage,
- * when the processes cannot agree.
+ * The policy with a `processes`-th of its limit and capacity, rounded down and at least 1. It decides in an outage,
+ * when the processes of a fleet cannot agree, so that together they stay within the limit.
  */
 function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))

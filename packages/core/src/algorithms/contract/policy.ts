@@ -135,10 +135,10 @@ export class Policy {
   with(changes: PolicyChanges): Policy {
     const changed = option.read(CHANGES, changes, { what: 'policy.with' })
     const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
-    const { capacity: own } = this.#numbers
-    const kept = this.limit === 0 ? own?.value : this.capacity
-    const value = capacity ?? (own ? kept : undefined)
-    const numbers = { ...this.#numbers, capacity: { name: own?.name ?? 'capacity', value } }
+    const { capacity: declared } = this.#numbers
+    const kept = this.limit === 0 ? declared?.value : this.capacity
+    const value = capacity ?? (declared ? kept : undefined)
+    const numbers = { ...this.#numbers, capacity: { name: declared?.name ?? 'capacity', value } }
     return new Policy(this.algorithm, { limit, window, name }, numbers)
   }
 }
