@@ -34,7 +34,11 @@ export function provideDefaults(app: AppContext, options: RateLimitOptions): voi
   app[DEFAULTS] = { ...around, ...pick(options, DEFAULT_NAMES) }
 }
 
-/** The options of a route together with those that it inherits. A route's own limiter keeps its own store. */
+/**
+ * The options of a route together with those that it inherits from the plugins around it; its own go first. Where it
+ * brings a limiter, it inherits only what concerns requests. Where it counts in the plugin's store and names no limiter,
+ * its limiter is named after method and path: two of one name would share their usage there.
+ */
 export function withDefaults(route: RateLimitOptions, app: AppContext, at: RouteLocation): RateLimitOptions {
   const { [DEFAULTS]: { name, ...defaults } = {} } = app
   if (route.limiter) return { ...pick(defaults, byRequests), ...route }

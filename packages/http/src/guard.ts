@@ -84,7 +84,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
 
   /**
    * Asks the lists `deny` and `allow` and the option `skip`, and then counts the request, lets it pass uncounted, or
-   * answers 403.
+   * answers 403. Before it waits for an async one, it keeps the caller's address, which a closed connection has not.
    */
   #enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
@@ -104,7 +104,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return access === 'pass' ? undefined : this.respond.forbid(req, res)
   }
 
-  /** Finds the key of the request by the option `key`, or by its address, and goes on to its cost. */
+  /**
+   * Finds the key of the request by the option `key`, or by its address, and goes on to its cost. Before it waits for an
+   * async key, it keeps the caller's address, for limits that come later: a closed connection has none.
+   */
   #identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let key
     try {

@@ -93,7 +93,10 @@ export class SeveralGuard<Req, Res> {
     })
   }
 
-  /** Checks a request under all limits. Returns the answer to a denied one; undefined if it may go on. */
+  /**
+   * Checks a request: finds its key and cost under each limit, and then has all of them decide together. Returns the
+   * answer to a denied one, or to one whose caller has hung up; undefined if it may go on.
+   */
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const counted: Counted<Req, Res>[] = []
     let denied
@@ -211,7 +214,8 @@ function identifyUnder<Req, Res>(
 }
 
 /**
- * The limits with a known decision. After a denial, some may not have been asked, and nothing is known of their keys.
+ * The limits with a known decision. All are known if the request is allowed. After a denial, some may not have been
+ * asked (`from` is 'none' then), and nothing is known of their keys.
  * Limits that count the request together, with one decision, appear once.
  */
 function decidedParts<Req, Res>(

@@ -39,7 +39,7 @@ export function greet(
       })
     const abort = (): void => fail(new Error('the store was closed'))
     signal?.addEventListener('abort', abort)
-    let silent = 0
+    let silent = 0 // ticks without an answer: see SILENT_TICKS for why the time itself does not decide
     const timer = setInterval(() => {
       if (++silent === SILENT_TICKS) fail(new Error('the process that serves is silent'))
     }, TICK_MS)

@@ -106,7 +106,10 @@ export class NamedPipe implements MeetingPoint {
     return [this.path]
   }
 
-  /** Makes this process the server by listening to the pipe. Undefined if another process listens already. */
+  /**
+   * Makes this process the server by listening to the pipe. Undefined if another process listens already. The claim holds
+   * as long as the process does, so `renew` has nothing to check.
+   */
   async claim(listener: Server): Promise<Claim | undefined> {
     listener.listen({ path: this.path, exclusive: true })
     try {

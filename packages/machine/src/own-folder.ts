@@ -27,20 +27,22 @@ export function isOwnFolder(folder: string): boolean {
 }
 
 /**
- * Makes the folders above `folder` where they are missing, and follows links as the system does.
- * @throws {PolicyError} INVALID_OPTION for the first that another user owns, or could write to without the sticky bit.
+ * Makes the folders above `folder` where they are missing, and checks each from the root down, with links followed as the
+ * system does: another user who could replace one of them could replace `folder` too.
+ * @throws {PolicyError} INVALID_OPTION for the first that belongs to a user other than root and this one, or that others
+ * can write to (unless its sticky bit is set, which keeps them from replacing what is in it).
  */
 export function takeParents(folder: string): void {
   at(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false })) // a loop of links throws
   const names = resolve(folder).split('/').slice(1)
   for (let i = 0; i < names.length; i++) {
-    const part = `/${names.slice(0, i).join('/')}`
-    const state = at(part, stateOrMade)
-    if (!isOwn(state) && state.uid !== 0) throw unsafe(part, `belongs to the user ${state.uid}`)
+    const parent = `/${names.slice(0, i).join('/')}`
+    const state = at(parent, stateOrMade)
+    if (!isOwn(state) && state.uid !== 0) throw unsafe(parent, `belongs to the user ${state.uid}`)
     if (state.isSymbolicLink())
-      return takeParents(resolve(dirname(part), readlinkSync(part), ...names.slice(i)))
+      return takeParents(resolve(dirname(parent), readlinkSync(parent), ...names.slice(i)))
     if ((state.mode & 0o022) !== 0 && (state.mode & STICKY) === 0)
-      throw unsafe(part, `has mode ${octal(state)}: chmod go-w ${part}`)
+      throw unsafe(parent, `has mode ${octal(state)}: chmod go-w ${parent}`)
   }
 }
 
@@ -53,8 +55,8 @@ export function notOwn(folder: string, why: string): PolicyError {
 }
 
 /** The error about a folder above the chosen one that another user could replace. `why` is the end of a sentence about it. */
-function unsafe(part: string, why: string): PolicyError {
-  return refusal('lie in directories of root or this user that others cannot write to', part, why)
+function unsafe(parent: string, why: string): PolicyError {
+  return refusal('lie in directories of root or this user that others cannot write to', parent, why)
 }
 
 /** Makes the error about a folder of a machineStore. `bound` says what it must be, `why` how the one at `path` fails that. */

@@ -226,7 +226,10 @@ export class RemoteServer implements MachineServer {
     }
   }
 
-  /** Rejects all calls, once. Those that were written may have been carried out; the others were certainly not. */
+  /**
+   * Rejects all calls without an answer, and with them later ones. Those that were written may have been carried out; the
+   * others surely were not, and their error says so. Only the first error counts.
+   */
   #fail(error: Error): void {
     if (this.#error) return
     this.#error = error

@@ -170,7 +170,7 @@ export class ServerAccess {
    */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
     const { name, serve } = this.options
-    // A process that does not stay has no permits to renew there.
+    // With `serve: true` this process only looks whether another one serves, and so renews no permits there.
     const formerEpoch = serve === true ? 0 : this.#formerEpoch
     for (const address of addresses) {
       const found = await greet(address, name, formerEpoch, this.#closing.signal)

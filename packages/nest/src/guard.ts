@@ -39,8 +39,8 @@ const COUNTED = Symbol.for('sluice.nest.counted')
 type LimitAnswer = ReturnType<CountCall>
 
 /**
- * Counts a call under a limit. Returns undefined if it may pass, and otherwise what it was answered, or a promise of
- * either. An error becomes a rejection, so that it is handled as one of a later limit is.
+ * Counts a call under a limit. Returns undefined if it may pass and otherwise the denial, or a promise of that. An error
+ * becomes a rejected promise, so that errors of all limits are handled in one way.
  */
 function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {
@@ -131,9 +131,9 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
 let websockets: Promise<typeof import('@nestjs/websockets')> | undefined
 
 /**
- * Sends a denial to a WebSocket client on Nest 11, whose filters emit exceptions on the client: with socket.io that
- * sends them, with `ws` it does nothing, so a listener sends them. There is one listener a client, which stays, because
- * an application's own filters may emit nothing.
+ * Sees to it that a denial reaches a client of the package `ws` on Nest 11. Nest's filters emit the event 'exception' on
+ * the client: with socket.io that sends it, with `ws` it does nothing, so a listener sends it. There is one listener a
+ * client, which stays, because an application's own filters may emit nothing; it sends only errors of this package.
  */
 function answerOnNest11(client: Call['req'], error: object): void {
   ERRORS.add(error)

@@ -159,8 +159,8 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The parts of a limit of several, with their limiters and keys looked up. A value that is no list passes on, as the
-   * guard reports it.
+   * The option `limits` as guards take it: the limiters that are given by name, and the keys that are given as providers,
+   * are looked up. A value that is no list is returned as it is, since the guard throws the error for it.
    */
   #partsOf(
     limits: readonly Options.PartOfRateLimit[],

@@ -116,8 +116,8 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The limits that decorators put on a class or a method. One without a name is named after the class of the call and
-   * the method, with a number from the second on.
+   * The limits that `@RateLimit` put on a class or a method (`level`), for calls of the class `owner`, which may have
+   * inherited them. One without a name is named `Class` or `Class.method`, with a number from the second on.
    */
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)

@@ -71,7 +71,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denied
   }
 
-  /** The operations of the same request that this limiter counts under this key. */
+  /** The record of the operations of the same request that this limiter counts under this key, made with the first of them. */
   #of(call: Call, key: string): Operations {
     const byLimiter = getOrMake(
       OPERATIONS,
@@ -133,8 +133,9 @@ class Operations {
   }
 
   /**
-   * Calls `ask` as soon as fewer than 16 operations are being asked about, so that one denial spares most of a large
-   * request. `ask` must check `denialFor` first: a denial may exist by then.
+   * Returns what `ask` returns. It is called as soon as fewer than 16 operations of the request are being asked about, so
+   * that the store is not asked about all of a large request before its first denial. `ask` must check `denialFor` first:
+   * a denial may exist by then.
    */
   run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#asking >= MOST_AT_ONCE) {

@@ -186,7 +186,7 @@ export class QueuedCall {
     return new RateLimitExceededError(this.key, reason, decision)
   }
 
-  /** Ends the wait of the call, with its timers and its listener for an abort. */
+  /** Ends the wait: stops its timers, no longer listens for an abort, and reports whether the call was granted its turn. */
   #end(isGranted: boolean): void {
     this.#isOverdue = false
     if (this.#deadline !== undefined) clearTimer(this.#deadline)

@@ -142,6 +142,7 @@ export class KeyQueue {
     try {
       permit = await this.shared.semaphore?.acquire(key, patience(reservation))
       if (permit?.allowed === false) {
+        // A call without a deadline is not refused below: its deadline is later than that of this reservation.
         if (reservation.until === Infinity) reservation.until = 0
         throw call.exceeded('concurrency')
       }
@@ -167,7 +168,7 @@ export class KeyQueue {
     if (!aborted && spare.length < MOST_SPARE) spare.push(controller)
     const unserved = reservation.call
     if (unserved) unserved.reservation = undefined
-    // A call that waits longer than this turn was looked for gets another one.
+    // A call whose deadline is later than that of this reservation stays in the queue and gets another one.
     if (failure !== undefined && !aborted && unserved && unserved.until <= reservation.until)
       unserved.refuse(failure)
     else unserved?.recheck()

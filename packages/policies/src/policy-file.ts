@@ -89,8 +89,8 @@ class PolicyReader {
   }
 
   /**
-   * Reads one limiter: its policies, by what calls are counted, and which of them. Undefined if anything in it is an
-   * error.
+   * Reads one limiter: its policies, by what calls are counted (`by`), and which of them (`where`). All errors in it are
+   * reported; undefined if there are any.
    */
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = member('limiters', name)
@@ -110,7 +110,7 @@ class PolicyReader {
     return this.errors.length === before ? limiter : undefined
   }
 
-  /** Reads one policy of a limiter. Undefined if anything in it is an error. */
+  /** Reads one policy of a limiter, and reports all errors in it at their paths. Undefined if there are any. */
   #policy(path: string, value: unknown): Policy | undefined {
     const before = this.errors.length
     const { algorithm: given, ...options } = this.#object(path, value) ?? {}
