@@ -40,7 +40,7 @@ export class Builds {
     return commit === undefined ? undefined : this.at(commit)
   }
 
-  /** Undefined where there is no such commit. */
+  /** The sources of a commit of this repository, taken out of git; undefined where there is no such commit. */
   at(commit: string): Sources | undefined {
     const archive = git('archive', commit, 'packages/core/src', 'packages/core/package.json')
     if (!archive) return undefined

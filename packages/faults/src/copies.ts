@@ -18,7 +18,10 @@ const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefine
 const CONTRACT = 'values/contract.js'
 const CONTRACT_LINE = /CONTRACT_NUMBER = (\d+)/
 
-/** The files of the folder `program` are compiled into it. */
+/**
+ * Installs the packages three times in a temporary folder: as they are, as another version that fits, and as one whose contract is
+ * another. Compiles the files of the folder `program` beside them.
+ */
 export async function installCopies(program: string): Promise<Installed> {
   mkdirSync('node_modules/.cache', { recursive: true })
   const folder = mkdtempSync(resolve('node_modules/.cache/copies-'))

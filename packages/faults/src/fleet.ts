@@ -19,7 +19,7 @@ export interface FleetOptions {
   readonly environments: readonly Readonly<Record<string, string>>[]
 }
 
-/** A fleet of this size, with nothing in its environment. */
+/** The options of a fleet of so many processes, with nothing added to their environment. */
 export function processes(count: number): FleetOptions {
   return { environments: Array.from({ length: count }, () => ({})) }
 }
@@ -52,7 +52,10 @@ export interface Member {
   end(): Promise<void>
 }
 
-/** `sources` is the folder that holds `packages/core/src`. */
+/**
+ * Starts a process that runs a program and takes jobs. `sources` is the folder whose `packages/core/src` it uses, for a
+ * process of another version.
+ */
 export async function startMember(program: string, sources: string): Promise<Member> {
   const member = start(program, { SLUICE_SOURCES: sources })
   return {

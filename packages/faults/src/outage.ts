@@ -81,7 +81,7 @@ export async function sitOut(
   }
 }
 
-/** One outcome of several: passed when all are. */
+/** Makes one outcome of several: passed when all are, with their figures one after the other. */
 export function together(outcomes: readonly Outcome[]): Outcome {
   return {
     pass: outcomes.every(({ pass }) => pass),

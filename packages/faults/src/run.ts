@@ -26,7 +26,7 @@ function secondsSince(started: number): string {
   return ((performance.now() - started) / 1000).toFixed(1)
 }
 
-/** A row that breaks has not passed, and keeps no other from being run. */
+/** Runs a row. One that throws has not passed, with its error as the figure, and the other rows are run all the same. */
 async function outcomeOf(row: Row): Promise<Outcome> {
   try {
     return await row.run(share)

@@ -130,7 +130,7 @@ function reply(res: ServerResponse, { status, headers, body = '' }: ProviderRepl
     .end(text)
 }
 
-/** Raises the priority of this process, if it may. Returns what ends that. */
+/** Raises the priority of this process where the system lets it. Returns a function that sets it back. */
 function goFirst(): () => void {
   const before = getPriority()
   try {
@@ -141,7 +141,10 @@ function goFirst(): () => void {
   return () => setPriority(before)
 }
 
-/** Most calls in any span of `windowMs`. */
+/**
+ * The most calls that arrived in any span of `windowMs` milliseconds. `at` is in milliseconds; calls are in the order of
+ * their arrival.
+ */
 export function mostIn(calls: readonly { readonly at: number }[], windowMs: number): number {
   let most = 0
   for (let first = 0, last = 0; last < calls.length; last++) {

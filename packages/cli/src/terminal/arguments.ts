@@ -34,7 +34,7 @@ export function textsOf(given: Given, name: string): readonly string[] {
 export const flagOf = (name: string): string =>
   (name.length > 1 ? '--' : '-') + name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
-/** The error for arguments that cannot be meant. */
+/** The error for arguments that are not valid, by which the command ends with its message and exit code 2. */
 export const usageError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'UsageError' })
 

@@ -120,7 +120,7 @@ function hashed<T>(report: T, given: Given): T {
   return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
-/** Prints a report in the place of the progress. */
+/** Prints a report in the place of the progress: as one line of JSON under --json, else the text that `text` makes. */
 function print(report: object, given: Given, text: () => string): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   process.stdout.write(`${given['json'] === true ? JSON.stringify(report) : text()}\n`)

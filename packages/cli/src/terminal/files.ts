@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
 import { STDIN } from './arguments.js'
 
-/** The bytes of stdin or of a file, of this one at most `end`. */
+/** The bytes of a file, or of stdin for the path `-`. Of a file nothing behind the byte `end` is read. */
 export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Readable {
   return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal, end })
 }

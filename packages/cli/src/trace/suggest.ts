@@ -223,7 +223,7 @@ class Column {
   }
 }
 
-/** A policy as it stands in a policy file. */
+/** The policy of one limit and window as it would stand in a policy file. */
 function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: number): PolicyEntry {
   const option = burst === undefined ? undefined : capacityOption(algorithm)
   return { algorithm, limit, window: formatDuration(windowMs), ...(option && { [option]: burst }) }

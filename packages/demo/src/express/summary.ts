@@ -20,7 +20,10 @@ const COLUMNS: readonly Column[] = [
   { title: '', width: 1 },
 ]
 
-/** Every caller's answers beside what the policies permit one key in that time. */
+/**
+ * The table of every caller's answers beside the most that the policies permit one key in that time, and whether all kept to
+ * it.
+ */
 export function summarize(routes: readonly Route[], answers: readonly Answers[]): Summary {
   const checks = answers.map(check)
   const failed = checks.filter(({ held }) => !held)

@@ -45,7 +45,7 @@ export class Member {
     return this.#child.exitCode === 0 || this.#child.signalCode === 'SIGTERM'
   }
 
-  /** Resolves when it is gone; a process that hangs is killed. */
+  /** Asks the process to end, and resolves when it has; one that hangs is killed after 10 s. */
   async end(): Promise<void> {
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), PATIENCE_MS)

@@ -56,7 +56,7 @@ export class Prometheus {
     return this.#stop()
   }
 
-  /** The series of an expression now. */
+  /** Asks Prometheus for an expression. Returns the labels and the value of each of its series now. */
   async query(expression: string): Promise<readonly Sample[]> {
     const response = await fetch(`${this.origin}/api/v1/query?query=${encodeURIComponent(expression)}`)
     const { data, error } = (await response.json()) as { data?: { result: RawSample[] }; error?: string }

@@ -49,7 +49,7 @@ const QUESTIONS: readonly Question[] = [
   },
 ]
 
-/** The answers of Prometheus, and how many questions had none. */
+/** Asks Prometheus every question about the last `seconds`. Returns the answers as text, and how many questions had none. */
 export async function answers(
   prometheus: Prometheus,
   seconds: number,

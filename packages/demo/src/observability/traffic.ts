@@ -10,7 +10,7 @@ const CALLERS = [
   { user: 'free:frank', method: 'GET', path: '/report', perSecond: 12 },
 ]
 
-/** Sends until `signal` aborts. Returns how many calls each path got. */
+/** Sends the requests of all callers until `signal` aborts. Returns how many each path got. */
 export async function sendTraffic(origin: string, signal: AbortSignal): Promise<ReadonlyMap<string, number>> {
   const sent = new Map<string, number>()
   const startedAt = performance.now()

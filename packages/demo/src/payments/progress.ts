@@ -35,7 +35,7 @@ export class Progress {
   }
 }
 
-/** `2.04 s`, or a dash while there are none. */
+/** The median of times in milliseconds, as text in seconds: `2.04 s`, or a dash while there are none. */
 export function medianSeconds(times: readonly number[]): string {
   return times.length === 0 ? '-' : `${(median(times) / 1000).toFixed(2)} s`
 }

@@ -23,7 +23,7 @@ export class Provider {
   #brokenUntil = 0
   readonly #server = createServer((req, res) => this.#answer(req, res))
 
-  /** Resolves with its origin. */
+  /** Begins to listen on a free port. Resolves with the address, such as `http://127.0.0.1:4711`. */
   async start(): Promise<string> {
     this.#server.listen(0, '127.0.0.1')
     await once(this.#server, 'listening')

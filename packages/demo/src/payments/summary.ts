@@ -9,7 +9,10 @@ export interface Summary {
   readonly held: boolean
 }
 
-/** The promises beside what the provider saw. */
+/**
+ * Compares what was promised with what the provider saw, as text. `spanMs` is how long the payments took; `stopped` is
+ * whether Ctrl-C ended them early.
+ */
 export function summarize(progress: Progress, provider: Provider, spanMs: number, stopped: boolean): Summary {
   const { all, allPaid, failures, tookMs } = progress
   const twice = [...provider.paid.values()].filter((times) => times > 1).length

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Progress } from './progress.js'
 
-/** All workers in this process, with one store in its memory. */
+/** Lets all workers make their payments in this process, with one store in its memory, until they are done or `stop` aborts. */
 export async function workTogether(
   jobs: readonly Job[],
   progress: Progress,

@@ -74,12 +74,15 @@ async function denialsIn(openStore: OpenStore, scenario: Scenario): Promise<Deni
   return denials
 }
 
-/** Denied for a time. What costs more than ever fits is never to come again. */
+/** Whether an answer denies a call for a time. A cost that never fits is denied for ever, and names no wait. */
 function isDenial(answer: Returned): answer is Answer {
   return typeof answer === 'object' && answer.reason !== undefined && answer.at !== Infinity
 }
 
-/** Lives through the same once more, on a key of its own, and comes again. */
+/**
+ * Makes the calls before a denial again on a new key, and asserts that the denied call fails until the wait is over, and
+ * passes then.
+ */
 async function expectKept(
   openStore: OpenStore,
   scenario: Scenario,

@@ -28,7 +28,7 @@ async function stall(share: number, watch?: Watch): Promise<Outcome> {
   return together(outcomes)
 }
 
-/** An outage that ends by itself. */
+/** An outage that begins with `start` and ends by itself after so many milliseconds. */
 function ofItself(title: string, start: () => Promise<unknown>, lastsMs: number): Outage {
   let over: Promise<unknown>
   const begin = () => {

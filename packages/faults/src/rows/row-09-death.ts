@@ -27,7 +27,7 @@ async function die(share: number, watch?: Watch): Promise<Outcome> {
   return together(outcomes)
 }
 
-/** Resolves when the port is open. */
+/** Starts a killed server again, and resolves when it takes connections. */
 async function restart(server: RedisServer): Promise<void> {
   const started = server.restart()
   await until('the port to open', () => isOpen(server))

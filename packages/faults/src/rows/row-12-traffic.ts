@@ -9,7 +9,10 @@ export interface Traffic {
   stop(): Promise<void>
 }
 
-/** About a call each millisecond, whatever became of those before. */
+/**
+ * Begins to call a key about once each millisecond, whatever became of the calls before, and notes what was admitted and
+ * what failed.
+ */
 export function startTraffic(limiter: Limiter, key: string): Traffic {
   const admissions: number[] = []
   const failures = new Map<string, number>()

@@ -70,13 +70,13 @@ function open(name: string, store: Store, leases: LeaseOptions | undefined): Lim
   })
 }
 
-/** Asks once for each key; those for which the store did not decide. */
+/** Calls each key once. Returns the keys for which the store did not decide. */
 async function failures(limiter: Limiter): Promise<string[]> {
   const asked = await Promise.allSettled(KEYS.map((key) => limiter.consume(key)))
   return KEYS.filter((_, i) => asked[i]!.status === 'rejected')
 }
 
-/** The callers whose state a node holds. */
+/** The keys of a limiter whose state lies on one node of the Cluster. */
 async function keysOf(node: Address, name: string): Promise<string[]> {
   const keys = await command<string[]>(node, 'KEYS', `*:${name}:*`)
   return keys.map((key) => key.slice(key.lastIndexOf(':') + 1))

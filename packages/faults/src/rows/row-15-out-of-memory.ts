@@ -79,7 +79,7 @@ async function exhaust(share: number): Promise<Outcome> {
   }
 }
 
-/** Leaves no memory to a server. */
+/** Fills a server with one large value and bounds its memory, so that it refuses every write that takes more. */
 export async function fill(server: Address): Promise<void> {
   await command(server, 'SET', 'neighbour', 'x'.repeat(NEIGHBOUR))
   await command(server, 'CONFIG', 'SET', 'maxmemory', MEMORY)

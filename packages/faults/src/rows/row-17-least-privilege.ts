@@ -179,7 +179,7 @@ async function refusals({ server, nodes }: Login): Promise<string[]> {
     .map((entry) => `refused by ${entry[entry.indexOf('reason') + 1]}: ${entry[entry.indexOf('object') + 1]}`)
 }
 
-/** Commands that the user may give after all, and keys beside its own. */
+/** The commands that the user must not be able to give, and keys of others, that the server lets it use all the same. */
 async function notRefused(server: Address): Promise<string[]> {
   const [, ...replies] = await pipeline(server, [['AUTH', user.username, user.password], ...FORBIDDEN])
   const given = FORBIDDEN.filter((_, i) => !(replies[i] instanceof Error))

@@ -81,7 +81,10 @@ function* keysTo(count: number): Generator<string> {
 const LONGEST = 8192
 const KEPT = 128
 
-/** By the first column, the third of the table: bytes of one entry. */
+/**
+ * The documented bytes of one entry of everything that holds keys, by its name: the first and the third column of the table
+ * in the docs.
+ */
 function bytesOfOne(): ReadonlyMap<string, number> {
   const table = /^\| what holds keys \|[^]*?\n\n/m.exec(readFileSync('docs/sizing.md', 'utf8'))![0]
   const lines = table.trim().split('\n').slice(2)

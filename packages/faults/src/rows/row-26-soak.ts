@@ -67,7 +67,7 @@ async function soak(share: number): Promise<Outcome> {
   }
 }
 
-/** A round of calls at an even pace; how many there were. */
+/** Makes calls at an even pace for one round. Returns how many. */
 async function traffic({ memory, redis }: Record<'memory' | 'redis', Limiter>): Promise<number> {
   const began = performance.now()
   let made = 0
@@ -81,7 +81,7 @@ async function traffic({ memory, redis }: Record<'memory' | 'redis', Limiter>): 
   return made
 }
 
-/** Callers come and go; some come back so soon that they are denied. */
+/** Makes one call of a random key, of others each second; some come back so soon that they are denied. */
 function call(limiter: Limiter): void {
   const seconds = Math.floor(performance.now() / 1000)
   const decided = limiter.decide(`user:${seconds}:${Math.floor(Math.random() * 10_000)}`)

@@ -82,7 +82,10 @@ function degradedOf(decisions: readonly Decision[]): number {
   return decisions.filter((decision) => decision.degraded !== undefined).length
 }
 
-/** Calls that Redis carries out once it goes on, each on a key of its own. */
+/**
+ * Makes calls, each on a key of its own, to a Redis that stands still. Returns how many it carries out once it goes on:
+ * those that were sent.
+ */
 async function sentToOneThatStandsStill(server: RedisServer, limiter: Limiter): Promise<number> {
   await command(server, 'FLUSHALL')
   server.pause()

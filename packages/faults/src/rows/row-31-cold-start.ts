@@ -68,7 +68,7 @@ async function freshProcesses(program: string, times: number): Promise<Outcome> 
   }
 }
 
-/** Connecting takes longer than the deadline. */
+/** Makes the first calls of a store whose connection takes longer than the deadline. Passes if Redis decides all of them. */
 async function slowConnection(kind: 'a connection of its own' | 'a client handed in'): Promise<Outcome> {
   const server = await startRedis()
   const proxy = await startProxy(server)

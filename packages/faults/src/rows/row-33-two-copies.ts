@@ -14,8 +14,8 @@ import type { Seen } from '../workers/two-copies/program.js'
 export const row: Row = { number: 33, fault: 'two copies of core', run: meet }
 
 /**
- * Runs a program in which two copies of core meet, of the same version and of another. Passes if they share limits, or refuse
- * each other with an error.
+ * Runs a program in which copies of core meet. Passes if those of one contract share limits, and those of another are refused with an
+ * error.
  */
 async function meet(): Promise<Outcome> {
   const [copies, redis] = await Promise.all([

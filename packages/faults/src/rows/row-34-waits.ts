@@ -65,7 +65,10 @@ async function stalls(server: RedisServer, times: number): Promise<Outcome> {
   return tally.outcome(`${WAITING} calls, Redis still for ${STILL_MS} ms, ${times} times`, 0)
 }
 
-/** The connection breaks on the reply to a booking, which Redis has carried out. */
+/**
+ * Lets calls wait whose connection breaks on the reply to their booking, which Redis has carried out. Passes if all are
+ * served in time.
+ */
 async function brokenConnections(server: RedisServer, times: number): Promise<Outcome> {
   const proxy = await startProxy(server)
   const store = redisStore({ host: proxy.host, port: proxy.port })

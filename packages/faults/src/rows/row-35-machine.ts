@@ -34,13 +34,13 @@ async function shareMachine(share: number): Promise<Outcome> {
   }
 }
 
-/** All begin at the same moment, when all are ready. */
+/** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: MachineJob): Promise<MachineResult[]> {
   await Promise.all(members.map((member) => member.prepare(job)))
   return Promise.all(members.map(async (member) => (await member.go()) as MachineResult))
 }
 
-/** All open the store and call for one key. */
+/** Lets all processes open the store and call one key, several times. Passes if each time exactly the limit was admitted. */
 async function race(members: readonly Member[], folder: string, runs: number): Promise<Outcome> {
   let exact = 0
   for (let run = 0; run < runs; run++) {

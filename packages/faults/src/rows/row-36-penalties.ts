@@ -45,7 +45,10 @@ async function penalize(share: number): Promise<Outcome> {
   }
 }
 
-/** All call for one key, again each time that its block was lifted. */
+/**
+ * Lets all processes call one key under each algorithm, again each time that its block was lifted. Passes if counts and
+ * blocks are right.
+ */
 async function races(members: readonly Member[], redis: Address, runs: number): Promise<Outcome> {
   const wrong: string[] = []
   const algorithms = everyAlgorithm(LIMIT)
@@ -139,19 +142,22 @@ async function outages(members: readonly Member[], server: Address, runs: number
   return { pass: wrong.length === 0, figure: wrong[0] ? `${figure} (${wrong[0]})` : figure }
 }
 
-/** The mistakes in the counts of one process that decides alone. */
+/** What is wrong with the counts of one process that decides alone; undefined if nothing is. */
 function faultAlone({ admitted, refused, blocked, degraded }: Outcomes): string | undefined {
   return faultIn([admitted, refused, blocked, degraded], [LIMIT, AFTER, 20, LIMIT + AFTER + 20])
 }
 
-/** Admitted, refused and so on. */
+/**
+ * Compares counts of calls (admitted, refused, degraded) with those that are due. Returns the difference as text; undefined
+ * if there is none.
+ */
 function faultIn(seen: readonly number[], expected: readonly number[]): string | undefined {
   return String(seen) === String(expected)
     ? undefined
     : `${seen.join(', ')} where ${expected.join(', ')} are due`
 }
 
-/** All begin at the same moment, when all are ready. */
+/** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: PenalizedJob): Promise<Outcomes[]> {
   await Promise.all(members.map((member) => member.prepare(job)))
   return go(members)

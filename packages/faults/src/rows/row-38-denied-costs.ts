@@ -45,7 +45,7 @@ async function vary(share: number): Promise<Outcome> {
   }
 }
 
-/** Ten units a second come free. */
+/** Policies of which ten units a second come free again, so that a denied cost fits later. */
 function refilled(): readonly (readonly [string, PolicySpec])[] {
   const options = { limit: LIMIT, window: '100s' }
   return [
@@ -127,7 +127,7 @@ async function denyAtOnce(server: Address): Promise<Outcome> {
 
 const AT_ONCE = 100
 
-/** Costs that never fit may not reach Redis at all. */
+/** The outcome of one pattern of costs over all policies. Costs beyond the capacity (`isBeyond`) may not reach Redis at all. */
 function judged(pattern: string, calls: number, seen: readonly Seen[], isBeyond: boolean): Outcome {
   const mostASecond = Math.max(...seen.map((each) => each.mostASecond))
   const reached = Math.max(...seen.map((each) => each.reached))

@@ -151,7 +151,7 @@ interface SetUp {
   close(): Promise<void>
 }
 
-/** The tenant's key lies on the first master, the user's on another. */
+/** Opens limiters on a Cluster, with keys so that the tenant's state lies on the first master and the user's on another. */
 async function openOnCluster({ masters }: Cluster): Promise<SetUp & { rivals: Limiter }> {
   const store = redisStore({ cluster: masters.map(({ host, port }) => ({ host, port })) })
   const { tenants, users } = limitersOf(store, POLICY)
@@ -169,7 +169,7 @@ async function openOnCluster({ masters }: Cluster): Promise<SetUp & { rivals: Li
   return { limiters, tenant, user, hook, rivals: users, close: async () => store.close() }
 }
 
-/** Each key is on a server of its own, the tenant's behind a proxy. */
+/** Opens limiters on two servers, so that each key is on one of its own; the tenant's lies behind a proxy. */
 async function openOnServers(): Promise<SetUp & { proxy: Proxy }> {
   const [one, other] = await Promise.all([startRedis(), startRedis()])
   const proxy = await startProxy(one)

@@ -100,7 +100,10 @@ function namesFor(algorithm: string): string[] {
   return USERS.map((user) => `${user} of ${algorithm}`)
 }
 
-/** The mistakes, and the units that lost races kept. */
+/**
+ * Lets all processes call on the same keys. Returns what was wrong, and how many units stayed charged for calls that lost a
+ * race.
+ */
 async function race(members: readonly Member[], job: WholeJob) {
   const results = members.length === 0 ? [await (await openWholes(job)).call()] : await all(members, job)
   const result = results.reduce((sum, { passed, undone }) => ({
@@ -127,7 +130,7 @@ async function race(members: readonly Member[], job: WholeJob) {
 /** They give nothing back of what has drained meanwhile. */
 const DEBTS: ReadonlySet<string> = new Set(['gcra', 'tokenBucket', 'leakyBucket'])
 
-/** All begin at the same moment, when all are ready. */
+/** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: WholeJob): Promise<WholeResult[]> {
   await Promise.all(members.map((member) => member.prepare(job)))
   return Promise.all(members.map(async (member) => (await member.go()) as WholeResult))

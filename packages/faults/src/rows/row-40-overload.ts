@@ -59,7 +59,7 @@ async function outage(status: number, seconds: number): Promise<Outcome> {
   }
 }
 
-/** One call in a hundred is refused for no reason. */
+/** Lets a provider refuse one call in a hundred for no reason. Passes if little of the rate is lost by that. */
 async function strays(rate: number, callers: number, seconds: number): Promise<Outcome> {
   const random = randomFrom(40)
   const crowd = call(() => (random() < 0.01 ? 503 : 200), underLimit(rate), callers)
@@ -71,7 +71,10 @@ async function strays(rate: number, callers: number, seconds: number): Promise<O
   }
 }
 
-/** A rate that no caller knows: refusals beyond it, which state no wait. */
+/**
+ * Lets clients find a rate that none of them knows: calls beyond it are refused without a stated wait. Passes if most of it
+ * is used and few calls are refused.
+ */
 async function unknownRate(seconds: number): Promise<Outcome> {
   const served: number[] = []
   const crowd = call(

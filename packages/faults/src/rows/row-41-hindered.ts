@@ -111,7 +111,10 @@ async function overtake(server: PostgresServer): Promise<Outcome> {
   }
 }
 
-/** The service has taken all connections of its pool. */
+/**
+ * Makes calls while the service itself has taken all connections of its pool. Passes if they are answered in time, and by
+ * Postgres again afterwards.
+ */
 async function usePool(server: PostgresServer): Promise<Outcome> {
   const pool = new Pool({ connectionString: server.url, max: 1 })
   const store = postgresStore(pool, { table: 'pooled' })

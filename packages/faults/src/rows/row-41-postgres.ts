@@ -42,7 +42,10 @@ async function share(part: number): Promise<Outcome> {
   }
 }
 
-/** Four processes, directly and through PgBouncer in transaction mode. */
+/**
+ * Lets four processes race for a key, directly and through PgBouncer in transaction mode. Passes if the limit is exact each
+ * time.
+ */
 async function race(server: PostgresServer, runs: number): Promise<Outcome> {
   const members = await Promise.all(Array.from({ length: 4 }, () => startMember(ENTRY, resolve('.'))))
   const bouncer = await startPgBouncer(server)
@@ -64,7 +67,7 @@ async function race(server: PostgresServer, runs: number): Promise<Outcome> {
   return { pass: exact === 2 * runs, figure }
 }
 
-/** All begin at the same moment, when all are ready. */
+/** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: PostgresJob): Promise<PostgresResult[]> {
   await Promise.all(members.map((member) => member.prepare(job)))
   return Promise.all(members.map(async (member) => (await member.go()) as PostgresResult))
@@ -98,7 +101,10 @@ async function outlast(server: PostgresServer, { title, logged, lastsMs }: Fault
   }
 }
 
-/** A standby refuses at set-up, and has as a primary what its table keeps. */
+/**
+ * Makes a standby the primary. Passes if it refuses stores until then, and has the state of the logged table afterwards, but
+ * not of the other.
+ */
 async function promote(server: PostgresServer): Promise<Outcome> {
   for (const logged of [true, false]) await spend(server, tableOf(logged), logged)
   const standby = await server.standby()

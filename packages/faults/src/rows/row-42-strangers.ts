@@ -57,7 +57,10 @@ async function run(share: number): Promise<Outcome> {
 
 type Round = (members: readonly Member[], temporary: string, i: number) => Promise<UserResult[]>
 
-/** Rounds in which one process served, and exactly the limit was admitted. */
+/**
+ * Repeats a round in a folder of its own each time. Returns in how many one process served, and exactly the limit was
+ * admitted.
+ */
 async function repeated(rounds: number, members: readonly Member[], round: Round): Promise<number> {
   let exact = 0
   for (let i = 0; i < rounds; i++) {
@@ -110,7 +113,10 @@ const FLIPS = [rmdir(FIRST), mkdir(SECOND), mkdir(FIRST), rmdir(SECOND)]
 
 type Act = (temporary: string) => void
 
-/** Done as root, which is faster than a process of the other user. */
+/**
+ * The act of making a folder that belongs to the other user. It is done as root, which is faster than a process of that
+ * user.
+ */
 function mkdir(name: string): Act {
   return (temporary) => {
     const path = join(temporary, name)
@@ -124,7 +130,7 @@ function mkdir(name: string): Act {
   }
 }
 
-/** A user other than root could remove no folder but their own. */
+/** The act of removing a folder, if it is the other user's: that user could remove no other. */
 function rmdir(name: string): Act {
   return (temporary) => {
     const path = join(temporary, name)

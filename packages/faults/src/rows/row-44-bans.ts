@@ -83,7 +83,7 @@ async function banned(
   return { pass: faults.length === 0, figure: faults[0] ? `${figure} (${faults[0]})` : figure }
 }
 
-/** The process has met the bans, and no store answers any more. */
+/** Lets a process that has met the bans call on when no store answers any more. Passes if none of the keys is admitted. */
 async function inAnOutage(member: Member, keys: readonly string[], begin: () => unknown): Promise<Outcome> {
   await begin()
   let admitted = 0

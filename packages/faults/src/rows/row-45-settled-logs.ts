@@ -47,7 +47,10 @@ async function settle(share: number): Promise<Outcome> {
   }
 }
 
-/** By Redis's own clock: a PING also waits for its turn on a busy machine. */
+/**
+ * How many milliseconds the longest command took by Redis's own clock, as text: a PING also waits for its turn on a busy
+ * machine.
+ */
 async function longestCommandMs(server: Address): Promise<string> {
   const slow = await command<[id: number, at: number, us: number][]>(server, 'SLOWLOG', 'GET', '1000')
   return (Math.max(0, ...slow.map(([, , us]) => us)) / 1000).toFixed(1)

@@ -20,7 +20,7 @@ export function bookedBy({ title, model }: Shape, options: Options, ttl: number)
   return left < 1 ? undefined : ruleOf(model, { ...options, [model.capacity]: left })
 }
 
-/** The window in milliseconds, rounded up until the buckets divide it in ticks. */
+/** The options with their window, in milliseconds, rounded up until it can be divided into the buckets evenly. */
 function divisible(options: Options, model: Shape['model']): Options {
   const ticks = (options.window * 1000) / Number(ticksOf(model, options))
   const fits = ticks % (options.buckets ?? 10) === 0

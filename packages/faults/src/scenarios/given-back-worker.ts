@@ -150,7 +150,7 @@ export class Worker {
   }
 }
 
-/** Units that are charged in a store which cannot be reached stay charged. */
+/** The result of a give-back; undefined if the store cannot be reached, where the units stay charged. */
 async function unlessOutOfReach<T>(act: Promise<T>): Promise<T | undefined> {
   try {
     return await act

@@ -24,7 +24,7 @@ export class JudgedStore {
     this.#writes = tiers[0]!.map(() => [])
   }
 
-  /** As one process uses it. */
+  /** The store as one process uses it. `admitted` is called with each answer that charged units. */
   as(admitted: Admitted): Store {
     let opened = 0
     const { denialCache } = this.#server
@@ -48,7 +48,7 @@ export class JudgedStore {
     }
   }
 
-  /** Units that fit now. */
+  /** How many units fit now by the models, under one of the lists of policies. */
   roomIn(tier: number): number {
     return this.#room(this.#tiers[tier]!)
   }

@@ -59,7 +59,7 @@ export class LeasedFleet {
     return fleet
   }
 
-  /** Calls as one process of the fleet; whether it was let through. */
+  /** Makes a call as one process of the fleet. Returns whether it was let through. */
   async consume(process: number, tier: number, cost: number): Promise<boolean> {
     const { way, keyspaces } = this.#processes[process]!
     const asked = keyspaces[tier]!.decide('consume', 'k', cost, 0)
@@ -82,7 +82,7 @@ export class LeasedFleet {
     await this.#processes[process]!.keyspaces[tier]!.decide('peek', 'k', 1, 0)
   }
 
-  /** Until nothing is left to happen. */
+  /** Lets the simulated time run until nothing is left to happen, and closes the stores. */
   async end(): Promise<void> {
     await this.timeline.run()
     for (const { store } of this.#processes) await store.close()

@@ -67,7 +67,7 @@ function tiersOf(shape: Shape, ttl: number, count: number): fc.Arbitrary<readonl
     .filter((drawn) => drawn.every((options) => isValid(shape, options) && bookedBy(shape, options, ttl)))
 }
 
-/** Whether the buckets divide the window. */
+/** Whether an algorithm takes these options: buckets have to divide the window. */
 function isValid({ factory }: Shape, options: Options): boolean {
   try {
     factory(options)

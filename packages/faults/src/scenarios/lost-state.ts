@@ -136,7 +136,7 @@ async function begin(scenario: LostScenario, openStore: OpenStore): Promise<Play
 
 let keys = 0
 
-/** The same calls for each of these. The first one's answers steer them. */
+/** Makes the same calls for each of these callers. What the next call is depends on the answers to the first caller. */
 async function live(callers: readonly Caller[], steps: readonly Step[]): Promise<void> {
   const [guide] = callers as [Caller]
   for (const step of steps) {

@@ -34,7 +34,7 @@ export async function openGrounds(): Promise<Grounds> {
   }
 }
 
-/** Largest cost that both stores take for a list of these shapes. */
+/** The largest cost of one call that both stores take under a list of these algorithms. */
 export function mostCost(shapes: readonly Shape[]): number {
   return shapes.some(({ title }) => title === 'sliding-log') ? 1000 : 2 ** 31
 }
@@ -42,7 +42,7 @@ export function mostCost(shapes: readonly Shape[]): number {
 /** Sequences that are played at the same time, so that Redis is not waited for. */
 const LANES = 8
 
-/** One, two or three shapes, in any order. */
+/** Draws one, two or three algorithms, to be policies of one list, in any order. */
 export function listsOf(shapes: readonly Shape[]): fc.Arbitrary<readonly Shape[]> {
   const any = fc.constantFrom(...shapes)
   return fc.oneof(
@@ -72,7 +72,10 @@ export function play(
   return playAll(fc.asyncProperty(scenarios(listsOf(shapes), true), scenario), amount)
 }
 
-/** The same sequences for the same seed. */
+/**
+ * Tries a property on so many random sequences, the same ones for the same seed. Returns how many were played, and what was
+ * wrong with the first that fails.
+ */
 export async function playAll<T>(
   property: fc.IAsyncProperty<T>,
   { sequences, seed }: Amount,

@@ -82,7 +82,7 @@ export interface Limiters {
   readonly users: Limiter
 }
 
-/** A user has two fifths of what his tenant has. */
+/** The limiters of a tenant and of its users under one algorithm: a user has two fifths of what the tenant has. */
 export function limitersOf(
   store: Store,
   [factory, options]: PolicySpec,

@@ -59,7 +59,7 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
   })
 }
 
-/** A whole exchange, including the server's work after its response. */
+/** Sends a request and waits for the response and for what the server does after it. Returns the reply. */
 export async function exchange(site: Site) {
   const closed = site.nextClosed()
   const reply = await site.send()

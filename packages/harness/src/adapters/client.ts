@@ -27,7 +27,7 @@ export async function send(port: number, sent: Sent): Promise<Reply> {
   return { status: res.statusCode, headers: res.headers, text: await text(res) }
 }
 
-/** A connection with one request on its way. */
+/** Opens a connection to a port and writes requests as they are, without an HTTP client. Returns the socket. */
 export function sendRaw(port: number, requests: string): Socket {
   const socket = connect(port, '127.0.0.1')
   socket.write(requests)

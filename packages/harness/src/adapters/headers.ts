@@ -147,7 +147,7 @@ async function* chunks() {
 }
 const streamed = () => ({ body: chunks() })
 
-/** Both fields as a parser of structured fields reads them. */
+/** The two headers of the IETF draft, the policies and what is left of each, as a parser of structured fields reads them. */
 export function ietf({ headers }: Reply) {
   return { policy: items(headers['ratelimit-policy']), limit: items(headers['ratelimit']) }
 }

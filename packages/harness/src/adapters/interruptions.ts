@@ -135,7 +135,7 @@ export function interruptionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: S
   })
 }
 
-/** More than fits into a connection that is not read from. */
+/** A body of more than fits into a connection that is not read from. */
 async function* endless() {
   for (let i = 0; i < 1000; i++) {
     yield LARGE.slice(0, 64_000)

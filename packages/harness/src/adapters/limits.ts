@@ -21,7 +21,7 @@ export function warningsOf(limiter: Limiter): readonly string[] {
   return codes
 }
 
-/** A limiter whose store answers nothing but that it has no room left. */
+/** A limiter whose store fails each call as out of memory. */
 export function undecided(options: Partial<LimiterOptions>): Limiter {
   const fail = () => Promise.reject(new StoreError('STORE_OOM', 'no room'))
   const keyspace: Store['keyspace'] = (_, policies) =>

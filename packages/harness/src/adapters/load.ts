@@ -37,7 +37,10 @@ export function loadCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Re
   })
 }
 
-/** In a process of its own, or it would share its turns with the server. */
+/**
+ * Sends the requests of a load by autocannon, in a process of its own: in this one it would take turns with the server.
+ * Returns its report.
+ */
 async function autocannon(url: string): Promise<unknown> {
   const load = ['--connections', '200', '--amount', String(LOAD), '--timeout', '600'] // a late answer is no error
   const args = [require.resolve('autocannon'), ...load, '--json', url]

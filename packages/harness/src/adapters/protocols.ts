@@ -39,7 +39,7 @@ export function listenerOf({ server }: Served): RequestListener {
   return server.listeners('request')[0] as RequestListener
 }
 
-/** The client's end of TLS over a connection to a server of `serveOver`. */
+/** Secures a client's connection to a test server by TLS. */
 export function secured(socket: NodeJS.ReadWriteStream): TLSSocket {
   return connectTls({
     secureContext: CLIENT,

@@ -30,7 +30,10 @@ export function resetTrials<Req, Res>(adapter: Adapter<Req, Res>): readonly Tria
   )
 }
 
-/** Half of the connections are reset one after another, and half at once. */
+/**
+ * Sends requests on many connections and resets each before it is answered: half of them one after another, and half at
+ * once.
+ */
 async function reset<Req, Res>(
   adapter: Adapter<Req, Res>,
   { protocol, late }: Reset,

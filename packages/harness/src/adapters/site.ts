@@ -12,7 +12,7 @@ export type Serve<Req, Res> = (
   site?: Partial<Pick<Route<Req, Res>, 'path' | 'answer'> & Pick<App<Req, Res>, 'proxyTrust' | 'before'>>,
 ) => Promise<Site>
 
-/** Makes a `Serve` for the tests of the `describe` it is called in. */
+/** Returns the function by which tests start an application of an adapter. What they start is closed after each of them. */
 export function siteServer<Req, Res>(adapter: Adapter<Req, Res>): Serve<Req, Res> {
   const open: Served[] = []
   afterEach(() => Promise.all(open.splice(0).map((served) => served.close())))
@@ -68,7 +68,7 @@ export class Site {
     return send(this.port, sent)
   }
 
-  /** The statuses of requests sent one after another. */
+  /** Sends requests one after another. Returns their statuses. */
   async statuses(requests: readonly Sent[]): Promise<number[]> {
     const statuses: number[] = []
     for (const sent of requests) statuses.push((await this.send(sent)).status)

@@ -5,7 +5,7 @@ export interface Trial {
   run(count: number): Promise<readonly string[]>
 }
 
-/** Declares trials as tests. */
+/** Declares each trial as a test, which fails with what the trial finds wrong. */
 export function trialCases(
   about: string,
   trials: readonly Trial[],

@@ -69,7 +69,7 @@ export const WAYS: readonly Way[] = [
 const methodOf = (n: number): 'GET' | 'POST' => (n % 2 === 0 ? 'GET' : 'POST')
 const BODY = 'body'
 
-/** By HTTP over connections that are kept, which `connect` makes if it is given. */
+/** Sends requests by HTTP over connections that are kept. `connect`, if it is given, makes these. */
 async function over(options: RequestOptions, connect?: () => Duplex): Promise<Requests> {
   const agent = new Agent({ keepAlive: true })
   if (connect) Object.assign(agent, { createConnection: connect })

@@ -129,7 +129,7 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
   }
 }
 
-/** The server's own processes. */
+/** The ids of the processes that a server has started, one for each of its connections and tasks. */
 function childrenOf({ pid }: ServerProcess): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)

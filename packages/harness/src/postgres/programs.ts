@@ -25,7 +25,7 @@ function ownerOf(names: readonly string[]): { readonly uid: number; readonly gid
   throw new Error(`there is none of the users ${names.join()} to run a server as`)
 }
 
-/** A folder of a server, with its data and its log. */
+/** Makes a temporary folder for a server, which belongs to the user that it runs as. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'))
   if (OWNER) chownSync(folder, OWNER.uid, OWNER.gid)

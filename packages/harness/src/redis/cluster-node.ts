@@ -19,7 +19,7 @@ export interface NodeState extends Address {
   readonly slots: readonly (readonly [number, number])[]
 }
 
-/** Starts nodes that do not know each other yet: all, or none. */
+/** Starts so many servers as nodes that do not know each other yet. If one fails to start, all are stopped. */
 export async function startNodes(count: number, args: readonly string[]): Promise<ClusterNode[]> {
   const starts = await Promise.allSettled(Array.from({ length: count }, () => startNode(args)))
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []))

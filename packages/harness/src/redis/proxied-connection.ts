@@ -79,7 +79,7 @@ class Lane {
     })
   }
 
-  /** The other side has closed: so will this one, after the bytes before it. */
+  /** Notes that the other side has closed: this one is closed too, after the bytes that are on their way. */
   finish(): void {
     this.#enqueue(() => this.to.destroySoon())
   }

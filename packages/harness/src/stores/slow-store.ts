@@ -15,7 +15,7 @@ export class Timeline {
     this.#events.push({ at: this.#now + us, act })
   }
 
-  /** Time stands still until this is done, however long a real server takes for it. */
+  /** Makes the simulated time stand still until this work is done, however long a real server takes for it. */
   await(work: Promise<void>): void {
     this.#awaited.add(work)
     void work.then(() => this.#awaited.delete(work))

@@ -57,7 +57,7 @@ type Given<T> = T & { readonly session: Session; readonly policy: Policy }
 
 /** Declares laws about keys of one policy that a drawn past lies behind. */
 export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<T>) {
-  /** Makes callers of new keys with the same past. */
+  /** Opens one or two new keys and makes the same drawn calls on each, so that a law can compare them. */
   async function keysOf(count: 1 | 2, session: Session, value: T) {
     const policy = subject.shape.factory(value.options)
     const callers = Array.from({ length: count }, () => session.caller([policy]))

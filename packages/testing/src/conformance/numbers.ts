@@ -43,7 +43,7 @@ export const penalties: fc.Arbitrary<Penalty> = fc
     }
   })
 
-/** One set of options of the shape. */
+/** Draws one set of options that the algorithm takes in this variant. */
 export function options(shape: Shape): fc.Arbitrary<Options> {
   return tiers(shape, 1).map(([only]) => only!)
 }
@@ -76,7 +76,7 @@ function largest({ model }: Shape, fixed: Fixed): number {
   return Math.min(model.largestLimit ?? Infinity, product, 2 ** 31)
 }
 
-/** Buckets, by default 10, must divide the window in ticks. */
+/** Whether these options divide the window evenly into its buckets, 10 by default, in whole ticks; other windows are refused. */
 function dividesEvenly({ model }: Shape, fixed: Fixed): boolean {
   return ((fixed.window * 1000) / Number(ticksOf(model, fixed))) % (fixed.buckets ?? 10) === 0
 }

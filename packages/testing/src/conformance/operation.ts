@@ -91,7 +91,7 @@ function lowestCost(kind: Kind): number {
   return kind === 'consume' || kind === 'peek' ? 0 : 1
 }
 
-/** Neither does a block or a hold last no time. */
+/** The least time in microseconds that an operation may have: 1 for a block or a hold, which cannot last no time, else 0. */
 function lowestWait(kind: Kind): number {
   return kind === 'block' || kind === 'hold' ? 1 : 0
 }

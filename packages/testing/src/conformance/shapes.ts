@@ -42,7 +42,7 @@ function variantsOf(title: string, factory: Shape['factory'], model: Model): Sha
   })
 }
 
-/** The name of a shape in the titles of tests. */
+/** The name of an algorithm and its variant in the titles of tests. */
 function titleOf(algorithm: string, variant: Partial<Options>): string {
   const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
   return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')

@@ -38,7 +38,7 @@ export class Trace {
     this.#byCharge.get(charge)!.kept -= BigInt(Math.round(units * Number(this.#parts)))
   }
 
-  /** A booking was cancelled, whatever that freed. */
+  /** Notes that a booking was cancelled, so that its units count no more, whatever that freed in the store. */
   left(charge: object): void {
     this.#byCharge.get(charge)!.kept = 0n
   }

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { lawsAfter, past, type Subject } from '../law.js'
 
-/** The laws of blocks and holds. */
+/** Declares the laws of blocks, which deny everything until they end, and of holds, during which a booking waits. */
 export function blocksAndHolds(subject: Subject): void {
   const blocked = fc
     .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))

@@ -16,7 +16,7 @@ const posts = fc.array(
   { maxLength: 12, size: 'max' },
 )
 
-/** The laws of boards, for stores that have any. */
+/** Declares the laws of boards, on which processes leave each other texts, for stores that have any. */
 export function boards(trial: Trial): void {
   const drawn = fc.record({ start: starts, posts })
 

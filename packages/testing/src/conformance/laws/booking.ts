@@ -3,7 +3,7 @@ import { operationOf } from '../operation.js'
 import { law, lawsAfter, past, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
-/** Places in the queue. */
+/** Declares the laws of bookings: calls that wait are charged at the instant that they were given. */
 export function booking(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))

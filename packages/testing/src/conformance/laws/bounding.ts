@@ -8,7 +8,7 @@ import type { Caller } from '../session.js'
 import { Trace } from '../trace.js'
 import { starts, traffic } from '../traffic.js'
 
-/** The promise of the algorithm, over every span of what was let through. */
+/** Declares the law that in no span more is let through than the algorithm promises. */
 export function bounding(subject: Subject): void {
   const { factory, model } = subject.shape
 

@@ -3,7 +3,7 @@ import type { Booking } from '@sluice/core/store'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
-/** Cancelling a booking, and confirming that it still stands. */
+/** Declares the laws of cancelling a booking, and of confirming that it still stands. */
 export function cancelling(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
@@ -78,7 +78,7 @@ const TROUBLES = [
   ['block', 'held'],
 ] as const
 
-/** Books one unit ahead of now, once nothing remains. */
+/** Uses up what remains, and books one unit more, which lies ahead of now. Returns the booking. */
 async function place(caller: Caller, mostCost: number): Promise<Booking> {
   await empty(caller, mostCost)
   const { booking: booked } = await caller.book(1, 2 ** 50)

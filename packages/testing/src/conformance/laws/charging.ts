@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
-/** The units that a call takes from a key. */
+/** Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. */
 export function charging(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))

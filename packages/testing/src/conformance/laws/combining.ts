@@ -6,7 +6,7 @@ import { expectEqualKeys, law, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Several policies on one key, the second of any algorithm. */
+/** Declares the laws of two policies on one key: a call is charged under both, or under none. */
 export function combining(subject: Subject): void {
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
-/** The effect of refunds and of later charges. */
+/** Declares the laws of refunds, and of charges that are made whether they fit or not. */
 export function correcting(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey } = lawsAfter(subject, past(subject))

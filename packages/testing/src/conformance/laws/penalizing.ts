@@ -10,7 +10,7 @@ import type { Caller, Session } from '../session.js'
 import { Trace } from '../trace.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Blocks for keys that go on calling after they were refused. */
+/** Declares the laws of penalties, which block a key that goes on calling after it was refused. */
 export function penalizing(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))

@@ -10,7 +10,7 @@ import { starts } from '../traffic.js'
 const SECOND = 1_000_000
 const HOUR_MS = 3_600_000
 
-/** The laws of permits, for stores that keep any. */
+/** Declares the laws of permits, by which a semaphore bounds how many run at once, for stores that keep any. */
 export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
@@ -193,7 +193,7 @@ function crowd(session: Session, size: number): readonly Asking[] {
 
 type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
-/** A law of stores that keep permits. Semaphores refuse any other store. */
+/** Declares a law of permits, with drawn values. For a store that keeps none it asserts that semaphores refuse it. */
 function lawOfPermits<T extends object>(
   trial: Trial,
   name: string,

@@ -14,7 +14,7 @@ const NEWEST = 1000
 
 const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
 
-/** The units that come back when a charge is released. */
+/** Declares the laws of a release, which gives units of one charge back as far as they still count. */
 export function releasing(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -172,7 +172,7 @@ export function releasing(subject: Subject): void {
   )
 }
 
-/** The promise to calls under any of these numbers: that of the largest of each. */
+/** The policy whose promise covers calls under any of these lists of numbers: it has the largest limit and capacity of them. */
 function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule {
   const rules = lists.map((options) => ruleOf(model, options))
   const most = (pick: (rule: Rule) => bigint) => rules.map(pick).reduce((a, b) => (b > a ? b : a))

@@ -163,7 +163,7 @@ function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
   return open(policies)
 }
 
-/** Makes a limiter of each list once. */
+/** Returns a function that makes a limiter of each list of policies, once for each. */
 function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
   const settings = { name: 'conformance', store, onStoreError: 'throw', deadline: '1m' } as const
   const limiters = new Map<readonly Policy[], Limiter>()
@@ -174,7 +174,10 @@ function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
   }
 }
 
-/** The store without remembered denials, whose clock is that of the process. */
+/**
+ * The store for limiters that remember no denials: these would be kept by the clock of the process, which is not that of the
+ * test.
+ */
 function withoutCache(store: Store): Store {
   return {
     local: store.local === true,

@@ -8,7 +8,7 @@ import { starts, traffic } from '../traffic.js'
 /** Calls without a block, a hold or a booking, which a store may decide in a way of its own. */
 const PLAIN = { consume: 10, peek: 1, refund: 2, release: 2, charge: 2 }
 
-/** The laws of the plain call, `consume`. */
+/** Declares the law that `consume` decides as a booking that may not wait, whatever faster way an algorithm has for it. */
 export function taking(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = fc.record({

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { lawsAfter, past, type Subject } from '../law.js'
 
-/** When a call may pass that may not pass now. */
+/** Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. */
 export function waiting(subject: Subject): void {
   const costed = fc
     .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
