@@ -24,16 +24,19 @@ local function gcra_slots_view(
   return gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
 end
 
--- Ticks in a slot: together they span two windows, or a little more.
+-- The width of one slot in ticks. All slots together span two windows, rounded up.
 local function gcra_slots_width(ticks, buckets)
   return ceil(2 * ticks / buckets)
 end
 
+-- The units charged in the slot of this number. The first three slots hold other numbers (see above), and those behind them
+-- are used in turn, so the number counts modulo buckets.
 local function gcra_slots_units(base, buckets, slot)
   return read_slot(base, buckets + 3, 3 + slot % buckets)
 end
 
--- A debt after it has drained for so many ticks and so many units were charged.
+-- The debt, in units x ticks, after it has drained for passed ticks, at limit units in ticks, and units were charged on
+-- top. It stays at or below 2^52, so that later sums are exact.
 local function gcra_slots_behind(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
@@ -57,7 +60,8 @@ local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   fill_slots(base, buckets + 3, 2, 1, slot)
 end
 
--- Counts units that were charged at the instant at in its slot, as far as a slot may hold.
+-- Adds units that were charged at the instant at to the count of that instant's slot. A slot holds at most twice the capacity
+-- and what drains in its width; units above that are not counted.
 local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
   local width = gcra_slots_width(ticks, buckets)
   local slot = floor(at / (width * tick))

@@ -43,14 +43,17 @@ for _, dead in ipairs(call('ZRANGEBYSCORE', key, -now, 0)) do
   call('ZREM', key, dead, 'limit:' .. dead)
 end
 
+-- The score of a member of the semaphore's sorted set, which says what the member is (see above); 0 if it is absent.
 local function score_of(member)
   return tonumber(call('ZSCORE', key, member) or 0)
 end
 
+-- Gives a ticket a permit that ends span microseconds from now, or lets the permit that it has end then.
 local function hold(ticket, span)
   call('ZADD', key, PERMITS + now + span, ticket)
 end
 
+-- The number of tickets that hold a permit now. Permits that have ended were removed when the call began.
 local function count_held()
   return call('ZCOUNT', key, PERMITS, '+inf')
 end
@@ -62,10 +65,10 @@ if (step == POLL or step == RENEW) and call('EXISTS', key) == 0 then
 end
 local is_grace = score_of(GRACE) < 0
 
--- Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore, and announces them: a
--- ticket that has to wait holds up all behind it. While a permit is free under the widest limit, a ticket whose semaphore
--- has stopped polling, so that its limit is gone, is removed. A permit whose process dies before it learns of it is free
--- again after the claim.
+-- Grants permits to waiting tickets, the oldest first, and publishes each grant to the ticket's process. Processes may set
+-- different limits, and a ticket counts under the limit of its own process: if that is reached it waits, and so do all
+-- tickets behind it. A ticket whose process has stopped polling has no limit any more and is removed. A new permit lasts for
+-- the claim only, so that it is free again soon if its process has died.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

@@ -8,8 +8,8 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
--- Gives the ring of entries cap slots instead of former ones; an entry's slot is its number modulo cap, so they move.
--- The string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
+-- Changes the ring that holds a log's instants from former to cap slots, and keeps the newest entries that fit. An entry's
+-- slot is its number modulo cap, so the entries move. The Redis string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
 -- together and set once: a large log keeps other clients waiting for as long as its bytes are copied.
 local function sliding_log_resize(head, size, cap, base, former)
   local kept = min(former, cap)
@@ -29,7 +29,8 @@ local function sliding_log_resize(head, size, cap, base, former)
   near, filled = '', nil
 end
 
--- The instant of the i-th newest entry, counted from 0; before all instants if there is none.
+-- The instant in microseconds of the i-th newest entry of the log, where 0 is the newest one; -HUGE, which is before all
+-- instants, if the log has no such entry.
 local function sliding_log_at(head, size, cap, base, i)
   if i >= size then
     return -HUGE
@@ -37,8 +38,9 @@ local function sliding_log_at(head, size, cap, base, i)
   return read_slot(base, cap, head - 1 - i)
 end
 
--- How many entries are later than instant. Few leave between two calls, so a few of the oldest are looked at first,
--- which are read together; only when all of those have left is the border searched by halves.
+-- The number of entries that are later than instant. Entries are in order of time, and few leave the window between two
+-- calls, so the fourth oldest is compared first, which is read together with its neighbours. It says in which part of the
+-- log the border lies; a binary search finds the border there.
 local function sliding_log_newer_than(head, size, cap, base, instant)
   if size == 0 or sliding_log_at(head, size, cap, base, size - 1) > instant then
     return size
@@ -61,8 +63,8 @@ local function sliding_log_newer_than(head, size, cap, base, instant)
   return least
 end
 
--- The earliest instant from `from` on at which cost fits: when the entry that stands limit - cost back has left the
--- window.
+-- The earliest instant, in microseconds and not before `from`, at which cost units fit: when the entry with limit - cost
+-- newer ones has left the window, since only those then count. HUGE if cost is more than the limit and never fits.
 local function sliding_log_earliest(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -72,7 +74,8 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Removes n entries, from the i-th newest one on to older ones. Those that are newer close the gap.
+-- Removes n entries of the log: the i-th newest one (0 is the newest) and the n - 1 before it in time. The i newer entries
+-- move down to close the gap. Returns the log's cells (head, size, cap) and n.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
     move_slots(base, cap, head - i, i, head - i - n)
@@ -80,7 +83,8 @@ local function sliding_log_remove(head, size, cap, base, i, n)
   return head - n, size - n, cap, n
 end
 
--- Gives back up to cost units: removes the newest entries at or before at that still count, while later bookings stay.
+-- Gives back up to cost units: removes the newest entries that still count at the instant at. Entries later than at are
+-- units booked for calls that wait, and stay. Returns the log's cells (head, size, cap) and how many units were given back.
 local function sliding_log_refund(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
@@ -107,7 +111,8 @@ local function sliding_log_admit(
   return head + pushed, live + pushed, cap, pushed
 end
 
--- The units that remain at now, and when all of it is back.
+-- The units that remain at the instant now, and the instant in microseconds at which all units are available again: when
+-- the newest entry leaves the window, or now if no entry counts.
 local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
   local live = sliding_log_newer_than(head, size, cap, base, now - window)
   if live == 0 then
@@ -136,8 +141,9 @@ local function sliding_log_take(head, size, cap, base, limit, capacity, window, 
     fits and rep(pack('<d', now), cost)
 end
 
--- Gives back units of a charge: removes entries made at exactly its instant, if they are among the newest MOST_ENTRIES,
--- because newer ones have to move.
+-- Gives back up to units of one earlier charge: removes entries made at exactly its instant, charged_at. Newer entries have
+-- to move for that, so only the newest MOST_ENTRIES are considered. Returns the log's cells and how many units were given
+-- back: 0 if the charge has left the window and no longer counts.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

@@ -13,8 +13,9 @@ local edited, edit
 -- Where the changes in fixed end.
 local changed_to = 0
 
--- The string that holds the 8 bytes of the slot at byte offset, and where in it. Bucket slots were read with the state, and
--- an edit of one may be pending. Ring slots are read four at a time, and the last four are kept in near.
+-- Finds the 8 bytes of the slot at a byte offset of the key's state. Returns a string that holds them and their position in
+-- it, from 1 on. Slots of a fixed number come first and were read when the call began; a newer value may wait in edit. Those
+-- of rings are read from Redis four slots at a time, and kept in near, because neighbours are usually read next.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then
@@ -28,7 +29,8 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
--- Puts the bytes of the latest edit into the string of slots.
+-- Puts the bytes of the pending edit into fixed, this call's copy of the state, and notes in changed_to how far the copy
+-- differs from what Redis holds. No edit is pending afterwards.
 local function make_edit()
   local ends = edited + #edit
   fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)
@@ -49,8 +51,8 @@ local function write_bytes(offset, bytes)
   end
 end
 
--- The bytes of the slots of a fixed number from the first to the last that changed; all of them if the state is new
--- (not there).
+-- The bytes to write to Redis for the slots whose number is fixed: from the first slot to the last that this call changed, or
+-- all of them if the key had no state before (there is false). A call that changed one place needs no new copy of the state.
 local function changed_slots(there)
   if edited and there and changed_to == 0 then
     return sub(fixed, @{slots} + 1, edited) .. edit
@@ -61,8 +63,8 @@ local function changed_slots(there)
   return sub(fixed, @{slots} + 1, there and changed_to or @{fixed})
 end
 
--- The value of a slot, by its number modulo cap. A value that cannot be one reads as 0, and has the state discarded
--- after this call.
+-- The value of one of cap slots of 8 bytes that begin at byte base; index counts modulo cap. A value that no call can have
+-- written (negative, broken or too large) reads as 0, and sets unsound, so that the key's state is discarded after this call.
 local function read_slot(base, cap, index)
   local offset = base + index % cap * 8
   if offset == filled then
@@ -101,7 +103,8 @@ local function fill_slots(base, cap, first, n, value)
   end
 end
 
--- The bytes of n ring slots from number first on, in two pieces where they go round at cap.
+-- Reads n slots of a ring of cap slots from Redis, from number first on, and returns their bytes as one string. Slots that
+-- pass the end of the ring are at its start, and take a second read.
 local function read_slots(base, cap, first, n)
   if n == 0 then
     return ''
@@ -115,7 +118,8 @@ local function read_slots(base, cap, first, n)
   return bytes
 end
 
--- Moves n ring slots from number first on, in their order, to the place of number to.
+-- Copies n slots of a ring of cap slots, in their order, from number first on to number to on, and writes them to Redis. Where
+-- they pass the end of the ring they go on at its start. Slots read before are forgotten, as their values may have moved.
 local function move_slots(base, cap, first, n, to)
   local bytes = read_slots(base, cap, first, n)
   local slot = to % cap
