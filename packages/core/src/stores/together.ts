@@ -24,7 +24,11 @@ export function decideHere(parts: readonly Part[]): readonly Answer[] {
 /** A store in this process returns its answers. */
 const NO_RECEIVER: WholeReceiver = { answered() {}, failed() {} }
 
-/** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
+/**
+ * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none. Keyspaces answer
+ * at once here, so no other call comes between. If all parts but the first surely fit, the first one's answer decides;
+ * otherwise all are tried without a charge before any is charged. Returns one answer a part, in their order.
+ */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   if (doOthersFit(parts)) {
     const answers = Array<Answer>(parts.length)
@@ -41,7 +45,7 @@ export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] 
 
 type AtOnce = Pick<Keyspace, 'decide' | 'fits'>
 
-/** Whether all parts but the first are known to pass. */
+/** Whether all parts but the first are known to fit, as far as their keyspaces can say so without deciding them. */
 function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
   for (let i = 1; i < parts.length; i++) {
     const { keyspace, key, cost } = parts[i]!
@@ -50,6 +54,7 @@ function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
   return true
 }
 
+/** The answer of one part's keyspace, for a call now: `consume` charges the cost if it fits, `try` never charges. */
 function askAtOnce(what: 'try' | 'consume', { keyspace, key, cost }: Part<AtOnce>): Answer {
   return keyspace.decide(what, key, cost, 0) as Answer
 }

@@ -48,7 +48,10 @@ export function bytesOf(state: KeptState): Uint8Array {
   return new Uint8Array(view.buffer)
 }
 
-/** Undefined for bytes that hold no state of this layout. */
+/**
+ * Reads the state of a key back from the bytes that `bytesOf` made. Undefined if they are not of this format or layout, for
+ * example because they were cut off or another program wrote them.
+ */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
   const header = 1 + HEADER.length + layout.cells
@@ -67,7 +70,7 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
   return Object.assign(fields, { cells: numbers.subarray(1 + HEADER.length, header), rings })
 }
 
-/** Undefined unless all of them are whole numbers from 0 on. */
+/** The bytes as numbers of 8 bytes each. Undefined unless all are whole numbers from 0 on, as no state holds others. */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
   if (bytes.byteLength % 8 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)

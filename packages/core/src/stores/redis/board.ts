@@ -23,7 +23,7 @@ export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock)
   }
 }
 
-/** The texts in a reply of the script, in which each stands behind the number of its bytes. */
+/** The texts in a reply of lua/board.lua: before each stands its length in bytes, as a number of 8 bytes. */
 function textsOf(reply: Buffer): readonly string[] {
   const texts: string[] = []
   for (let from = 0; from < reply.length;) {
