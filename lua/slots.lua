@@ -77,15 +77,17 @@ local function read_slot(base, cap, index)
   return value
 end
 
--- Writes value into n slots, from number first on; slot 0 follows slot cap - 1. Where the charge may be undone, replaced is a
--- table, and gets the place and the former bytes of each slot.
+-- Writes value into n slots of a ring of cap slots, from number first on; slot 0 follows slot cap - 1. base is the byte at which the
+-- ring begins. Where the charge may be undone, replaced is a table, and gets the place and the former bytes of each slot.
+-- near holds slots that were read before; reading one slot puts filled_value in place of what near says of the slot filled. One
+-- such slot can be noted, so near is emptied where more than one has changed.
 local function fill_slots(base, cap, first, n, value)
   if n == 0 then
     return
   end
   local slot = first % cap
   if n > 1 or filled then
-    near = '' -- otherwise all of it holds but the slot that is filled
+    near = ''
   end
   if replaced then
     for i = 0, n - 1 do

@@ -78,8 +78,10 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limits that the options `given` describe, made once. One that has neither a name nor a shared limiter is named
-   * `path`, and each class (`owner`) gets one of its own, so that subclasses count for themselves.
+   * The limits that the options `given` of a decorator describe; the same ones at every later call. A list (`limits`) gives one
+   * for each entry. A limit with a name or with a limiter that exists is shared by all classes that inherit the decorator.
+   * Any other is made once for each class (`owner`), so that subclasses count for themselves, and is named `path`. Names of
+   * limiters that are made here are claimed: a second limiter of one name is an error.
    */
   limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given

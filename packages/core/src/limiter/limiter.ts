@@ -86,8 +86,9 @@ export class Limiter {
   }
 
   /**
-   * @internal Reports the decision about one key of a call on several: writes a block that it has begun under the
-   * limiter's other lists of policies, and emits the event 'decision' if there are listeners.
+   * @internal Reports the decision about one key of a call on several keys. If a penalty has just blocked the key, the block
+   * is copied to the states that the limiter keeps of it under its other lists of policies. Listeners of 'decision' get the
+   * event, with the milliseconds that the store took: 0 where this process decided by itself (`isHere`).
    */
   [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
     const { set, callerKey, cost, isHere } = part

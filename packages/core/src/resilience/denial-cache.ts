@@ -31,9 +31,10 @@ export class DenialCache {
   }
 
   /**
-   * The denial of a call that the store would deny now, by what is remembered of the key's last denials; undefined if
-   * the store has to be asked. Of costs that are known to be denied, four a key ask all the same, for the wait of their
-   * own.
+   * The denial of a call that the store would surely deny now, made from the key's denials that are remembered, the newest
+   * first; undefined if the store has to be asked. A cost that was denied before gets its own denial again. At most four
+   * costs of a key are still sent to the store though they are surely denied, to learn their exact wait. Any further cost gets the
+   * denial of a larger cost, whose wait is no shorter than its own, or else waits until the allowance is full.
    */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined

@@ -156,9 +156,10 @@ function drain(state: State, policy: Policy, at: number): number {
 }
 
 /**
- * The instant that SINCE moves to when the state is written at `at`, where `owed` is left. It moves by whole ticks, so that the
- * rest of a tick drains later, but to `at` if the debt ends inside that tick: otherwise the idle time after the end would drain
- * the next charge.
+ * The instant as of which a debt counts after it was drained until `at`, where `owed` is left: the new value of SINCE. A tick
+ * drains `policy.limit` from the debt, and only whole ticks drain. So SINCE moves by whole ticks, and the rest of the time counts
+ * towards the next tick. If the debt is over, or would be within that tick, SINCE moves to `at`: the rest is idle time, which
+ * must not drain what is charged later.
  */
 function advanced(since: number, at: number, owed: number, policy: Policy): number {
   if (owed === 0) return at

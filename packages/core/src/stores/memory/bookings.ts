@@ -42,8 +42,9 @@ export class Bookings {
   }
 
   /**
-   * Begins a booking for the instant `at`: keeps all that the charge is about to replace, for `undo`. To be called
-   * before the state is written; `Ring.seal` is to be called after.
+   * Begins a booking of the key in `row` for the instant `at`. Returns a copy of all that the charge is about to replace, for
+   * `undo`. The key gets a new version: an undo may restore the copy only while that version is the latest, as otherwise
+   * another call has written since. To be called before the state is written; `Ring.seal` is to be called after.
    */
   open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let epoch = this.#epochs.get(row)

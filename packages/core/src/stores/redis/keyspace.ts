@@ -76,7 +76,11 @@ export class RedisKeyspace implements Keyspace {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
 
-  /** Takes a booking back, once: false if that was done before, or if the key is not as if it had never been made. */
+  /**
+   * Cancels a booking, once. True if Redis has restored the key's state of before it. False if another call has charged the key
+   * since, so that only those of the booking's units are given back that still can be, and where the state is gone or the
+   * booking was cancelled before.
+   */
   async cancel(booking: RedisBooking): Promise<boolean> {
     if (booking.isCancelled) return false
     booking.isCancelled = true
@@ -108,8 +112,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Sends a request of this list and reads its reply. One that is no correction of a booking takes the smallest limits
-   * along.
+   * Sends a request about `key` under the policies of this keyspace, and resolves with what `read` makes of the reply. The
+   * request also carries the smallest limits that this process has seen for the key's state, as Redis must keep the state until
+   * it is over under those too. A request about a booking, which has a token, needs none.
    */
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
