@@ -18,14 +18,16 @@ if clock < 0 then
   now = time[1] * 1000000 + time[2]
 end
 
--- The parts of a field 'instant:author': whether its text still counts at now, and the author.
+-- Splits a field 'instant:author' of the hash. Returns whether its text has not expired at now, and the author. One that would
+-- live for more than an hour is expired too: it was made before the clock was set back.
 local function parts_of(field)
   local instant, author = match(field, '^(%d+):(.*)$')
   local ending = tonumber(instant or 0)
   return ending > now and ending <= now + FAR, author
 end
 
--- Whether a command failed for another reason than the type of the key.
+-- Returns whether a command failed for another reason than the type of the key: such an error goes to the caller, while a key
+-- of another type is read as empty and replaced.
 local function is_refused(reply)
   return reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
 end

@@ -1,4 +1,5 @@
--- The reply of a call that failed, for one key of several or one whole of several: ! and the error.
+-- Makes `reply` of a call that failed: an exclamation mark and the error's text. It stands for one key of several, or for one
+-- whole (a call that charges all of its keys or none) of several, and leaves the others their answers.
 local message = type(reply) == 'table' and reply.err or reply
 if string.find(message, 'READONLY', 1, true) then
   -- True of every key of the call, and the error by which clients look for another server.

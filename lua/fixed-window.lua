@@ -4,7 +4,8 @@
 --   start  microseconds, start of the newest window that was booked
 --   count  units booked in it
 
--- The units that count at instant: those of the window in the state, or 0 if that has ended.
+-- Returns the units that count at instant: count if the window that began at start still lasts, else 0. Windows begin at
+-- multiples of window, in microseconds.
 local function fixed_window_count_at(start, count, window, instant)
   if instant - instant % window > start then
     return 0
@@ -12,7 +13,8 @@ local function fixed_window_count_at(start, count, window, instant)
   return count
 end
 
--- The earliest instant from `from` on at which cost fits: now, at the start of the next window, or never.
+-- Returns the earliest instant from `from` on at which cost units fit: `from` itself, the start of the next window, or HUGE,
+-- never, for a cost above the limit.
 local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > limit then
     return HUGE
@@ -23,8 +25,8 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
   return from - from % window + window
 end
 
--- Charges cost at the instant at; a cost below 0 gives units back. A charge saturates at twice the limit. Returns the
--- cells and how many units took effect.
+-- Charges cost units in the window of the instant at; a cost below 0 gives units back. A charge leaves at most twice the limit
+-- in a window, or what was in it before. Returns the cells (start of the window, units in it) and how many units took effect.
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then
@@ -35,7 +37,7 @@ local function fixed_window_admit(start, count, limit, capacity, window, ticks, 
   return begins, count, cost < 0 and before - count or count - before
 end
 
--- The units that remain at now, and when all of it is back.
+-- Returns the units that could be spent at now, and the instant at which the window ends, which is now if nothing is used.
 local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
   local used = fixed_window_count_at(start, count, window, now)
   if used == 0 then
@@ -44,8 +46,8 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
   return max(0, limit - used), start + window
 end
 
--- Decides a call in one pass: whether cost fits at now, then what admit and view return if it does. The composer puts
--- this body where it is called.
+-- Decides a call at now in one pass. Returns whether cost fits and, valid only if it does: the cells start and count after the
+-- charge, the units that remain, and the end of the window. The composer of scripts puts this body where it is called.
 local function fixed_window_take(start, count, limit, capacity, window, ticks, tick, buckets, now, cost)
   local begins = now - now % window
   local units = (begins > start and 0 or count) + cost

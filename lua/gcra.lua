@@ -8,7 +8,8 @@
 --   since    the instant of debt, in microseconds
 --   fastest  the largest limit that has drained the debt, in units per window
 
--- The rest of the debt at instant. A debt of 0 stays 0, and time that runs back drains nothing.
+-- Returns the debt (units x ticks) that is left at instant, in microseconds: each whole tick since `since` drains limit of it.
+-- A debt of 0 stays 0, and an instant before `since` drains nothing.
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
   if debt == 0 or elapsed <= 0 then
@@ -17,8 +18,8 @@ local function gcra_debt_at(debt, since, limit, tick, instant)
   return max(0, debt - floor(elapsed / tick) * limit)
 end
 
--- The earliest instant from `from` on at which cost fits: when so much has drained that the debt and cost are within
--- capacity.
+-- Returns the earliest instant from `from` on at which cost units fit: when so much has drained that debt and cost together are
+-- within capacity. Returns HUGE, never, for a cost above capacity. A unit of cost weighs ticks, as debt is in units x ticks.
 local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
@@ -30,8 +31,8 @@ local function gcra_earliest(debt, since, fastest, limit, capacity, window, tick
   return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Drains the debt until at under this limit. Returns the cells. fastest is the largest limit that has drained this
--- debt.
+-- Drains the debt until the instant at, by limit for each tick. Returns the cells: the debt that is left, the instant that it
+-- is as of, and the largest limit that has drained it so far, which release needs.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
   -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
@@ -44,15 +45,16 @@ local function gcra_drain(debt, since, fastest, limit, tick, at)
   return owed, since, max(fastest, limit)
 end
 
--- Charges cost at the instant at; a cost below 0 gives units back. The debt saturates at twice the capacity. Returns
--- the cells and how many units took effect.
+-- Charges cost units at the instant at; a cost below 0 gives units back. A charge raises the debt to at most twice the
+-- capacity, so that forced charges cannot block a key for ever. Returns the cells (debt, since, fastest) and how many units
+-- took effect, without their sign.
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
   local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
   return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
--- The units that remain at now, and when all of it is back.
+-- Returns the whole units that could be spent at now, and the instant at which the debt has drained.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = max(0, capacity - ceil(owed / ticks))
@@ -62,9 +64,9 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
   return remaining, since + ceil(debt / limit) * tick
 end
 
--- Decides a plain call at now, which is not before since. Returns whether the cost fits, the cells that admit would return, and
--- the remaining and resetAt that view would return; all but the first are valid only if it fits. The composer puts this body
--- where it is called.
+-- Decides a plain call, which charges cost at once or is denied, at now, which is not before since. Returns whether the cost
+-- fits; the cells debt, since and fastest after the charge; the units that remain; and the instant at which the debt has
+-- drained. All but the first are valid only if it fits. The composer of scripts puts this body where it is called.
 local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
   local elapsed = now - since
   local passed = floor(elapsed / tick)
@@ -80,7 +82,7 @@ end
 -- Gives back units of a charge made at charged_at, but only those that have not drained. Compare the debt with and
 -- without the charge: at first they differ by its cost. The difference shrinks only while the debt without the charge
 -- is empty, and by at most what fastest drains. So at least the cost less what fastest drains since the charge is left,
--- and that much may be given back.
+-- and that much may be given back. Returns the cells (debt, since, fastest) and how many units were given back.
 local function gcra_release(
   debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

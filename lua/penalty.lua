@@ -1,5 +1,6 @@
--- Counts a refused call for the penalty, and blocks its key from refusal number AFTER on, each time longer. The count and the
--- instant at which it is forgotten lie behind the state, where scripts without a penalty leave them alone. Under a penalty after
+-- Counts a refused call, one denied with the reason LIMIT, and blocks its key from refusal number AFTER on: for `block`
+-- microseconds, times `factor` with each further one, at most `maxBlock`. The count and the instant at which it is forgotten lie
+-- in 16 bytes behind the state, where scripts without a penalty leave them alone. Part of the engine, whose variables it sets. Under a penalty after
 -- which a key begins anew its state is cleared: charges of before give nothing back, and places that were booked are lost.
 if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
   if not refusals then

@@ -7,7 +7,8 @@
 --   newest  number of the newest bucket that was booked
 --   total   units in the N+1 buckets that end with it
 
--- The units in a bucket; 0 for one that has left the window or is later than the newest.
+-- Returns the units in bucket number `bucket`, counted from instant 0 of the clock; 0 for one that has left the window or is
+-- later than the newest. base is where the slots begin in the state, in bytes.
 local function sliding_window_count_of(newest, base, buckets, bucket)
   if bucket > newest or bucket < newest - buckets then
     return 0
@@ -15,8 +16,8 @@ local function sliding_window_count_of(newest, base, buckets, bucket)
   return read_slot(base, buckets + 1, bucket)
 end
 
--- The units in the N+1 buckets that end with bucket: the running total less the buckets that have left the window by
--- then.
+-- Returns the units in the N+1 buckets that end with number `bucket`: the running total, less the buckets that have left the
+-- window by then. Nothing is left once even the newest has.
 local function sliding_window_total_at(newest, total, base, buckets, bucket)
   if total == 0 or bucket - buckets > newest then
     return 0
@@ -27,7 +28,8 @@ local function sliding_window_total_at(newest, total, base, buckets, bucket)
   return total
 end
 
--- The instant at which the last bucket with units leaves the window.
+-- Returns the instant at which the last bucket with units leaves the window. width is the length of a bucket; both in
+-- microseconds.
 local function sliding_window_empty_at(newest, base, width, buckets)
   for bucket = newest, newest - buckets, -1 do
     if read_slot(base, buckets + 1, bucket) ~= 0 then
@@ -37,8 +39,8 @@ local function sliding_window_empty_at(newest, base, width, buckets)
   return newest * width
 end
 
--- The earliest instant from `from` on at which cost fits, when every bucket that touches the window counts whole:
--- oldest buckets leave one by one until it does.
+-- Returns the earliest instant from `from` on at which cost units fit, HUGE (never) for a cost above the limit. Every bucket
+-- that touches the window counts with all its units: the oldest buckets leave one by one until the cost fits.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -58,8 +60,9 @@ local function sliding_window_earliest(
   return (oldest + buckets) * width
 end
 
--- The earliest instant from `from` on at which cost fits, when the oldest bucket counts by its overlap with the window:
--- bucket by bucket, until enough of the oldest has faded.
+-- Returns the earliest instant from `from` on at which cost units fit, HUGE (never) for a cost above the limit. The oldest
+-- bucket counts by its overlap with the window, which shrinks by one tick of its span ticks at a time: the search goes bucket
+-- by bucket, until enough of the oldest has faded.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -86,7 +89,7 @@ local function sliding_window_weighted_earliest(
   end
 end
 
--- Takes up to units out of a bucket. Returns the cells and how many it had of them.
+-- Takes up to `units` units out of a bucket. Returns the cells (newest bucket, total) and how many units it took.
 local function sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
   local count = sliding_window_count_of(newest, base, buckets, bucket)
   local taken = min(units, count)
@@ -96,7 +99,8 @@ local function sliding_window_take_from_bucket(newest, total, base, buckets, buc
   return newest, total - taken, taken
 end
 
--- Gives back up to cost units, out of the newest buckets at or before bucket. Returns the cells and how many those had.
+-- Gives back up to cost units, out of the newest buckets at or before bucket. Returns the cells (newest bucket, total) and how
+-- many units were given back.
 local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
@@ -109,12 +113,13 @@ local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   return newest, total, given
 end
 
--- Units that count at instant.
+-- Returns the units that count at instant, where every bucket that touches the window counts with all its units.
 local function sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, instant)
   return sliding_window_total_at(newest, total, base, buckets, floor(instant / (window / buckets)))
 end
 
--- The units that count at instant, with the oldest bucket weighted by its overlap with the window, rounded up.
+-- Returns the units that count at instant, where the oldest bucket counts by its overlap with the window: less the share of it
+-- that has left, rounded down.
 local function sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, instant)
   local width = window / buckets
   local bucket = floor(instant / width)
@@ -123,8 +128,8 @@ local function sliding_window_weighted_at(newest, total, base, window, ticks, ti
   return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
--- Makes bucket the newest, if it is later, and empties the buckets up to it, whose slots those that leave the window
--- had.
+-- Makes bucket the newest, if it is later, and sets the buckets up to it to 0: their slots still hold the units of buckets that
+-- have left the window. Returns the cells (newest bucket, total).
 local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   if bucket <= newest then
     return newest, total
@@ -135,14 +140,16 @@ local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   return bucket, total
 end
 
--- Adds cost units to a bucket, at most as many as make twice the limit; a call that fits never meets that bound.
+-- Adds cost units to a bucket, where counted units count already: at most as many as make twice the limit, a bound that only
+-- forced charges meet. Returns the cells (newest bucket, total) and how many units were added.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added, added
 end
 
--- Charges cost at the instant at; a cost below 0 gives units back. Returns the cells and how many units took effect.
+-- Charges cost units in the bucket of the instant at; a cost below 0 gives units back. Returns the cells (newest bucket, total)
+-- and how many units took effect.
 local function sliding_window_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -156,7 +163,7 @@ local function sliding_window_admit(
 end
 
 -- Charges cost at the instant at, where the oldest bucket counts by its overlap with the window; a cost below 0 gives
--- units back. Returns the cells and how many units took effect.
+-- units back. Returns the cells (newest bucket, total) and how many units took effect.
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -169,7 +176,7 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- The units that remain where counted units count at now, and when all of it is back.
+-- Returns the units that remain where counted units count at now, and the instant at which the window is empty.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now
@@ -177,13 +184,14 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
 end
 
--- The units that remain at now, and when all of it is back.
+-- Returns the units that could be spent at now, and the instant at which the window is empty.
 local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- The units that remain at now, where the oldest bucket counts by its overlap with the window, and when all of it is back.
+-- Returns the units that could be spent at now, where the oldest bucket counts by its overlap with the window, and the instant
+-- at which the window is empty.
 local function sliding_window_weighted_view(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -191,9 +199,10 @@ local function sliding_window_weighted_view(
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- Decides a call in one pass, if it falls into the newest bucket: whether cost fits at now, then what admit and view
--- return, and the place and bytes of the slot to write. A slot that can be no count does not fit, which leaves the call
--- to the engine. The composer puts this body where it is called.
+-- Decides a call at now in one pass, if now is in the newest bucket. Returns whether cost fits and, valid only if it does: the
+-- cells (newest bucket, total) after the charge, the units that remain, the instant at which the window is empty, and the slot
+-- of the bucket: where it begins in the state, in bytes, and its new content. False for any other bucket and for a slot that
+-- can be no count leaves the call to the engine. The composer of scripts puts this body where it is called.
 local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local width = window / buckets
   local slot = base + newest % (buckets + 1) * 8
@@ -202,9 +211,10 @@ local function sliding_window_take(newest, total, base, limit, capacity, window,
   return fits, newest, total + cost, limit - total - cost, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- Decides a call in one pass, if it falls into the newest bucket, where the oldest bucket counts by its overlap with
--- the window: whether cost fits at now, then what admit and view return, and the place and bytes of the slot to write.
--- A slot that can be no count does not fit, which leaves the call to the engine.
+-- Decides a call at now in one pass, if now is in the newest bucket, where the oldest bucket counts by its overlap with the
+-- window. Returns whether cost fits and, valid only if it does: the cells (newest bucket, total) after the charge, the units
+-- that remain, the instant at which the window is empty, and the slot of the newest bucket: where it begins in the state, in
+-- bytes, and its new content. False for any other bucket and for a slot that can be no count leaves the call to the engine.
 local function sliding_window_weighted_take(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
 )
@@ -217,7 +227,8 @@ local function sliding_window_weighted_take(
   return fits, newest, total + cost, left, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- Gives back units of a charge, as far as the bucket of its instant has them and still counts.
+-- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant has them and still counts
+-- at now. Returns the cells (newest bucket, total) and how many units were given back.
 local function sliding_window_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
@@ -229,8 +240,8 @@ local function sliding_window_release(
   return sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
 end
 
--- Gives back units of a charge, as far as the bucket of its instant has them and still counts; the weight of a bucket
--- makes no difference there.
+-- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant has them and still counts
+-- at now; the weight of a bucket makes no difference there. Returns the cells (newest bucket, total) and the units given back.
 local function sliding_window_weighted_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

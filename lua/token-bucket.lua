@@ -9,14 +9,15 @@
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
 
--- The tokens that are missing at instant: those in the state, less all refills since. Each multiple of the window
--- brings limit tokens.
+-- Returns how many tokens a full bucket would have more at instant: those missing at since, less the refills between the two.
+-- Each multiple of the window, in microseconds, brings limit tokens.
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
   return max(0, missing - max(0, passed) / window * limit)
 end
 
--- The earliest instant from `from` on at which there are cost tokens: now, or at the refill that brings enough.
+-- Returns the earliest instant from `from` on at which there are cost tokens: `from` itself, the refill that brings enough, or
+-- HUGE, never, for a cost above the capacity.
 local function token_bucket_interval_earliest(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -41,7 +42,7 @@ local function token_bucket_interval_admit(
   return missing, max(at, since), max(fastest, limit), cost < 0 and before - missing or missing - before
 end
 
--- The units that remain at now, and when all of it is back.
+-- Returns the tokens that could be spent at now, and the instant of the refill that fills the bucket, which is now if it is full.
 local function token_bucket_interval_view(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
 )
