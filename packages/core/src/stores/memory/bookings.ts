@@ -2,8 +2,9 @@ import type { Ring, RingMark } from '../../algorithms/contract/state.js'
 import type { Booking } from '../store.js'
 
 /**
- * The keys with future bookings: the last booked instant, the version that an undo checks, and whether the state was lost
- * before its turn. Other keys have no entry, so ordinary calls pay one comparison, with `size`.
+ * The keys with future bookings, which are charges at a later instant for calls that wait for it, by row: the number of the
+ * place where a table keeps a key's state. Of each key it has the last booked instant, the version that an undo checks, and
+ * whether the state was lost. Other keys have no entry, so ordinary calls pay one comparison, with `size`.
  */
 export class Bookings {
   /** Keys with an entry. A field, because V8 calls a function for the size of a Map. */
@@ -11,7 +12,7 @@ export class Bookings {
   readonly #epochs = new Map<number, Epoch>()
   #latestVersion = 0
 
-  /** The last booked instant of the key in `row`; 0 without future bookings. */
+  /** The instant of the last booking of the key in `row`, in microseconds; 0 without future bookings. */
   lastOf(row: number): number {
     return this.size === 0 ? 0 : (this.#epochs.get(row)?.last ?? 0)
   }
@@ -31,12 +32,13 @@ export class Bookings {
     if (epoch) epoch.version = ++this.#latestVersion
   }
 
-  /** Marks the bookings in `row` as lost, because its state is discarded. */
+  /** Marks the bookings of the key in `row` as lost, because its state is discarded: calls that wait for one then book again. */
   discard(row: number): void {
     const epoch = this.#epochs.get(row)
     if (epoch) epoch.isLost = true
   }
 
+  /** Removes the entry of the key in `row`, if it has one: its bookings have passed, or its row is about to be freed. */
   forget(row: number): void {
     if (this.#epochs.delete(row)) this.size--
   }
@@ -66,8 +68,9 @@ export class Bookings {
   }
 
   /**
-   * Undoes a booking if nothing was written since, and returns whether it did. The caller restores the state. The
-   * version goes back too, so that the booking before it can be undone next.
+   * Takes a booking of the key in `row` back if the key's state was not written since, and returns whether that is so; the caller
+   * then restores the cells that the booking replaced. The version and the last instant become those of before, so that the
+   * booking before it can be undone next.
    */
   undo(row: number, undo: Undo): boolean {
     const epoch = this.#epochs.get(row)
@@ -77,7 +80,7 @@ export class Bookings {
     return true
   }
 
-  /** Forgets the keys whose last booking has passed. Checks a key a step. */
+  /** Removes the entries of keys whose last booking has passed. Checks one key at each step, so that the caller sets the pace. */
   *purge(now: () => number): Generator<undefined> {
     for (const [row, { last }] of this.#epochs) {
       if (last <= now()) this.forget(row)

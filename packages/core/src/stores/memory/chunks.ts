@@ -5,14 +5,14 @@
 export class Chunks<Table> {
   readonly list: Chunk<Table>[] = []
 
-  /** Adds a chunk: the rows of `table` from `first` on. */
+  /** Adds the chunk of 64 rows of `table` that begins with row number `first`, and returns it. */
   add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.list.length }
     this.list.push(chunk)
     return chunk
   }
 
-  /** Removes a chunk; the last one takes its place. */
+  /** Removes a chunk. The last one takes its place in the list, as moving all later ones would take longer. */
   remove(chunk: Chunk<Table>): void {
     const last = this.list.pop()!
     if (last === chunk) return

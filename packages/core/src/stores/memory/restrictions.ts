@@ -2,8 +2,9 @@ import { blockOf, type Penalty } from '../penalty.js'
 import type { Reason } from '../store.js'
 
 /**
- * The blocks and holds of keys, by row. Other keys have no entry, so ordinary calls pay one comparison, with `live`, and again
- * once all blocks and holds are over.
+ * The blocks (bans, which deny every call) and holds (pauses) of keys, by row: the number of the place where a table keeps a
+ * key's state. Other keys have no entry, so ordinary calls pay one comparison, with `live`, and again once all blocks and holds
+ * are over.
  */
 export class Restrictions {
   /** Entries that are not known to be over. A field, because V8 calls a function for the size of a Map. */
@@ -17,7 +18,10 @@ export class Restrictions {
     return this.#byRow.size
   }
 
-  /** Whether a row has a block or hold at `now`. If both have ended, they are forgotten here. */
+  /**
+   * Whether the key in `row` is blocked or held at `now`. If both have ended, they are forgotten, so that `live` counts them no
+   * more.
+   */
   has(row: number, now: number): boolean {
     const last = this.lastOf(row)
     if (last.blockedUntil > now || last.heldUntil > now) return true
@@ -25,14 +29,14 @@ export class Restrictions {
     return false
   }
 
-  /** The last block and hold of the row, which may be over. */
+  /** The last block and hold of the key in `row`, which may have ended; `OVER`, with both ends at 0, if it had none. */
   lastOf(row: number): Restriction {
     return this.#byRow.get(row) ?? OVER
   }
 
   /**
-   * Blocks the key in `row` until an instant. A penalty's block never shortens another, and leaves an operator's block
-   * what it is until it ends.
+   * Blocks the key in `row` until the instant `until`. An operator's block replaces any other, also by a shorter one. A penalty's
+   * block may only make one that lasts longer, and one that an operator began still counts as the operator's until it ends.
    */
   block(row: number, now: number, until: number, isPenalty: boolean): void {
     const { blockedUntil, heldUntil, isBan } = this.lastOf(row)
@@ -41,19 +45,22 @@ export class Restrictions {
     this.#set(row, { blockedUntil: end, heldUntil, isBan: lasts ? isBan : !isPenalty })
   }
 
-  /** Holds the key in `row` until an instant, or longer if it was held longer. */
+  /** Holds the key in `row` until the instant `until`, or as long as it was held before, if that is longer. Its block stays. */
   hold(row: number, until: number): void {
     const last = this.lastOf(row)
     this.#set(row, { ...last, heldUntil: Math.max(until, last.heldUntil) })
   }
 
-  /** Forgets the block and the hold of a row. */
+  /** Ends the block and the hold of the key in `row`, and removes its entry. */
   clear(row: number): void {
     if (this.lastOf(row) !== OVER) this.#set(row, OVER)
     this.#byRow.delete(row)
   }
 
-  /** Sets the restriction of a row, and keeps the counts of restricted and banned rows right. */
+  /**
+   * Replaces the restriction of the key in `row`, and counts it into `live` and `bans`, or out of them. `OVER` counts in
+   * neither.
+   */
   #set(row: number, restriction: Restriction): void {
     const last = this.lastOf(row)
     this.live += Number(last === OVER) - Number(restriction === OVER)
@@ -71,7 +78,10 @@ export interface Restriction {
   readonly isBan: boolean
 }
 
-/** Why a call that passes at `at` is denied at `now`; undefined if it is not. */
+/**
+ * Returns why a call is denied at `now` that passes at the instant `at`, Infinity if it never does; undefined if it passes or may
+ * be booked, as it waits no longer than `maxWait` microseconds. A block denies it however long it would wait.
+ */
 export function reasonOf(
   restriction: Restriction | undefined,
   now: number,
@@ -86,7 +96,7 @@ export function reasonOf(
 
 const OVER: Restriction = { blockedUntil: 0, heldUntil: 0, isBan: false }
 
-/** The counts of refused calls that a penalty goes by, by row. Keys without one have no entry. */
+/** The counts of refused calls (denied by a limit) after which a penalty blocks a key, by row. Keys without one have no entry. */
 export class Refusals {
   readonly #byRow = new Map<number, Count>()
 
@@ -115,7 +125,7 @@ export class Refusals {
     return until
   }
 
-  /** Sets the instant at which the count that `penalize` has made is forgotten. */
+  /** Sets the instant at which the count of the key in `row` starts again from 1. The count must exist, as after `penalize`. */
   forgetAt(row: number, instant: number): void {
     this.#byRow.get(row)!.forgottenAt = instant
   }
@@ -125,16 +135,17 @@ export class Refusals {
     return this.#byRow.size === 0 ? 0 : (this.#byRow.get(row)?.forgottenAt ?? 0)
   }
 
-  /** The refusals of the row that are counted now. */
+  /** The counted refusals of the key in `row`; 0 without a count. One whose time is over is still returned. */
   countOf(row: number): number {
     return this.#byRow.get(row)?.refusals ?? 0
   }
 
-  /** Sets a count that is kept elsewhere. */
+  /** Sets the count of the key in `row`, and the instant at which it is forgotten, to those that another place has kept. */
   restore(row: number, refusals: number, forgottenAt: number): void {
     this.#byRow.set(row, { refusals, forgottenAt })
   }
 
+  /** Removes the count of the key in `row`, if it has one. */
   clear(row: number): void {
     this.#byRow.delete(row)
   }

@@ -163,16 +163,17 @@ class Rows {
     this.pages = [this.#firstPage()]
   }
 
-  /** The row of `key`, or the blank row 0. */
+  /** The number of the row with the state of `key`; 0, the blank row, if the key has none. */
   find(key: string): number {
     return this.#index.get(key)
   }
 
-  /** The key in `row`, undefined when the row is free. */
+  /** The key whose state is in `row`; undefined when the row is free. */
   keyAt(row: number): string | undefined {
     return this.pageOf(row).keys[row & PAGE_MASK]
   }
 
+  /** The page that holds `row`: the upper bits of its number are the page's, the lower ones its place there. */
   pageOf(row: number): RowPage {
     return this.pages[row >>> PAGE_BITS]!
   }
@@ -187,7 +188,10 @@ class Rows {
     return (row & PAGE_MASK) * this.ringsPerKey
   }
 
-  /** Records the number of the policy list under which the key was decided, and counts up to seven denials. */
+  /**
+   * Notes that the key in `row` was decided under policy list number `list`, and counts a denial, up to seven. Both share one
+   * 16-bit number: the count is its lowest three bits.
+   */
   record(row: number, list: number, isDenied: boolean): void {
     const { notes } = this.pageOf(row)
     const i = row & PAGE_MASK
@@ -196,15 +200,17 @@ class Rows {
     if (notes[i] !== note) notes[i] = note
   }
 
+  /** The number of the policy list under which the key in `row` was last decided. */
   listOf(row: number): number {
     return this.pageOf(row).notes[row & PAGE_MASK]! >>> DENIAL_BITS
   }
 
+  /** How often the key in `row` was denied; 7 stands for any more. */
   denialsOf(row: number): number {
     return this.pageOf(row).notes[row & PAGE_MASK]! & MOST_DENIALS
   }
 
-  /** Takes a free row, or the next that was never used, for a key that has none. */
+  /** Gives a key that has no row a free one, or else the next that was never used. Returns the row's number. */
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
     const row = this.#free || ++this.top
@@ -254,7 +260,7 @@ class Rows {
     return page
   }
 
-  /** A page with room for so many rows; the first doubles as it fills. */
+  /** A page of blank cells and notes for this many rows. Only the first is made with few, and doubled as it fills. */
   #newPage(rows: number): RowPage {
     return {
       cells: new Float64Array(rows * this.stride),
@@ -264,12 +270,16 @@ class Rows {
     }
   }
 
+  /** Gives one key empty rings, which lie in the page's list from index `first` on: one for each of its policies that has one. */
   #fillRings(page: RowPage, first: number): void {
     for (let i = 0; i < this.ringsPerKey; i++) page.rings[first + i] = new Ring()
   }
 }
 
-/** Doubles the rows of a page. */
+/**
+ * Doubles the rows of the first page, by larger copies of its cells and notes. The keys and rings are lists that grow by
+ * themselves.
+ */
 function grow(page: RowPage): void {
   const { cells, notes } = page
   page.cells = new Float64Array(2 * cells.length)

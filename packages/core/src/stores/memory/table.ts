@@ -70,19 +70,28 @@ export class Table {
     return this.#dated(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
   }
 
-  /** Adds a key whose call surely passes. Returns its row, 0 if the call may be denied. */
+  /**
+   * Gives a key without state a row if its call surely passes, and returns the row; 0 if it may be denied, so that denials take
+   * no memory.
+   */
   #addIfFits(list: PolicyList, key: string, now: number, cost: number): number {
     return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
-  /** The answer as of the clock's time: a caller who is denied also waits until a clock that was set back has caught up. */
+  /**
+   * Returns the answer; a denial with the clock's own time as `now`. If the clock was set back, the store's time stands still until
+   * it has caught up, and a denied caller has to wait for that too.
+   */
   #dated(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { behind } = this.owner
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
-  /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
+  /**
+   * Whether a call of this cost passes now; charges nothing. False also for a key with a block, a hold or a booking, which only
+   * `decide` judges.
+   */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
@@ -171,7 +180,10 @@ export class Table {
     return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
 
-  /** Counts a refusal. If that blocks the key, the call passes no earlier than the block ends. */
+  /**
+   * Counts a refused call. If the penalty then blocks the key, the call passes no earlier than the block ends; a penalty after which
+   * the key starts fresh also clears its state and its bookings.
+   */
   #penalize(call: OpenCall, penalty: Penalty): void {
     const { instants } = this.cursor
     const until = this.refusals.penalize(call.row, penalty, call.now, this.restrictions, instants)
@@ -224,7 +236,10 @@ export class Table {
     return this.restrictions.has(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
   }
 
-  /** Gives a booking back. Returns whether the key is as if the booking had never been made. */
+  /**
+   * Cancels a booking, once. Returns true if the key's state is as it was before it. Otherwise another call has written since: then
+   * only those units of the booking are given back that still count.
+   */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
     const now = this.owner.now()
     const charge = booking as MemoryBooking
@@ -241,7 +256,10 @@ export class Table {
     return false
   }
 
-  /** Applies a correction. Returns the units that took effect. */
+  /**
+   * Applies a correction to the key's state: a refund, release, charge, block, hold or reset. Returns the units that took
+   * effect; 0 for the last three.
+   */
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
     const { key } = change
@@ -274,7 +292,10 @@ export class Table {
     }
   }
 
-  /** Releases units of a charge; returns how many. A key without a row, and state that is younger, has none of them. */
+  /**
+   * Gives back up to `units` units of a charge of the key in `row`, as far as they still count. Returns how many. Without a row, or
+   * if the state began after the charge was decided, none of them is in the state.
+   */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
     if (row === 0) return 0
@@ -284,7 +305,10 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
-  /** Discards state that still matters. Its bookings are lost, and calls that wait for them book again. */
+  /**
+   * Removes the key in `row` though its state still counts. Its bookings are marked as lost, so that calls that wait for them
+   * book again.
+   */
   discard(row: number): void {
     this.bookings.discard(row)
     this.free(row)
@@ -296,7 +320,10 @@ export class Table {
     for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.discard(row)
   }
 
-  /** Frees the row of a key whose allowance is full again. Any other key goes through `discard`. */
+  /**
+   * Frees a row, with all that is known of its key: for a key whose allowance is full again, as any other goes through `discard`. With
+   * its last key the table gives up its chunks of rows.
+   */
   free(row: number): void {
     this.bookings.forget(row)
     this.restrictions.clear(row)
@@ -307,7 +334,10 @@ export class Table {
     this.owner.removed()
   }
 
-  /** The row of `key`, allocated if it has none, with the cursor on it. `known` is its row, 0 if it has none. */
+  /**
+   * Returns the row of `key`, a new one if it has none, and selects it for the next step. `known` is its row if the caller knows
+   * that, 0 for none.
+   */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
@@ -316,7 +346,10 @@ export class Table {
     return row
   }
 
-  /** Allocates a row for a key that has none, and moves the cursor to it. */
+  /**
+   * Gives a key that has none a row, selects it for the next step and returns it. The store may evict another key before. Each 64
+   * rows are announced to the store as a chunk, from which it draws keys to evict.
+   */
   #add(key: string, now: number): number {
     const { chunks } = this.owner
     this.owner.adding(now)
