@@ -126,7 +126,10 @@ export class Eviction {
     return rank
   }
 
-  /** Moves the sweep to the next row, in the next chunk of rows where one ends. Returns the chunk. */
+  /**
+   * Moves the sweep, which looks for keys whose allowance is full again, on by one row: into the next chunk of 64 rows where one
+   * ends, and to the first after the last. Returns the chunk that it is in.
+   */
   #step(now: number): Chunk<Table> {
     const chunk = this.chunks[this.#chunk]
     if (chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
@@ -139,7 +142,10 @@ export class Eviction {
     return next
   }
 
-  /** Begins a round of sweeping with the first chunk. If the last one freed nothing, sweeping rests for a while. */
+  /**
+   * Begins a new round through all rows, and returns 0, the index of the first chunk. If the last round freed nothing, `evict`
+   * sweeps no more for `REST` microseconds, as it would find nothing again.
+   */
   #newRound(now: number): number {
     if (this.#isBarren) this.#restUntil = now + REST
     this.#isBarren = true
@@ -165,10 +171,12 @@ interface KeyRow {
   row: number
 }
 
+/** The number of the last row of a chunk of 64 rows that was ever in use. */
 function lastOf({ table, first }: Chunk<Table>): number {
   return Math.min(first + CHUNK_ROWS - 1, table.cursor.rows.top)
 }
 
+/** Whether a key's state is in this row of the chunk. */
 function isHeld(chunk: Chunk<Table>, row: number): boolean {
   return row <= lastOf(chunk) && chunk.table.cursor.rows.keyAt(row) !== undefined
 }

@@ -27,7 +27,10 @@ export class KeyIndex {
     return few === undefined ? this.#search(key) : (few.get(key) ?? 0)
   }
 
-  /** Finds a key in the segments. */
+  /**
+   * Returns the row of `key`, 0 if it has none, out of the segments (parts of the hash table). The search ends at the first free
+   * slot: a key never lies behind one.
+   */
   #search(key: string): number {
     const hash = hashOf(key)
     const { slots, misplaced } = this.#segments[hash & this.#mask]!
@@ -124,7 +127,9 @@ class Segment {
     return false
   }
 
-  /** Frees the slot of `row`. Later ones move up, so that a search may end at the first free slot. Returns whether it was here. */
+  /**
+   * Frees the slot of `row`. Later ones move up, so that a search may end at the first free slot. Returns whether it was here.
+   */
   remove(hash: number, row: number): boolean {
     const { slots } = this
     let hole = firstSlotOf(hash)
@@ -145,7 +150,10 @@ class Segment {
   }
 }
 
-/** Where a key lies if its place is free. Segments are chosen by the lowest bits of the hash, slots by others. */
+/**
+ * Returns the index in `slots` at which the search for a key of this hash begins. It is even, as a slot is two numbers. Bits 15
+ * and up choose it, since the lowest 13 have chosen the segment.
+ */
 function firstSlotOf(hash: number): number {
   return (hash >>> 14) & LAST_SLOT
 }

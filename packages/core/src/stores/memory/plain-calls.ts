@@ -31,7 +31,7 @@ export function plainCallsOf(
   return new CallsUnderSeveral(takes, cursor, restrictions, lists)
 }
 
-/** Whether a key that has consumed nothing may consume `cost`. */
+/** Whether `cost` units pass for a key that has consumed nothing: no policy's capacity is smaller. */
 export function fitsWithin(policies: readonly Policy[], cost: number): boolean {
   for (let i = 0; i < policies.length; i++) if (cost > policies[i]!.capacity) return false
   return true

@@ -21,11 +21,15 @@ export class PolicyLists {
   /** For each position, the policy of the smallest limit seen: a key that is full under these is full under any list. */
   constructor(public smallest: readonly Policy[]) {}
 
-  /** The list for calls under these policies. */
+  /**
+   * Makes the list for calls under these policies and this penalty, numbered for the table. Lists of equal limits and capacities
+   * share a number.
+   */
   open(policies: readonly Policy[], penalty?: Penalty): PolicyList {
     return { policies, number: this.#numberFor(policies), penalty }
   }
 
+  /** The list of policies with this number; for the number that many lists share, the smallest limits of all. */
   at(number: number): readonly Policy[] {
     return this.#lists[number] ?? this.smallest
   }

@@ -121,6 +121,7 @@ export class Cursor {
     return cells.subarray(first, first + this.#stride)
   }
 
+  /** The rings (growing lists of slots) of the current key, one for each of its policies that has one. */
   rings(): readonly Ring[] {
     return this.#withRing.map((state) => state.ring)
   }

@@ -237,11 +237,15 @@ class Batch {
     return this.keys >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
 
+  /** Whether a call on the same key is in the batch already. */
   has({ keyspace, callerKey }: ScriptCall): boolean {
     return this.#byKeyspace.get(keyspace)?.has(callerKey) ?? false
   }
 
-  /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
+  /**
+   * Adds a call and returns true, or returns false if there is no room. A key that is in the batch already takes only calls
+   * equal to its first one, which carries them as duplicates: the script makes those without an argument of their own.
+   */
   add(call: ScriptCall): boolean {
     if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
     let calls = this.#byKeyspace.get(call.keyspace)
@@ -262,6 +266,7 @@ class Batch {
   }
 }
 
+/** The number of keys of a call: 1 unless it is a call on several keys. */
 function keysOf({ keys }: ScriptCall): number {
   return keys ? keys.length : 1
 }
@@ -298,6 +303,10 @@ function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCal
   return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
 }
 
+/**
+ * The script's argument for a call and its duplicates, which are equal calls on the same key: it says how often the call is
+ * made.
+ */
 function argumentOf(call: ScriptCall): Buffer {
   return call.argument(1 + (call.duplicates?.length ?? 0))
 }
@@ -319,7 +328,7 @@ function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void
   }
 }
 
-/** Rejects a call and those that are equal to it. */
+/** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
 function failAll(call: ScriptCall, error: unknown): void {
   call.fail(error)
   if (call.duplicates) for (const other of call.duplicates) other.fail(error)
@@ -338,6 +347,7 @@ function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
   })
 }
 
+/** Whether the caller has stopped waiting, so that the call need not be sent. */
 function isGone({ caller }: ScriptCall): boolean {
   return caller?.gone === true
 }

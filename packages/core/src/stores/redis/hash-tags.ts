@@ -32,6 +32,7 @@ function slotOf(text: string): number {
   return crc % SLOTS
 }
 
+/** The CRC16 of a text and one more byte, from the CRC16 of the text. */
 function next(crc: number, byte: number): number {
   return ((crc << 8) & 0xffff) ^ REMAINDERS[(crc >> 8) ^ byte]!
 }

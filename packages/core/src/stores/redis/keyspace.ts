@@ -63,7 +63,7 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The request of a part of a call on several keys.
+   * Returns a part, which is the share that a call on several keys has of one key, with the request that its script decides it by.
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
    */
   partOf({ key, cost, enforce }: Part): WholePart {
@@ -72,6 +72,10 @@ export class RedisKeyspace implements Keyspace {
     return { keyspace: this, key, request: this.#consume(cost), enforce, units }
   }
 
+  /**
+   * Asks how a booking stands whose turn has come: 'lost' with its key's state, 'held' if the key is blocked or held now. The
+   * first 16 bytes of its token are the numbers by which the script knows it.
+   */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
@@ -88,14 +92,20 @@ export class RedisKeyspace implements Keyspace {
     return (await this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackEffect)) === 1
   }
 
-  /** Corrects the state of a key. Returns the units that took effect. */
+  /**
+   * Applies a correction to a key's state: a refund, release, charge, block, hold or reset. Returns the units that took effect;
+   * 0 for the last three.
+   */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
     if (change.kind === 'charge') return this.#charge(key, change.cost)
     return this.#ask({ operation, ...amountOf(change) }, key, unpackEffect)
   }
 
-  /** Charges whether the cost fits or not. On a log that takes several calls, each as short as a decision. */
+  /**
+   * Charges a key, whether the cost fits or not. Returns the units that took effect. A sliding log writes an entry for each
+   * unit, so there it takes several calls, none of which keeps Redis busy for longer than a decision.
+   */
   async #charge(key: string, cost: number): Promise<number> {
     const most = this.#hasLog ? MOST_ENTRIES : cost
     let effect = 0
@@ -149,6 +159,7 @@ export class RedisKeyspace implements Keyspace {
     return (this.#consumption = { operation: 'consume', policies: this.policies, cost, slowest })
   }
 
+  /** Whether a call of this cost would write more entries of a sliding log, one for each unit, than one script call may. */
   #isTooCostly(cost: number): boolean {
     return this.#hasLog && cost > MOST_ENTRIES
   }
@@ -156,7 +167,10 @@ export class RedisKeyspace implements Keyspace {
 
 type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 
-/** The numbers of a correction as its request has them. The cost of a block is 1 if a penalty has begun it. */
+/**
+ * Returns the cost, duration and token that the request of a correction has; the script tells the corrections apart by its
+ * operation. A block's cost of 1 says that a penalty has begun it, 0 that an operator has.
+ */
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
   if ('cost' in change) return { cost: change.cost }
@@ -199,6 +213,7 @@ export class KeyspaceCall<T> implements ScriptCall {
     return redisKey(this.context.keyspace, this.callerKey, this.tag)
   }
 
+  /** Whether the other call may be sent with this one's argument: both consume, with equal cost and limits. */
   sharesArgument(other: KeyspaceCall<T>): boolean {
     return areEqualConsumes(this.request, other.request)
   }
@@ -209,7 +224,10 @@ export class KeyspaceCall<T> implements ScriptCall {
     return packRequest(request, this.context.clock(), nonce())
   }
 
-  /** Passes a reply on: the first answer to this call, and one each to those that are equal to it. */
+  /**
+   * Gives each caller its answer out of the script's reply for this key: the first to this call, the others in order to its
+   * duplicates, which are equal calls on the same key that travelled with it.
+   */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
@@ -219,7 +237,10 @@ export class KeyspaceCall<T> implements ScriptCall {
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
   }
 
-  /** Passes on the answers to this call and equal ones, from a reply that plain calls on other keys share. */
+  /**
+   * Gives this call and its duplicates (equal calls on the same key) their answers: the next ones in a reply that plain calls on
+   * other keys share.
+   */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
     const { length } = request.policies
@@ -227,6 +248,7 @@ export class KeyspaceCall<T> implements ScriptCall {
     if (duplicates) for (const call of duplicates) call.receiver.answered(reply.next(length))
   }
 
+  /** Fails this call alone; its duplicates are failed by the sender. */
   fail(error: unknown): void {
     this.receiver.failed(error)
   }
@@ -251,7 +273,10 @@ export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
 
 const NONCES = 2 ** 48
 
-/** Random, so that each write, and state that is begun anew, differs from the state before. */
+/**
+ * Returns a random whole number from 1 to 2^48. A script stores it as the version of each write, and as the epoch of state begun
+ * anew, so that a booking notices that its state was changed or lost.
+ */
 export function nonce(): number {
   return 1 + Math.floor(Math.random() * NONCES)
 }
@@ -311,6 +336,7 @@ function callerPart(key: string): string {
   return fits ? part : `%sha256-${digest(key)}` // no escape of another key begins with %s, so none can equal this
 }
 
+/** Returns the text with a percent sign and two hex digits for each percent sign, colon, brace and control. */
 function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }

@@ -43,7 +43,10 @@ export class RedisTogether implements Together {
   }
 }
 
-/** The list of each part; equal ones are one object. */
+/**
+ * Returns the list of policies and penalty of each part. Parts of equal lists get the same object, so that the script has the
+ * code for it once.
+ */
 function listsOf(parts: readonly WholePart[]): readonly ScriptList[] {
   const lists = new Map(parts.map(({ keyspace: { options } }) => [options.listId, options]))
   return parts.map(({ keyspace }) => lists.get(keyspace.options.listId)!)
@@ -70,11 +73,18 @@ class WholeCall implements ScriptCall {
     )
   }
 
+  /**
+   * The sum of what its parts take of Redis's time: 1 each, but the cost of one on a sliding log, which writes an entry for each
+   * unit.
+   */
   get units(): number {
     return this.parts.reduce((sum, { units }) => sum + units, 0)
   }
 
-  /** Calls of one script have parts of the same lists. */
+  /**
+   * Whether the other call can be decided by this one's argument: each part has the same cost and limits, and is enforced or not
+   * alike. Both are of one script, so their lists are the same.
+   */
   sharesArgument({ parts }: WholeCall): boolean {
     return this.parts.every(
       ({ request, enforce }, i) =>
@@ -82,6 +92,7 @@ class WholeCall implements ScriptCall {
     )
   }
 
+  /** The script's argument for this call: the numbers of all its parts. */
   argument(): Buffer {
     return packWhole(this.parts, this.parts[0]!.keyspace.options.clock(), nonce)
   }
@@ -99,6 +110,7 @@ class WholeCall implements ScriptCall {
     this.receiver.answered(answers)
   }
 
+  /** Takes the next answers, one for each part, out of a reply that it shares with other calls which passed at once. */
   answerPlain(reply: PackedReply): void {
     this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
   }

@@ -127,12 +127,15 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
   return inPlace(textOf(text))
 }
 
-/** How many numbers a plain call of a list has. */
+/** How many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy. */
 function plainNumbers(policies: readonly Policy[]): number {
   return 2 + 2 * policies.length
 }
 
-/** The text with the lines for calls that travel this way, and without those for the others. */
+/**
+ * Returns the text with the lines that are marked `--@way` for this way of a call to the script, and without those for the other
+ * ways: alone, together with calls on other keys, or as a part of a call on several keys.
+ */
 function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
   return text.replace(
     /^( *)--@(alone|together|several) (.*)$/gm,
@@ -224,6 +227,7 @@ const CONSTANTS: Words = {
   MOST_ENTRIES: `${MOST_ENTRIES}`,
 }
 
+/** Returns constants for Lua: the names in capitals, with their numbers as text. */
 function numbered(names: readonly (readonly [string, number])[]): Words {
   return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
 }

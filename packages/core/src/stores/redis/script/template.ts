@@ -25,11 +25,15 @@ export function expand(text: string, lists: Lists): string {
   })
 }
 
-/** @throws {Error} for a word that is not in `words`. */
+/**
+ * Returns the text with each `@{word}` replaced by what `words` has for it.
+ * @throws {Error} for a word that is not in `words`.
+ */
 export function fill(text: string, words: Words): string {
   return text.replace(WORD, (_, word: string) => known(words, word, 'word'))
 }
 
+/** Returns the line with those `@{words}` replaced that are in `words`; others stay for `fill`. */
 function fillOwn(line: string, words: Words): string {
   return line.replace(WORD, (written, word: string) => (Object.hasOwn(words, word) ? words[word]! : written))
 }

@@ -60,7 +60,11 @@ export interface ScriptPart {
   readonly enforce: boolean
 }
 
-/** The argument of a call on several keys. */
+/**
+ * Packs the argument of a whole: a call on several keys that charges all of its parts, one for each key, or none. The numbers of
+ * a plain whole come first. Only if one part is not enforced, a smaller limit was seen or the clock is not Redis's, more follow.
+ * `clock` is in microseconds, -1 for Redis's own.
+ */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
   const numbers: number[] = []
   for (const { request } of parts) {
@@ -76,7 +80,7 @@ export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: ()
   return packed(numbers)
 }
 
-/** The charge whose units are released. */
+/** Packs the charge whose units are to be released: its instant, its cost, and when it was decided; instants in microseconds. */
 export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
   return packed([at, cost, decidedAt])
 }
@@ -130,7 +134,10 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
-/** How a booking stands, by the reply to `confirm`. */
+/**
+ * Returns how a booking stands, by the reply to `confirm`: 0 if its charge is still in the key's state, else the number of the
+ * reason why its caller may not go on.
+ */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
@@ -164,7 +171,10 @@ class NumberReader {
     return number
   }
 
-  /** Reads an answer. One to a call that passed at once is shorter. */
+  /**
+   * Reads the answer to one call under this number of policies. Its first number says whether it is long: an answer to a call
+   * that passed at once leaves out the reason, the instant and what follows from them.
+   */
   answer(policies: number): Answer {
     const isLong = (this.next() & LONG) !== 0
     const now = this.next()
@@ -313,6 +323,7 @@ export class ScriptRunner {
   }
 }
 
+/** The SHA-1 of a script's text in hex, by which EVALSHA names a script that the server knows. */
 function sha1(script: string): string {
   return createHash('sha1').update(script).digest('hex')
 }
