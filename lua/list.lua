@@ -1,5 +1,5 @@
--- The engine for one list of policies, in the script for calls on several keys (together.lua): runs one operation on a key, and
--- returns its reply.
+-- The engine for one list of policies, in the script for calls on several keys (together.lua). Its function runs one operation on
+-- the key `of`, with cost, limits and operation as the packed numbers of `argument` (argument.lua), and returns the packed reply.
 do
   local key, fixed, latest, replaced
   @{modules}

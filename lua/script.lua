@@ -79,6 +79,8 @@ end
 
 @{alone_first}
 
+-- Runs the operation of one call on `key`, whose state is in `fixed`. Takes the numbers of its argument, and returns the packed
+-- reply or, if the server refuses a command, its error as a table.
 local function decide(@{call})
   @{engine}
 end

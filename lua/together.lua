@@ -67,7 +67,8 @@ while next_key < #keys do
       local parts = {}
       --@for each part parts[@{p}] = { @{places} }
 
-      -- Runs an operation of the engine on a part. The other numbers of its argument are those of the plain call.
+      -- Runs operation `op` of the engine on part number i, from 1: a whole's share of one key. span is in microseconds, and rest
+      -- the bytes that only this operation needs; cost and limits are those of the plain call. Returns the engine's reply, packed.
       run = function(i, op, span, rest)
         local part = parts[i]
         local of_part = sub(argument, part.from, part.to) .. pack('<dddd', op, 1, clock, span) .. rest
@@ -78,10 +79,12 @@ while next_key < #keys do
         return answer
       end
 
-      -- Any whole. All parts but the first are tried; then all are charged, the first one first, as nothing has to be undone
-      -- where it is denied. A failure undoes what was charged before it.
+      -- Decides any whole, which charges all of its parts or none, and returns the parts' answers, each behind the number of its
+      -- bytes. All parts but the first are tried, which charges nothing; then all are charged, the first one first, as nothing has
+      -- to be undone where it is denied. A failure undoes what was charged before it.
       decide = function()
         local answers, undo, is_denied = {}, {}, false
+        -- Tries or charges part number i, keeps its answer, and notes a denial of the whole if the part is one that may deny it.
         local function ask(i, op)
           local part = parts[i]
           answers[i] = run(i, op, 0, has_slowest == 1 and sub(argument, part.rest + 8, part.last) or '')
