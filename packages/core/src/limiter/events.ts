@@ -114,7 +114,7 @@ export class Events {
   ): void {
     const { degraded, from = this.isLocal ? 'memory' : 'store' } = decision[ANSWER]
     const fallback = degraded?.by ? 'local' : 'none'
-    const decidedBy = degraded ? fallback : from
+    const decidedBy: DecidedBy = degraded ? fallback : from
     const { limiter, listeners } = this
     const heard = listeners.heard.decision ?? this.#heard
     if (heard !== this.#heard) {
@@ -132,18 +132,9 @@ export class Events {
       return
     }
     const { key, charged } = decision
-    listeners.emit('decision', {
-      type: 'decision',
-      limiter,
-      key,
-      operation,
-      cost,
-      charged,
-      together,
-      decision,
-      decidedBy,
-      storeMs,
-    })
+    const type = 'decision' as const
+    const event = { type, limiter, key, operation, cost, charged, together, decision, decidedBy, storeMs }
+    listeners.emit(type, event)
   }
 
   /**

@@ -21,20 +21,11 @@ export class SuspendedKeyspace implements Keyspace {
   decide(_ask: Ask, _key: string, cost: number): Answer {
     const now = this.store.now()
     const at = cost > 0 ? Infinity : now
-    return {
-      now,
-      at,
-      reason: cost > 0 ? 'limit' : undefined,
-      binding: this.policies.findIndex(({ limit }) => limit === 0),
-      remaining: 0,
-      resetAt: now,
-      parts:
-        this.policies.length > 1
-          ? this.policies.flatMap(({ limit }) => [limit === 0 ? at : now, 0, now])
-          : undefined,
-      booking: undefined,
-      from: 'none',
-    }
+    const reason = cost > 0 ? 'limit' : undefined
+    const binding = this.policies.findIndex(({ limit }) => limit === 0)
+    const all = this.policies.flatMap(({ limit }) => [limit === 0 ? at : now, 0, now])
+    const parts = this.policies.length > 1 ? all : undefined
+    return { now, at, reason, binding, remaining: 0, resetAt: now, parts, booking: undefined, from: 'none' }
   }
 
   /** Nothing is ever booked under a limit of 0, so every booking counts as lost. */

@@ -51,13 +51,9 @@ export class WholeDecision {
 
   /** All fields, as a plain object: what `JSON.stringify` writes. */
   toJSON(): WholeRecord {
-    const { allowed, retryAfterMs, decisions, denied } = this
-    return {
-      allowed,
-      retryAfterMs,
-      denied: denied && decisions.indexOf(denied),
-      decisions: decisions.map((decision) => decision.toJSON()),
-    }
+    const { allowed, retryAfterMs } = this
+    const decisions = this.decisions.map((decision) => decision.toJSON())
+    return { allowed, retryAfterMs, denied: this.denied && this.decisions.indexOf(this.denied), decisions }
   }
 }
 

@@ -144,14 +144,9 @@ function warnOfOutage(notice: Notice): void {
  * reply, or the error's own code.
  */
 function outageOf(failure: Error, endpoint: string | undefined): Outage {
-  const { code, cause } = failure as Partial<StoreError>
+  const { name, message, code = name, cause } = failure as Partial<StoreError> & Error
   const below = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown }
   const reply = /^[A-Z]{2,}(?= )/.exec(String(below.message))?.[0]
   const codeBelow = typeof below.code === 'string' ? below.code : reply
-  return {
-    reason: failureOf(failure),
-    cause: codeBelow ?? code ?? failure.name,
-    message: failure.message,
-    endpoint,
-  }
+  return { reason: failureOf(failure), cause: codeBelow ?? code, message, endpoint }
 }

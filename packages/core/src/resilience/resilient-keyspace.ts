@@ -327,15 +327,8 @@ function neverFits(policies: readonly Policy[], cost: number, known: Answer | un
     const at = cost > capacity ? Infinity : cost > left ? fullAt : now
     return [at, left, fullAt] as const
   })
-  return {
-    now,
-    at: Infinity,
-    reason: 'cost',
-    binding: states.findIndex(([at]) => at === Infinity),
-    remaining,
-    resetAt,
-    parts: policies.length > 1 ? states.flat() : undefined,
-    booking: undefined,
-    from: known ? 'cache' : 'none',
-  }
+  const binding = states.findIndex(([at]) => at === Infinity)
+  const parts = policies.length > 1 ? states.flat() : undefined
+  const from = known ? 'cache' : 'none'
+  return { now, at: Infinity, reason: 'cost', binding, remaining, resetAt, parts, booking: undefined, from }
 }

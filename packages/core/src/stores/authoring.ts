@@ -2,14 +2,8 @@
  * The entry point for authors of stores, `@sluice/core/store`: the contract (store.ts), everything that its signatures use,
  * and the functions that most stores need.
  */
-import {
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../algorithms/index.js'
+import { fixedWindow, slidingLog, slidingWindow } from '../algorithms/index.js'
+import { gcra, leakyBucket, tokenBucket } from '../algorithms/index.js'
 
 export type { Algorithm, Charge, Leasing, View } from '../algorithms/contract/policy.js'
 export type { Policy, PolicyChanges, PolicyOptions } from '../algorithms/contract/policy.js'

@@ -157,13 +157,8 @@ export function custom<Value, Otherwise = undefined>(
   code?: SluiceErrorCode,
   domain?: Domain,
 ): Option<Value | Otherwise> {
-  return {
-    accepts,
-    parse,
-    otherwise: otherwise as Otherwise,
-    ...(code && { code }),
-    ...(domain && { domain }),
-  }
+  const about = { ...(code && { code }), ...(domain && { domain }) }
+  return { accepts, parse, otherwise: otherwise as Otherwise, ...about }
 }
 
 /** A whole number from `least` to `most`. */

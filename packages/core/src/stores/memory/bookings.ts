@@ -57,14 +57,8 @@ export class Bookings {
     const { version: before, last } = epoch
     epoch.version = ++this.#latestVersion
     epoch.last = at
-    return {
-      epoch,
-      before,
-      last,
-      version: epoch.version,
-      cells: cells.slice(),
-      marks: rings.map((ring) => ring.mark()),
-    }
+    const marks = rings.map((ring) => ring.mark())
+    return { epoch, before, last, version: epoch.version, cells: cells.slice(), marks }
   }
 
   /**

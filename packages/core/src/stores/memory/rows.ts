@@ -263,12 +263,7 @@ class Rows {
 
   /** A page of blank cells and notes for this many rows. Only the first is made with few, and doubled as it fills. */
   #newPage(rows: number): RowPage {
-    return {
-      cells: new Float64Array(rows * this.stride),
-      notes: new Uint16Array(rows),
-      keys: [],
-      rings: [],
-    }
+    return { cells: new Float64Array(rows * this.stride), notes: new Uint16Array(rows), keys: [], rings: [] }
   }
 
   /** Gives one key empty rings, which lie in the page's list from index `first` on: one for each of its policies that has one. */

@@ -58,7 +58,7 @@ export function listenForErrors(
 
 /** Begins to watch a client: its latest error, until it is ready again. Those who wait for either are called. */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
-  const happened = (error?: unknown): void => {
+  const failed = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
     if (!isLess) watch.latest = error
@@ -68,7 +68,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
   }
   const answered = (): void => {
     watch.isUnanswered = false
-    happened(undefined)
+    failed(undefined)
   }
   const ready = (): void => {
     if (!ask) return answered()
@@ -78,15 +78,8 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
       if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
-  const watch: Watch = {
-    users: 0,
-    isUnanswered: false,
-    latest: undefined,
-    waiting: [],
-    failed: happened,
-    ready,
-  }
-  client.on('error', happened)
+  const watch: Watch = { users: 0, isUnanswered: false, latest: undefined, waiting: [], failed, ready }
+  client.on('error', failed)
   client.on('ready', ready)
   watches.set(client, watch)
   return watch
