@@ -190,12 +190,9 @@ const weighted: Algorithm = {
     // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
     const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
     if (policy.limit <= largest) return
-    throw expected(
-      PolicyError,
-      'CAPACITY_TOO_LARGE',
-      `limit must be at most ${largest} for weighted buckets of this width (use more buckets, or count: 'whole')`,
-      policy.limit,
-    )
+    const advice = "(use more buckets, or count: 'whole')"
+    const bound = `limit must be at most ${largest} for weighted buckets of this width ${advice}`
+    throw expected(PolicyError, 'CAPACITY_TOO_LARGE', bound, policy.limit)
   },
 }
 

@@ -56,7 +56,6 @@ function bookedPolicy(policy: Policy, ttlMs: number): Policy {
     throw refused(`is booked under a longer window: ${(error as PolicyError).message}`)
   }
   if (booked) return booked
-  throw refused(
-    `would keep all of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`,
-  )
+  const advice = 'a shorter ttl or a larger capacity leaves some'
+  throw refused(`would keep all of its ${policy.capacity} units back: ${advice}`)
 }

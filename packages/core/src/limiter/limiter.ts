@@ -3,7 +3,7 @@ import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import { StoreError } from '../values/errors.js'
+import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
@@ -243,7 +243,7 @@ export class Limiter {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#queue.close(closedError())
+    await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
 
@@ -270,7 +270,7 @@ export class Limiter {
    * @throws {StoreError} CLOSED; PolicyError for a list that is not valid.
    */
   #setOf(options: ShapeOptions | undefined): PolicySet {
-    if (this.#closed) throw closedError()
+    if (this.#closed) throw closedError('limiter')
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
   }
 }
@@ -329,9 +329,4 @@ class LaterDecision implements Receiver<Answer> {
     this.reports?.decided('consume', cost, decision, storeMs)
     return decision
   }
-}
-
-/** The error of every call after `close`. */
-function closedError(): StoreError {
-  return new StoreError('CLOSED', 'the limiter is closed')
 }

@@ -20,35 +20,24 @@ type ResilienceSettings = Pick<GuardSettings, 'onStoreError' | 'deadline'>
  * The store as one limiter uses it, so that every decision comes within the deadline. All limiters with one store share its
  * circuit and caches; the deadline and the failure mode are this limiter's own.
  */
-export function resilientStore(
-  store: Store,
-  { onStoreError, deadline: deadlineMs }: ResilienceSettings,
-): Store {
+export function resilientStore(store: Store, settings: ResilienceSettings): Store {
   const shared = sharedStateOf(store)
-  const deadline = new Deadline(deadlineMs, shared.channel)
+  const { channel, recovery, blocks } = shared
+  const deadline = new Deadline(settings.deadline, channel)
   let health: Health | undefined
   return {
     /** Opens a limiter's state in the store, and with the first call that needs it a state in memory for outages. */
     keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-      const { mode, share } = onStoreError
-      let local: Keyspace | undefined
-      const openLocal = (): Keyspace => {
-        const own = policies.map((policy) => shareOf(policy, share))
-        return shared.local.keyspace(name, own, report, penalty)
-      }
+      const { mode, share } = settings.onStoreError
+      const ownPolicies = (): readonly Policy[] => policies.map((policy) => shareOf(policy, share))
+      let opened: Keyspace | undefined
+      const local = (): Keyspace => (opened ??= shared.local.keyspace(name, ownPolicies(), report, penalty))
       const remote = store.keyspace(name, policies, report, penalty)
-      return new ResilientKeyspace({
-        remote,
-        together: remote.together && new ResilientTogether(remote.together),
-        channel: shared.channel,
-        recovery: shared.recovery,
-        deadline,
-        mode,
-        health: (health ??= new Health(report, store.endpoint)),
-        denials: shared.denialCache(name, policies),
-        local: () => (local ??= openLocal()),
-        blocks: shared.blocks,
-      })
+      const together = remote.together && new ResilientTogether(remote.together)
+      health ??= new Health(report, store.endpoint)
+      const denials = shared.denialCache(name, policies)
+      const all = { remote, together, channel, recovery, deadline, mode, health, denials, local, blocks }
+      return new ResilientKeyspace(all)
     },
     now: () => store.now(),
     keepsTime: store.keepsTime,

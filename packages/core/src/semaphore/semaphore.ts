@@ -1,4 +1,5 @@
-import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
+import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { permitsBeside } from '../stores/memory/permit-queues.js'
@@ -74,7 +75,7 @@ export class Semaphore {
    * did not once answer the call within `maxWait`, or CLOSED.
    */
   async acquire(key = '', options: SemaphoreAcquireOptions = {}): Promise<Permit> {
-    if (this.#closed) throw closedError()
+    if (this.#closed) throw closedError('semaphore')
     refuseOptionsAsKey(key)
     const stored = storedKey(key)
     const { maxWait, signal } = readAcquireOptions(options)
@@ -167,7 +168,7 @@ export class Semaphore {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    await this.#waiters.close(closedError())
+    await this.#waiters.close(closedError('semaphore'))
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
   }
@@ -181,9 +182,4 @@ function refuseOptionsAsKey(key: unknown): void {
   if (typeof key !== 'object' || key === null) return
   const what = 'key must be a string, before the options: write acquire(key, { maxWait })'
   throw expected(InputError, 'INVALID_KEY', what, key)
-}
-
-/** The error of every call after `close`. */
-function closedError(): StoreError {
-  return new StoreError('CLOSED', 'the semaphore is closed')
 }

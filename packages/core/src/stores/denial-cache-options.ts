@@ -22,14 +22,13 @@ const DENIAL_CACHE = {
 } satisfies DeclarationOf<DenialCacheOptions>
 
 /** Bounds of the cache; undefined for `false`, which disables it. */
-export const denialCache = custom(
-  '{ maxAge, maxKeys } or false',
-  (value) => {
-    if (value === false) return undefined
-    return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
-  },
-  boundsOf({}),
-)
+export const denialCache = custom('{ maxAge, maxKeys } or false', parsed, boundsOf({}))
+
+/** The bounds that the option `denialCache` sets, undefined for `false`, and REFUSED for what is neither. */
+function parsed(value: unknown): DenialCacheBounds | undefined | typeof REFUSED {
+  if (value === false) return undefined
+  return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
+}
 
 /** The bounds of a denial cache from the option `denialCache`, with the age in microseconds. */
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {

@@ -22,7 +22,12 @@ export class Closing {
 
 /** The error of every call to a store after its `close`. */
 export function storeClosed(): StoreError {
-  return new StoreError('CLOSED', 'the store is closed')
+  return closedError('store')
+}
+
+/** The error of every call to a store, limiter or semaphore after its `close`; `what` names it. */
+export function closedError(what: 'store' | 'limiter' | 'semaphore'): StoreError {
+  return new StoreError('CLOSED', `the ${what} is closed`)
 }
 
 /**

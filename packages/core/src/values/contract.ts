@@ -30,11 +30,8 @@ export const REPORT_PART = Symbol.for('sluice.reportPart')
 export function checkContract(what: string, part: { readonly [CONTRACT]?: number }): void {
   const number = part[CONTRACT]
   if (number === undefined || number === CONTRACT_NUMBER) return
-  throw new PolicyError(
-    'VERSION_MISMATCH',
-    `${what} was made by a version of @sluice/core that does not work with this one: ` +
-      'npm ls @sluice/core lists both',
-  )
+  const why = `${what} was made by a version of @sluice/core that does not work with this one`
+  throw new PolicyError('VERSION_MISMATCH', `${why}: npm ls @sluice/core lists both`)
 }
 
 /** A value that all copies of one contract share, made by the first that asks for it. */

@@ -32,11 +32,7 @@ export class Listeners<Events extends object> {
     const list = this.heard[name] ?? []
     if (passive) this.#passive.add(listener)
     if (!list.includes(listener)) this.#set(name, [...list, listener])
-    return () =>
-      this.#set(
-        name,
-        (this.heard[name] ?? []).filter((other) => other !== listener),
-      )
+    return () => this.#set(name, this.heard[name]?.filter((other) => other !== listener) ?? [])
   }
 
   /**

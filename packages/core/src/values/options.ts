@@ -232,13 +232,11 @@ export function text<Otherwise extends string | undefined = undefined>(
   return custom(accepts, accepting(isOne), otherwise, code, { pattern })
 }
 
+/** The values that a name accepts, as a message says it. */
+export const PRINTABLE = '1 to 64 characters of printable ASCII'
+
 /** A name as it stands in keys, headers and metrics. */
-export const printableName = text(
-  '1 to 64 characters of printable ASCII',
-  /^[\x20-\x7e]{1,64}$/,
-  undefined,
-  'INVALID_NAME',
-)
+export const printableName = text(PRINTABLE, /^[\x20-\x7e]{1,64}$/, undefined, 'INVALID_NAME')
 
 /** A clock that is handed in. */
 export const clock = func<Clock>('that returns microseconds')

@@ -145,9 +145,9 @@ export class Policy {
 
 /** Whether two lists of equal shapes have equal limits and capacities. */
 export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
-  return (
-    some === others ||
-    some.every(({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity)
+  if (some === others) return true
+  return some.every(
+    ({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity,
   )
 }
 

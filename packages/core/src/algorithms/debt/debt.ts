@@ -121,10 +121,8 @@ export const debt = {
     const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
     if (policy.capacity <= largest) return
     const advice = `a smaller ${name}, a shorter window, or fixedWindow, which has no such bound`
-    throw new PolicyError(
-      'CAPACITY_TOO_LARGE',
-      `${name} must be at most ${largest} for this window, got ${policy.capacity}: use ${advice}`,
-    )
+    const bound = `${name} must be at most ${largest} for this window, got ${policy.capacity}`
+    throw new PolicyError('CAPACITY_TOO_LARGE', `${bound}: use ${advice}`)
   },
 } satisfies Omit<Algorithm, 'name'>
 

@@ -61,11 +61,9 @@ export const debtWithSlots: Algorithm = {
   check(policy, name) {
     debt.check(policy, name)
     if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
-    throw new PolicyError(
-      'CAPACITY_TOO_LARGE',
-      `${name} and limit are too large for slots in this window, got ${policy.capacity} and ${policy.limit}: ` +
-        `use a shorter window, or slidingWindow, which has no such bound`,
-    )
+    const numbers = `${name} and limit are too large for slots in this window, got ${policy.capacity} and ${policy.limit}`
+    const advice = 'use a shorter window, or slidingWindow, which has no such bound'
+    throw new PolicyError('CAPACITY_TOO_LARGE', `${numbers}: ${advice}`)
   },
 }
 

@@ -79,11 +79,8 @@ export class Eviction {
     if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
     let least = Infinity
     for (let tries = 0, seen = 0; tries < MOST_TRIES; tries++) {
-      if (
-        least <= this.#usual ||
-        seen >= (least >= EXHAUSTED || this.#usual === UNKNOWN ? LONG_SAMPLE : SAMPLE)
-      )
-        break
+      const most = least >= EXHAUSTED || this.#usual === UNKNOWN ? LONG_SAMPLE : SAMPLE
+      if (least <= this.#usual || seen >= most) break
       const chunk = this.chunks[this.#below(this.chunks.length)]!
       const row = chunk.first + this.#below(CHUNK_ROWS)
       if (!isHeld(chunk, row)) continue

@@ -116,11 +116,7 @@ export interface RedisStoreOptions {
 
 /** Options of `redisStore`. */
 const REDIS_STORE = {
-  prefix: option.text(
-    '1 to 64 characters of printable ASCII without spaces and braces',
-    /^[\x21-\x7a|~]{1,64}$/,
-    'sluice',
-  ),
+  prefix: option.text(`${option.PRINTABLE} without spaces and braces`, /^[\x21-\x7a|~]{1,64}$/, 'sluice'),
   clock: option.clock,
   denialCache,
   groupCommit: option.flag(true),
@@ -190,9 +186,8 @@ class StoreInRedis implements RedisStore {
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
-    const group = (): GroupCommit => {
-      return this.#groups.get(listId, () => composeScript(policies, penalty), report)
-    }
+    const compose = (): string => composeScript(policies, penalty)
+    const group = (): GroupCommit => this.#groups.get(listId, compose, report)
     group()
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({

@@ -264,11 +264,8 @@ export interface WholePart extends ScriptPart {
 
 /** Whether two calls are of `consume`, with the same numbers. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
-  return (
-    a.operation === 'consume' &&
-    b.operation === 'consume' &&
-    (a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies)))
-  )
+  if (a.operation !== 'consume' || b.operation !== 'consume') return false
+  return a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies))
 }
 
 const NONCES = 2 ** 48

@@ -2,11 +2,9 @@ import type { RedisConnection } from '../redis-connection.js'
 import { isRefusedBy, storeFailure } from './failure.js'
 
 /** The EventEmitter that every client is. */
-export interface Emitter {
-  on(event: string, listener: (...about: never[]) => void): unknown
-  once(event: string, listener: (...about: never[]) => void): unknown
-  off(event: string, listener: (...about: never[]) => void): unknown
-}
+export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: EventListener) => unknown>
+
+type EventListener = (...about: never[]) => void
 
 /** Listens to a client for all connections that share it. */
 interface Watch {

@@ -9,12 +9,7 @@ import { isRefusedBy } from './failure.js'
 export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly status: string
-  readonly options: ReplayOptions &
-    Location & {
-      readonly enableAutoPipelining?: boolean
-      readonly keyPrefix?: unknown
-      readonly password?: unknown
-    }
+  readonly options: IoredisOptions
   ping(): Promise<unknown>
   sendCommand(command: unknown): unknown
   connect(): Promise<unknown>
@@ -221,23 +216,26 @@ const HEADERS: readonly string[] = Array.from({ length: 256 }, (_, length) => `\
  * node-redis (6) never repeats, except in its sentinel (node-redis.ts).
  */
 
-interface ReplayOptions {
+interface IoredisOptions extends Location {
+  readonly enableAutoPipelining?: boolean
+  readonly keyPrefix?: unknown
+  readonly password?: unknown
   readonly maxRetriesPerRequest?: unknown
   readonly autoResendUnfulfilledCommands?: unknown
   readonly retryStrategy?: unknown
   readonly retryDelayOnFailover?: unknown
   readonly clusterNodeRetryStrategy?: unknown
-  readonly redisOptions?: ReplayOptions | null
+  readonly redisOptions?: IoredisOptions | null
 }
 
 /** Whether a client with these options may run a script twice for one call. */
-function replays(options: ReplayOptions, isCluster: boolean): boolean {
+function replays(options: IoredisOptions, isCluster: boolean): boolean {
   if (!isCluster) return typeof options.retryStrategy === 'function' && resends(options)
   // A node that gives up reconnecting leaves its calls to `retryDelayOnFailover`, whatever its own settings.
   if (Number(options.retryDelayOnFailover) > 0) return true
   return typeof options.clusterNodeRetryStrategy === 'function' && resends(options.redisOptions ?? {})
 }
 
-function resends({ maxRetriesPerRequest, autoResendUnfulfilledCommands = true }: ReplayOptions): boolean {
+function resends({ maxRetriesPerRequest, autoResendUnfulfilledCommands = true }: IoredisOptions): boolean {
   return maxRetriesPerRequest !== 0 && Boolean(autoResendUnfulfilledCommands)
 }

@@ -38,7 +38,9 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
     isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: client.duplicate && client.subscribe && subscribeBy(client),
-    replays: isSentinel(client),
+    // A sentinel repeats commands that were unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It
+    // does not expose its options, so every sentinel is taken to do so.
+    replays: 'getSentinelNode' in client,
   }
 }
 
@@ -68,14 +70,6 @@ function subscribeBy(client: NodeRedisClient): Subscribe {
       .catch(ignore)
     return end
   }
-}
-
-/**
- * A sentinel repeats commands that were unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It does
- * not expose its options, so every sentinel is taken to do so.
- */
-function isSentinel(client: object): boolean {
-  return 'getSentinelNode' in client
 }
 
 /** RESP_TYPES.BLOB_STRING: '$', the first byte of a blob string in the protocol. */

@@ -178,18 +178,13 @@ function decoded(part: string): string {
  * the query.
  */
 function parameter(option: string, value: string): unknown {
-  if (!IN_URLS.includes(option)) {
-    throw invalid(`the options of a Redis URL are ${IN_URLS.join(', ')}`)
-  }
+  if (!IN_URLS.includes(option)) throw invalid(`the options of a Redis URL are ${IN_URLS.join(', ')}`)
   return /^\d+$/.test(value) && option !== 'connectionName' ? Number(value) : value
 }
 
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
 function isAddress(value: unknown): value is Address {
-  return (
-    isRecord(value) &&
-    typeof value['host'] === 'string' &&
-    port.parse(value['port'], 'port') !== option.REFUSED
-  )
+  if (!isRecord(value) || typeof value['host'] !== 'string') return false
+  return port.parse(value['port'], 'port') !== option.REFUSED
 }
