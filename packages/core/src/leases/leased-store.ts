@@ -82,13 +82,10 @@ class LeasedKeyspace implements Keyspace {
       return leased ?? this.state.decide(ask, key, cost, maxWait, caller)
     }
     if (!(found instanceof Lease)) return this.#ask(key, cost, found)
-    return (
-      found.serve(cost, now) ??
-      found.join(cost) ??
-      (found.beginBooking(cost, size, terms.mostUnits)
-        ? this.#bookFor(cost, found, key)
-        : this.#ask(key, cost, found))
-    )
+    const answer = found.serve(cost, now) ?? found.join(cost)
+    if (answer) return answer
+    if (!found.beginBooking(cost, size, terms.mostUnits)) return this.#ask(key, cost, found)
+    return this.#bookFor(cost, found, key)
   }
 
   /** Asks the store how a booking stands at its turn: only the store books ahead, a lease never does. */

@@ -51,24 +51,16 @@ const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
 /** Why the store did not decide. An error that another store throws without a reason counts as 'error'. */
 export function failureOf(error: unknown): StoreFailure {
   const failure = (error as Partial<StoreError> | null | undefined)?.failure
-  return failure !== undefined && Object.hasOwn(IS_SILENCE, failure) ? failure : 'error'
+  return failure !== undefined && FAILURES.has(failure) ? failure : 'error'
 }
 
 /**
- * Whether the server did not answer, or cannot serve any call at the moment, so that the next call would fail as well. Failures of
- * this kind open the circuit.
+ * The failures of a server that did not answer, or cannot serve any call at the moment, so that the next call would fail as
+ * well. They open the circuit; the others do not.
  */
-export const IS_SILENCE: Readonly<Record<StoreFailure, boolean>> = {
-  timeout: true,
-  unavailable: true,
-  overloaded: false,
-  oom: false,
-  readonly: false,
-  loading: true,
-  busy: true,
-  forbidden: false,
-  error: false,
-}
+export const SILENCES: readonly StoreFailure[] = ['timeout', 'unavailable', 'loading', 'busy']
+const OTHERS: readonly StoreFailure[] = ['overloaded', 'oom', 'readonly', 'forbidden', 'error']
+const FAILURES: ReadonlySet<StoreFailure> = new Set([...SILENCES, ...OTHERS])
 
 /** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {

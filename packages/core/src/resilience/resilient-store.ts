@@ -55,9 +55,8 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
  */
 function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))
-  return processes === 1
-    ? policy
-    : policy.with({ limit: part(policy.limit), capacity: part(policy.capacity) })
+  if (processes === 1) return policy
+  return policy.with({ limit: part(policy.limit), capacity: part(policy.capacity) })
 }
 
 /** The state that all limiters of this process share if they use one store. */

@@ -5,7 +5,7 @@ import { codeOf, StoreError, type StoreFailure } from '../values/errors.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, DeadlineEntry, Traffic } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
-import { failureOf, IS_SILENCE, type Health, isOutage, processHealth } from './failure.js'
+import { failureOf, type Health, isOutage, processHealth, SILENCES } from './failure.js'
 
 /**
  * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
@@ -138,7 +138,7 @@ export class StoreChannel implements Traffic {
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
-    if (IS_SILENCE[failureOf(error)]) this.#circuit.failed(failure, deadline.ms)
+    if (SILENCES.includes(failureOf(error))) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }

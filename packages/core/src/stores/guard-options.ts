@@ -61,17 +61,16 @@ const LOCALLY: FailureSettings = { mode: 'local', share: 1 }
 const LOCAL = { mode: option.oneOf(['local'], 'local'), share: option.whole(1, 1_000_000, 1) }
 const MODES = option.oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
-const onStoreError = option.custom(
-  `${MODES.accepts}, or { mode: 'local', share }`,
-  (value, name): FailureSettings | typeof option.REFUSED => {
-    if (typeof value === 'object' && value !== null) {
-      return option.read(LOCAL, value, { what: name, prefix: `${name}.` })
-    }
-    const mode = MODES.parse(value, name)
-    return mode === option.REFUSED ? option.REFUSED : { mode, share: 1 }
-  },
-  LOCALLY,
-)
+const onStoreError = option.custom(`${MODES.accepts}, or { mode: 'local', share }`, failureSettings, LOCALLY)
+
+/** The mode and share that the option `onStoreError` sets, and REFUSED for what is neither a mode nor an object. */
+function failureSettings(value: unknown, name: string): FailureSettings | typeof option.REFUSED {
+  if (typeof value === 'object' && value !== null) {
+    return option.read(LOCAL, value, { what: name, prefix: `${name}.` })
+  }
+  const mode = MODES.parse(value, name)
+  return mode === option.REFUSED ? option.REFUSED : { mode, share: 1 }
+}
 
 /** The longest that a store may take to answer. */
 export const deadline = option.duration('1ms', '1m', '50ms')

@@ -110,9 +110,8 @@ export class StoreError extends SluiceError<StoreErrorCode> {
   /** Derives the failure from the code, and also whether the call may have reached the store, unless `sent` says it. */
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
     super(code, message, options)
-    this.failure = code.startsWith(STORE)
-      ? (code.slice(STORE.length).toLowerCase() as StoreFailure)
-      : undefined
+    const failure = code.slice(STORE.length).toLowerCase() as StoreFailure
+    this.failure = code.startsWith(STORE) ? failure : undefined
     this.sent = sent ?? /_(?:TIMEOUT|UNAVAILABLE|ERROR)$/.test(code)
   }
 }

@@ -2,11 +2,9 @@ import { inCommon } from './contract.js'
 
 /** Writes a warning of the process, or to the console where there are none. */
 export function warnProcess(code: string, text: string): void {
-  if (typeof process === 'object' && typeof process.emitWarning === 'function') {
-    process.emitWarning(text, { type: 'SluiceWarning', code })
-  } else {
-    console.warn(`SluiceWarning [${code}] ${text}`)
-  }
+  const hasWarnings = typeof process === 'object' && typeof process.emitWarning === 'function'
+  if (hasWarnings) process.emitWarning(text, { type: 'SluiceWarning', code })
+  else console.warn(`SluiceWarning [${code}] ${text}`)
 }
 
 /** Writes a warning once in this process for its code, or for `id`. */

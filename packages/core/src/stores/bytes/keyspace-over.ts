@@ -93,9 +93,8 @@ class KeyspaceOver implements Keyspace {
 
   /** The keyspace inside of an update whose bytes are there, so that it answers at once. */
   #within(changing: Parameters<Act<Answer>>[0]) {
-    return {
-      decide: (ask: Ask, key: string, cost: number): Answer => this.#decision(ask, key, cost, 0)(changing),
-    }
+    const decide = (ask: Ask, key: string, cost: number) => this.#decision(ask, key, cost, 0)(changing)
+    return { decide }
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {

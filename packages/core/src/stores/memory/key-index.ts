@@ -53,10 +53,7 @@ export class KeyIndex {
 
   /** Removes a key that has a row. */
   delete(key: string, row: number): void {
-    if (this.#few !== undefined) {
-      this.#few.delete(key)
-      return
-    }
+    if (this.#few !== undefined) return void this.#few.delete(key)
     const hash = hashOf(key)
     const segment = this.#segments[hash & this.#mask]!
     if (!segment.remove(hash, row)) segment.misplaced!.delete(key)

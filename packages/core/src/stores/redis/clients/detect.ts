@@ -43,9 +43,8 @@ export function described(value: unknown): string {
   if (has(value, 'EVALSHA'))
     return 'a client of node-redis 4 or older, or its legacy(): npm install redis@latest'
   const name = value.constructor?.name
-  return typeof name === 'string' && name !== 'Object' && name !== ''
-    ? `an object of the class ${name}`
-    : 'an object'
+  const hasClass = typeof name === 'string' && name !== 'Object' && name !== ''
+  return hasClass ? `an object of the class ${name}` : 'an object'
 }
 
 function has(value: unknown, ...methods: string[]): boolean {

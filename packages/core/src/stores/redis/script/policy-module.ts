@@ -46,18 +46,13 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
   const cells = header('cells') ?? []
   const needed = [...(header('needs') ?? []), module]
   const prefix = ((name === module && header('functions')?.[0]) || name).replaceAll('-', '_')
-  const take = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
+  const takeText = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
   const conditions = header(`valid of ${name}`) ?? header('valid') ?? []
-  return {
-    i,
-    policy,
-    prefix,
-    modules: needed,
-    cells: cells.map((cell) => `${cell}_${i}`),
-    slots: slotsOf(header('slots')?.[0], policy),
-    valid: conditions.map((condition) => inScript(condition, cells, policy, i)),
-    take: take.exec(needed.map((file) => `${textOf(file)}\n`).join('')),
-  }
+  const valid = conditions.map((condition) => inScript(condition, cells, policy, i))
+  const slots = slotsOf(header('slots')?.[0], policy)
+  const take = takeText.exec(needed.map((file) => `${textOf(file)}\n`).join(''))
+  const ownCells = cells.map((cell) => `${cell}_${i}`)
+  return { i, policy, prefix, modules: needed, cells: ownCells, slots, valid, take }
 }
 
 /** The number of slots that a module's header names: 'ring' for one that grows, undefined for none. */

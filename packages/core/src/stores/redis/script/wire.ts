@@ -271,10 +271,8 @@ export class ScriptRunner {
   run(script: string, key: RedisKey, argument: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       // With a single key, an error fails the whole call.
-      this.runAll(script, [key], [argument], {
-        answered: ({ own }) => resolve(own[0] as Buffer),
-        failed: reject,
-      })
+      const answered = ({ own }: Replies): void => resolve(own[0] as Buffer)
+      this.runAll(script, [key], [argument], { answered, failed: reject })
     })
   }
 
@@ -288,13 +286,11 @@ export class ScriptRunner {
     args: readonly Buffer[],
     receiver: Receiver<Replies>,
   ): void {
+    const { connection } = this
     const sha = this.#shas.get(script)
     let sent: Promise<ScriptReply>
     try {
-      sent =
-        sha === undefined
-          ? this.connection.eval(script, keys, args)
-          : this.connection.evalsha(sha, keys, args)
+      sent = sha === undefined ? connection.eval(script, keys, args) : connection.evalsha(sha, keys, args)
     } catch (error) {
       sent = Promise.reject(error)
     }
