@@ -51,7 +51,7 @@ const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
 /** Why the store did not decide. An error that another store throws without a reason counts as 'error'. */
 export function failureOf(error: unknown): StoreFailure {
   const failure = (error as Partial<StoreError> | null | undefined)?.failure
-  return failure !== undefined && FAILURES.has(failure) ? failure : 'error'
+  return failure !== undefined && FAILURES.includes(failure) ? failure : 'error'
 }
 
 /**
@@ -59,8 +59,7 @@ export function failureOf(error: unknown): StoreFailure {
  * well. They open the circuit; the others do not.
  */
 export const SILENCES: readonly StoreFailure[] = ['timeout', 'unavailable', 'loading', 'busy']
-const OTHERS: readonly StoreFailure[] = ['overloaded', 'oom', 'readonly', 'forbidden', 'error']
-const FAILURES: ReadonlySet<StoreFailure> = new Set([...SILENCES, ...OTHERS])
+const FAILURES: readonly StoreFailure[] = [...SILENCES, 'overloaded', 'oom', 'readonly', 'forbidden', 'error']
 
 /** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {
