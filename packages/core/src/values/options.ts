@@ -17,9 +17,9 @@ export interface Option<Setting> {
   /** Whether it must be given. */
   readonly isRequired?: true
   /** The code of the error for any other value; default INVALID_OPTION. */
-  readonly code?: SluiceErrorCode
+  readonly code?: SluiceErrorCode | undefined
   /** The accepted values as data, for options that may stand in a file. */
-  readonly domain?: Domain
+  readonly domain?: Domain | undefined
   /** The setting for a value, or `REFUSED`. A check that explains itself throws. */
   parse(value: unknown, name: string): Setting | typeof REFUSED
 }
@@ -157,8 +157,7 @@ export function custom<Value, Otherwise = undefined>(
   code?: SluiceErrorCode,
   domain?: Domain,
 ): Option<Value | Otherwise> {
-  const about = { ...(code && { code }), ...(domain && { domain }) }
-  return { accepts, parse, otherwise: otherwise as Otherwise, ...about }
+  return { accepts, parse, otherwise: otherwise as Otherwise, code, domain }
 }
 
 /** A whole number from `least` to `most`. */
