@@ -99,6 +99,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     this.#clock = clock
   }
 
+  /** The number of keys whose state the store keeps. */
   get size(): number {
     return this.#size
   }
@@ -143,6 +144,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.latest
   }
 
+  /** How far the clock stands behind `now`, in microseconds: above 0 after it was set back. */
   get behind(): number {
     return this.latest - this.lastRead
   }
@@ -165,10 +167,12 @@ class Memory implements MemoryStore, TableOwner, Together {
     this.#size++
   }
 
+  /** Notes the key that a table has added last, in this row: a search for a key to evict begins near it. */
   added(table: Table, row: number): void {
     this.#eviction.added(table, row)
   }
 
+  /** Counts a key less, as a table has freed its row. */
   removed(): void {
     this.#size--
   }
@@ -191,10 +195,12 @@ class Memory implements MemoryStore, TableOwner, Together {
     return freed * 4 > seen
   }
 
+  /** Discards the state of every key of every limiter. */
   resetAll(): void {
     for (const table of this.#tables.values()) table.discardAll()
   }
 
+  /** Aborted once the store is closed, for those who wait for something of it. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }
@@ -273,18 +279,22 @@ class MemoryKeyspace implements Keyspace {
     return table.decide(this.#list, ask, key, cost, maxWait)
   }
 
+  /** Whether a call of this cost passes now; charges nothing. */
   fits(key: string, cost: number): boolean {
     return this.#openTable().fits(this.#list, key, cost)
   }
 
+  /** How a booking stands: 'lost' with its key's state, 'held' if the key is blocked or held now. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     return this.#openTable().confirm(booking)
   }
 
+  /** Cancels a booking. Returns whether the key's state is as it was before it. */
   cancel(booking: Booking): boolean {
     return this.#openTable().cancel(this.policies, booking)
   }
 
+  /** Applies a correction, such as a refund or a block. Returns the units that took effect. */
   correct(change: Correction): number {
     return this.#openTable().correct(this.#list, change)
   }

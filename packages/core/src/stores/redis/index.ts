@@ -204,6 +204,7 @@ class StoreInRedis implements RedisStore {
     })
   }
 
+  /** The address of the server, as errors and records name it. */
   get endpoint(): string {
     return this.#connection.address
   }
@@ -263,10 +264,12 @@ class StoreInRedis implements RedisStore {
     return permits
   }
 
+  /** The board of this name: texts that processes leave for each other in Redis, each until it expires. */
   board(name: string): Board {
     return redisBoard(keyspaceOf(this.#settings.prefix, name, ['board']), this.#runner, this.#clock)
   }
 
+  /** Aborted once the store is closed, for those who wait for something of it. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }

@@ -31,6 +31,7 @@ function isIoredis(value: unknown): value is IoredisClient {
   return isOne && isRecord((value as { options?: unknown }).options)
 }
 
+/** Whether a value is a client of node-redis 5 or later, by the methods that only those have. */
 function isNodeRedis(value: unknown): value is NodeRedisClient {
   return has(value, 'withTypeMapping', 'evalSha', 'eval', 'on', 'off')
 }
@@ -47,10 +48,12 @@ export function described(value: unknown): string {
   return hasClass ? `an object of the class ${name}` : 'an object'
 }
 
+/** Whether a value is an object with all of these methods, its own or inherited. */
 function has(value: unknown, ...methods: string[]): boolean {
   return isRecord(value) && methods.every((name) => typeof value[name] === 'function')
 }
 
+/** Whether a value is an object, of which any property may be read. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }

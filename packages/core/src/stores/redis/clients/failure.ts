@@ -92,6 +92,9 @@ function replyCode(error: unknown): string | undefined {
   return /^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code
 }
 
+/**
+ * Whether an error is one that JavaScript itself throws for wrong code, and not one about Redis or the network.
+ */
 function isBug(error: unknown): boolean {
   return [TypeError, RangeError, ReferenceError, SyntaxError].some((Bug) => error instanceof Bug)
 }

@@ -184,6 +184,7 @@ function parameter(option: string, value: string): unknown {
 
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
+/** Whether a value is an object with a host and a valid port. */
 function isAddress(value: unknown): value is Address {
   if (!isRecord(value) || typeof value['host'] !== 'string') return false
   return port.parse(value['port'], 'port') !== option.REFUSED
