@@ -12,9 +12,11 @@ export type Access = 'count' | 'pass' | 'forbid'
 type Test<Req> = (req: Req) => MaybePromise<boolean>
 
 /**
- * Makes the function that decides by `deny`, `allow` and `skip`, in this order, whether a request is answered 403,
- * passes uncounted, or is counted; undefined if none of the three is given. It asks only as far as the first that
- * applies, and throws a HungUpError if a list needs the address of a caller that is gone.
+ * Makes the first step of a guard: the function that returns 'forbid' for a request to which the option `deny` applies
+ * (answered 403), 'pass' (uncounted) where `allow` or `skip` applies, and 'count' otherwise. They are asked in this order
+ * up to the first that applies. undefined if none of the three options is given. A list compares the caller's address,
+ * which is read from the request by `source`; the function throws a HungUpError if that address is gone because the
+ * caller has hung up.
  * @throws {PolicyError} INVALID_OPTION for an invalid list.
  */
 export function accessChooser<Req, Res>(
@@ -29,7 +31,10 @@ export function accessChooser<Req, Res>(
 
   return (req) => ask(req, 0)
 
-  /** Asks the tests from number `i` on. The first that applies decides; without one the request is counted. */
+  /**
+   * Asks the tests from number `i` on, and returns the outcome of the first that applies; 'count' if none does. The
+   * result is a promise only if a test is async.
+   */
   function ask(req: Req, i: number): MaybePromise<Access> {
     const test = tests[i]
     if (!test) return 'count'
@@ -38,7 +43,8 @@ export function accessChooser<Req, Res>(
 }
 
 /**
- * The test of a list option: the user's own function, or one that looks whether the list contains the caller's address.
+ * Makes the test of the option `name`, `deny` or `allow`: the user's own function if it is one, otherwise a function that
+ * returns whether the list contains the caller's address. A caller without an address is on no list.
  * @throws {PolicyError} INVALID_OPTION for anything else.
  */
 function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test<Req> {
@@ -60,8 +66,9 @@ const wholeAddress = (text: string | undefined): string | undefined => clientAdd
 type Block = readonly [readonly number[], number]
 
 /**
- * Makes the function that says whether a list contains an address in the form of `clientAddress(text, 128)`, which has one
- * name for each caller. `name` is that of the option, for the message.
+ * Makes the function that returns whether `list`, of single addresses and CIDR blocks, contains an address. That address
+ * has to be in canonical form, as `clientAddress(text, 128)` returns it, because each caller has only one name there.
+ * `name` is the option's, for the error message.
  * @throws {PolicyError} INVALID_OPTION for an entry that is neither an address nor a block.
  */
 export function addressMatcher(list: AddressList, name: string): (address: string) => boolean {
@@ -86,9 +93,10 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
 }
 
 /**
- * Reads a CIDR block such as 10.0.0.0/8; undefined for any other value. Bits beyond the prefix are ignored, as routers
- * do: 10.1.2.3/8 is 10.0.0.0/8. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16 (6to4) count as no blocks: callers there
- * have the IPv4 address inside as their name, so such a block would match nothing.
+ * Reads a CIDR block such as 10.0.0.0/8, as its address in groups of 16 bits and the length of its prefix; undefined for
+ * any other value. Bits beyond the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. A mapped block such as
+ * ::ffff:10.0.0.0/104 is that of IPv4, whose prefix is 96 bits shorter. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16
+ * (6to4) count as no blocks: callers there are named by the IPv4 address inside, so such a block would match nothing.
  */
 function blockOf(entry: unknown): Block | undefined {
   const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
@@ -104,8 +112,9 @@ function blockOf(entry: unknown): Block | undefined {
 }
 
 /**
- * Whether an address, as groups of 16 bits, lies in a block: both are of the same family, and the first `bits` of the
- * address are those of `base`. XOR leaves the bits that differ, of which the mask keeps those within the prefix.
+ * Whether an address, as groups of 16 bits, lies in a block: both are of the same family, and the first `bits` bits of
+ * the address are those of `base`, the block's own address. XOR leaves the bits in which the two differ, and the mask
+ * keeps those within the prefix.
  */
 function isWithin(groups: readonly number[], [base, bits]: Block): boolean {
   return (

@@ -50,15 +50,18 @@ const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationO
 /** The key of all callers without an address. */
 const UNKNOWN = 'ip:unknown'
 
-/** The key of a request by its address; requests without an address share one key. */
+/**
+ * The key of a request by its caller's address, an IPv6 address by its /64 network. Requests without an address share one
+ * key.
+ */
 export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
   return callerOf(req, source, DEFAULT_KEYS) ?? UNKNOWN
 }
 
 /**
- * The caller of a request, as `nameOf` names its address: the one that the framework reports, or the socket's if that is
- * not an IP. undefined for a request without an address. Warns of that, and of proxy settings under which an address
- * identifies no caller.
+ * The name of a request's caller, which `nameOf` makes of an address: of the one that the framework reports, or of the
+ * socket's if the framework's is no IP address. undefined for a request without an address. `source` reads the request,
+ * and gets a warning about a missing address and about proxy settings under which an address identifies no caller.
  * @throws {HungUpError} if the address is missing because the caller has hung up.
  */
 export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
@@ -74,8 +77,8 @@ export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddr
 type NameAddress = (text: string | undefined) => string | undefined
 
 /**
- * Makes the function that turns an address into the caller's key; undefined for a text that is no address. It remembers
- * recent ones.
+ * Makes the function that turns the text of an address into the caller's key, with an IPv6 address cut to its first
+ * `ipv6Prefix` bits; undefined for a text that is no address. It remembers the keys of recent addresses.
  */
 function addressKeys(ipv6Prefix: number): NameAddress {
   return rememberRecent((text) => {
@@ -112,14 +115,18 @@ export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresse
 }
 
 /**
- * Makes the functions that read a request's addresses. Those that `keepAddresses` has kept are returned as they were;
- * others are read now, which fails once the connection is gone.
+ * Makes the functions that read a request's addresses, and whether its caller has hung up. Addresses that `keepAddresses`
+ * kept when the request arrived are returned as they were then; without it they are read now. Where the connection is
+ * gone and reading fails, the result is undefined and `hungUp` is true.
  */
 export function addressReader<Req>(
   source: AddressSource<Req>,
 ): Pick<RequestReader<Req>, 'address' | 'socketAddress'> & { hungUp(req: Req): boolean } {
   return {
-    /** Only the address that the framework reports, which is enough for most requests. */
+    /**
+     * The address that the framework reports, which is enough for most requests, so the socket's is not read too. If
+     * reading it throws, `readAddresses` finds out whether the caller has hung up, and throws the error on if not.
+     */
     address(req) {
       const known = kept.get(source.identity(req))
       if (known) return known.address
@@ -135,8 +142,9 @@ export function addressReader<Req>(
 }
 
 /**
- * Keeps the addresses of a request for later. To be called before anything is waited for, because a framework may not
- * know them any more once the connection has closed.
+ * Reads the addresses of a request and keeps them for all limiters that see it, unless the first limiter has done so. To
+ * be called before anything is waited for, because a framework may not know the addresses any more once the connection
+ * has closed.
  */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
   const request = source.identity(req)
@@ -159,8 +167,9 @@ export function isHungUp(error: unknown): error is HungUpError {
 }
 
 /**
- * The addresses of a request as they are now. A caller has hung up if its socket has no address any more, or if reading
- * it fails for that reason.
+ * The addresses of a request as the framework and the socket report them now, and whether the caller has hung up: its
+ * socket has no address any more and `source.hungUp` confirms that, or reading the addresses throws for that reason. Any
+ * other error is thrown on.
  */
 function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
   try {
@@ -177,10 +186,11 @@ function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
 }
 
 /**
- * Remembers what a pure function made of the texts that it got recently, such as the addresses of callers that send one
- * request after another. The last characters of a text choose its place, because texts differ there, and it replaces the
- * text that was there. Memory is thus bounded, and a text that is not remembered costs hardly more than without this.
- * undefined stays undefined.
+ * Returns `make`, a pure function of a text, with a memory of its recent results; for example of the key of a caller that
+ * sends one request after another. The memory is a table of fixed size: the last characters of a text, in which texts
+ * differ most, choose its place, and it replaces the text that was there. So memory is bounded, and a text that is not
+ * remembered costs hardly more than without this. Texts longer than any address are not remembered; undefined stays
+ * undefined.
  */
 export function rememberRecent<T>(make: (text: string) => T): (text: string | undefined) => T | undefined {
   const texts = Array<string>(PLACES).fill('')
@@ -212,9 +222,9 @@ const MIXED = 6
  */
 
 /**
- * The code of the warning about proxy settings under which an address does not identify a caller: every proxy is trusted,
- * or a proxy's header came and no proxy is trusted, or it came in the form that frameworks do not read. undefined if the
- * settings seem right.
+ * The code of the warning about proxy settings under which an address identifies no caller: every proxy is trusted; or
+ * the request has a proxy's header, X-Forwarded-For, though no proxy is trusted; or it has the header Forwarded, which
+ * frameworks do not read. undefined if the settings seem right.
  */
 export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
@@ -237,8 +247,9 @@ function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | u
 }
 
 /**
- * The header by which a proxy names its client, found in the raw list of names and values in one pass. Few names have
- * one of the two lengths, and only these are compared.
+ * The header by which a proxy names its client: X-Forwarded-For, else Forwarded, else undefined. It is found in one pass
+ * over the raw list of a request, in which names and values alternate. Few names have the length of one of the two, and
+ * only these are compared.
  */
 function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
   let found: ProxyHeader | undefined
@@ -268,7 +279,10 @@ export function propertyOf(object: object, name: string): unknown {
   return Reflect.get(object, name)
 }
 
-/** How many proxies a Fastify server trusts, as its requests show: the setting `trustProxy` itself cannot be read. */
+/**
+ * How many proxies a Fastify server trusts: 'all', 'some' or 'none'. It is seen from a request's `ips`, the addresses
+ * that Fastify trusts for it, because the setting `trustProxy` itself cannot be read.
+ */
 export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
   if (request.ips === undefined) return 'none'
   if (trustsStrangers(request)) return 'all'
@@ -277,9 +291,9 @@ export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
 }
 
 /**
- * Whether a Fastify server trusts every proxy, found out once for each server: Fastify reads the addresses of a made-up
- * request, which came from an unknown address through 30 unknown proxies. If it returns them all, it trusts anyone; no
- * real chain is that long.
+ * Whether a Fastify server trusts every proxy; found out once for each server. Its own getter `ips` is run on a made-up
+ * request that came from an unknown address through 30 unknown proxies. If all of these are returned, the server trusts
+ * anyone: no setting that names or counts real proxies reaches that far.
  */
 function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
   return getOrMake(TRUSTS, server, () => {

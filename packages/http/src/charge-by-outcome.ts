@@ -2,8 +2,9 @@ import type { Decision, Limiter } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
 
 /**
- * Gives back what decisions charged if `shouldCharge` returns false. Any other result and any error keep the charges. To be
- * called when the whole response has been sent: a caller that hangs up before is charged.
+ * Gives back what decisions about one request charged, if the user's `shouldCharge` returns false. Any other result keeps
+ * the charges, and so does an error, which becomes a warning of `limiter`. To be called once the whole response has been
+ * sent: a caller that hangs up before stays charged.
  */
 export async function settleByOutcome(
   limiter: Limiter,

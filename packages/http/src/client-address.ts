@@ -46,8 +46,9 @@ export function addressGroups(text: string): readonly number[] | undefined {
 }
 
 /**
- * The eight groups of 16 bits of an IPv6 address, or undefined if the text is none. `::` stands for as many zeros as are
- * missing. The zone (`%eth0`) is dropped, as it names an interface of the receiver.
+ * The eight groups of 16 bits of an IPv6 address; undefined if the text is no IPv6 address. The text is first brought
+ * into its one canonical form, in which `::` stands for as many zero groups as are missing. The zone (`%eth0`) is
+ * dropped, as it names an interface of the receiver.
  */
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)

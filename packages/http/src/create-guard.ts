@@ -27,7 +27,9 @@ export function createGuard<Req, Res>(
 }
 
 /**
- * Makes the guard of options with `limits`.
+ * Makes the guard of options with `limits`, a list of limits that are decided together: a request is charged under each,
+ * or under none. Each limit gets a limiter of its own, and the options beside the list are its defaults. `around` is put
+ * before the common decision. The property `limiter` of the guard is the first limit's.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfSeveral<Req, Res>(
@@ -46,8 +48,9 @@ function guardOfSeveral<Req, Res>(
 }
 
 /**
- * Makes one guard of several: a request is charged under the limits of all, or under none. Each limit keeps its own
- * callbacks, headers and answer.
+ * Makes one guard of several, so that a request is charged under the limits of all or under none. Each limit keeps its
+ * own callbacks, headers and answer. An entry with a `place` stands for that one of its guard's `limits`. `around` is put
+ * before the common decision.
  * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
  */
 export function combineGuards<Req, Res>(
@@ -76,8 +79,8 @@ export interface CombinableGuard<Req, Res> {
 type CombinedGuard<Req, Res> = RequestGuard<Req, Res>['check'] & Pick<Guard<Req, Res>, 'limiters'>
 
 /**
- * Refuses two different limiters of one name for the same request, as headers list limits by name, and `decisionOf` finds
- * them by it.
+ * Refuses two different limiters of one name for the same request, because headers list limits by name and `decisionOf`
+ * finds a decision by it. The same limiter may stand in the list twice.
  * @throws {PolicyError} INVALID_OPTION.
  */
 function checkNames(limiters: readonly Limiter[]): void {

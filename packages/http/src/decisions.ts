@@ -54,8 +54,10 @@ export class Recorder<Req> {
   }
 
   /**
-   * Adds a decision to those about the request, and returns those of all limiters. They are kept on the request itself,
-   * or in a map beside it where the platform asks for that.
+   * Adds a decision to those about the request, and returns those of all limiters. They are kept as a property of the
+   * request, or in a map beside it where the platform asks for that. Where a limiter may count one request many times
+   * (`repeats`, a GraphQL request), its keys are not listed: the list `keys` serves only to warn of a limit that is
+   * mounted twice.
    */
   record(req: Req, decision: Decision): readonly RequestDecision[] {
     const platform = this.#platform
@@ -72,7 +74,10 @@ export class Recorder<Req> {
     return first
   }
 
-  /** Makes a decision that was recorded before the latest about its request, so that `decisionAbout` returns it. */
+  /**
+   * Makes a decision that was recorded already the latest about its request, so that `decisionAbout` returns it. Of
+   * several limits that decide together, this is the binding one: the most restrictive.
+   */
   bind(req: Req, decision: Decision): void {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
     const recorded = (all as RecordedDecision[]).find(
@@ -86,9 +91,10 @@ export class Recorder<Req> {
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
 /**
- * Adds a further decision to the list of those about a request, and returns the list. Of one limiter it keeps the most
- * restrictive decision, for headers, and the latest. It warns if a limiter has counted the request twice, or if two
- * limiters share a name and so their usage.
+ * Adds a further decision to the list of those about a request, and returns the list. Of each limiter the list keeps two
+ * decisions in one entry: the most restrictive, for headers, and the latest; guards of one limiter that show headers or
+ * hide them have an entry each. Warns if a limiter has counted the request twice under one key (unless requests repeat,
+ * when `keys` is a list), or if two limiters share a name and a store, and so their usage.
  */
 function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
@@ -120,26 +126,38 @@ function nextOrder(all: readonly RecordedDecision[]): number {
   return latest + 1
 }
 
-/** Whether the limiter has counted the request under this key already. */
+/**
+ * Whether the limiter of this entry has counted the request under `key` already. `keys` is undefined while there was only
+ * one key, which is that of `latest`.
+ */
 function isCounted({ keys, latest }: RecordedDecision, key: string): boolean {
   return keys ? keys.includes(key) : latest.key === key
 }
 
-/** Whether two limiters have one name in the same store, so that both share their usage. */
+/**
+ * Whether two limiters have one name in the same store: both then count in the same state, and each uses up the other's
+ * allowance.
+ */
 function sharesUsage(one: Limiter, other: Limiter): boolean {
   if (one.name !== other.name) return false
   const { store } = one[SETTINGS]
   return store !== undefined && store === other[SETTINGS].store
 }
 
-/** The decisions of all limiters about `request`, in the order in which they first counted it. */
+/**
+ * The decisions of all limiters about `request`, in the order in which they first counted it; an empty list if there are
+ * none. `place` says where the platform keeps them: in the map beside requests, or otherwise on the request itself.
+ */
 function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): readonly RequestDecision[] {
   return (place === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
 }
 
 const NONE: readonly RequestDecision[] = []
 
-/** The latest decision about `request`, or the latest of the limiter with the given name; undefined if there is none. */
+/**
+ * The latest decision about `request`, of any limiter or of the limiter with the given name; undefined if there is none.
+ * `order` numbers the decisions of all limiters, so that the latest has the highest.
+ */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
   let latest: RecordedDecision | undefined
   for (const recorded of decisionsBeside.get(request) ?? (request as CountedRequest)[DECISIONS] ?? []) {
@@ -167,7 +185,10 @@ export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly
   return [...byLimiter.values()]
 }
 
-/** The decision that leaves the caller less: a denial, the longer denial, or the smaller `remaining`; the first if equal. */
+/**
+ * The one of two decisions that leaves the caller less: a denial before an allowed call, of two denials the one with the
+ * longer wait, of two allowed calls the one with the smaller `remaining`; the first if they are equal.
+ */
 export function moreRestrictive(one: Decision, other: Decision): Decision {
   if (one.allowed !== other.allowed) return one.allowed ? other : one
   if (!one.allowed) return other.retryAfterMs > one.retryAfterMs ? other : one
@@ -175,8 +196,8 @@ export function moreRestrictive(one: Decision, other: Decision): Decision {
 }
 
 /**
- * Retry-After of a denial, in seconds; undefined if no wait helps. Never 0, which many clients read as "at once", and never
- * before the `t` of a policy that denies.
+ * The header Retry-After of a denial, in whole seconds; undefined if no wait helps. It is rounded up and at least 1: many
+ * clients read 0 as "at once", and the header RateLimit, whose `t` is rounded up too, must not name a later time.
  */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   const seconds = Math.max(1, wholeSeconds(decision.retryAfterMs))
