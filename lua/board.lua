@@ -18,16 +18,17 @@ if clock < 0 then
   now = time[1] * 1000000 + time[2]
 end
 
--- Splits a field 'instant:author' of the hash. Returns whether its text has not expired at now, and the author. One that would
--- live for more than an hour is expired too: it was made before the clock was set back.
+-- Splits a field of the hash, 'instant:author', whose value is the text that the author has posted. Returns whether the text has
+-- not expired at now, and the author. The instant is the end of its life, in microseconds. FAR is an hour, the longest life: a
+-- text that would live longer counts as expired, as it was posted before the clock was set back.
 local function parts_of(field)
   local instant, author = match(field, '^(%d+):(.*)$')
   local ending = tonumber(instant or 0)
   return ending > now and ending <= now + FAR, author
 end
 
--- Returns whether a command failed for another reason than the type of the key: such an error goes to the caller, while a key
--- of another type is read as empty and replaced.
+-- Returns whether a command has failed for another reason than that its key holds another type of value. Such an error goes to
+-- the caller, while a key of another type is taken as an empty one.
 local function is_refused(reply)
   return reply.err and not string.find(reply.err, 'WRONGTYPE', 1, true)
 end

@@ -4,8 +4,9 @@
 --   start  microseconds, start of the newest window that was booked
 --   count  units booked in it
 
--- Returns the units that count at instant: count if the window that began at start still lasts, else 0. Windows begin at
--- multiples of window, in microseconds.
+-- Returns the units that count at `instant`: count, the units used in the window that began at start, if that window still lasts
+-- at `instant` or is a later one, in which units were booked; otherwise 0. Windows begin at multiples of `window`; all instants
+-- are in microseconds.
 local function fixed_window_count_at(start, count, window, instant)
   if instant - instant % window > start then
     return 0
@@ -13,8 +14,9 @@ local function fixed_window_count_at(start, count, window, instant)
   return count
 end
 
--- Returns the earliest instant from `from` on at which cost units fit: `from` itself, the start of the next window, or HUGE,
--- never, for a cost above the limit.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from` itself, the start of the
+-- next window, or HUGE, never, for a cost above the limit. All algorithms have the same parameters; this one has no use for
+-- capacity, ticks, tick and buckets.
 local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > limit then
     return HUGE
@@ -25,8 +27,10 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
   return from - from % window + window
 end
 
--- Charges cost units in the window of the instant at; a cost below 0 gives units back. A charge leaves at most twice the limit
--- in a window, or what was in it before. Returns the cells (start of the window, units in it) and how many units took effect.
+-- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 gives units back. A charge fills a
+-- window to at most twice the limit, or leaves what was in it before if that is more: charges that were not asked whether they
+-- fit stay bounded. Only the newest window is kept: if units were booked in a later one, a refund finds its own gone and changes
+-- nothing. Returns the cells (start of the window, units in it) and how many units took effect.
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then
@@ -37,7 +41,8 @@ local function fixed_window_admit(start, count, limit, capacity, window, ticks, 
   return begins, count, cost < 0 and before - count or count - before
 end
 
--- Returns the units that could be spent at now, and the instant at which the window ends, which is now if nothing is used.
+-- Returns the units that could be spent at now, and the instant, in microseconds, at which the window of the used units ends,
+-- which is now if none are used.
 local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
   local used = fixed_window_count_at(start, count, window, now)
   if used == 0 then
@@ -46,16 +51,18 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
   return max(0, limit - used), start + window
 end
 
--- Decides a call at now in one pass. Returns whether cost fits and, valid only if it does: the cells start and count after the
--- charge, the units that remain, and the end of the window. The composer of scripts puts this body where it is called.
+-- Decides a call of cost units at now in one pass. Returns whether they fit and, valid only if so: the cells start (of the
+-- window) and count (the units in it) after the charge, the units that remain, and the end of the window. A window that began
+-- later than start begins with a count of 0. The composer of scripts puts this body where it is called.
 local function fixed_window_take(start, count, limit, capacity, window, ticks, tick, buckets, now, cost)
   local begins = now - now % window
   local units = (begins > start and 0 or count) + cost
   return units <= limit, begins, units, limit - units, begins + window
 end
 
--- Gives back units of a charge made at charged_at, if the state still holds that window and it has not ended. Returns
--- the cells and how many units took effect.
+-- Gives back up to `units` units of a charge made at charged_at. Only the newest window is kept, so this changes nothing unless
+-- the charge was made in that one and it still lasts at now: otherwise the units no longer count anyway. Returns the cells (start
+-- of the window, units in it) and how many units were given back.
 local function fixed_window_release(
   start, count, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

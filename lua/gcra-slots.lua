@@ -10,39 +10,47 @@
 --   before  units x ticks owed when the oldest slot began
 --   newest  number of the newest slot
 
--- The earliest instant from `from` on at which cost fits. Slots make no difference to that, so the plain debt is asked.
+-- Returns the earliest instant, not before `from`, at which cost units fit; HUGE, never, for a cost above capacity. The slots,
+-- which count the charges of the last two windows apart, serve only to give units back. The debt itself is exact, so the function
+-- without slots answers.
 local function gcra_slots_earliest(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
   return gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
 end
 
--- The units that remain at now, and when all of it is back. Slots make no difference to that, so the plain debt is asked.
+-- Returns the units that could be spent at now, and the instant at which the debt will have drained. The slots, which count the
+-- charges of the last two windows apart, serve only to give units back. The debt itself is exact, so the function without slots
+-- answers.
 local function gcra_slots_view(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, now
 )
   return gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
 end
 
--- The width of one slot in ticks. All slots together span two windows, rounded up.
+-- Returns the width of one slot in ticks. `ticks` is the length of a window, and `buckets` is the number of slots, which together
+-- span two windows, rounded up.
 local function gcra_slots_width(ticks, buckets)
   return ceil(2 * ticks / buckets)
 end
 
--- The units charged in the slot of this number. The first three slots hold other numbers (see above), and those behind them
--- are used in turn, so the number counts modulo buckets.
+-- Returns the units that were charged in the slot of this number, which counts from instant 0 of the clock. base is the byte at
+-- which the slots begin in the state. The first three places hold other numbers (begun, before, newest), and those behind are
+-- used in turn, so the number counts modulo buckets.
 local function gcra_slots_units(base, buckets, slot)
   return read_slot(base, buckets + 3, 3 + slot % buckets)
 end
 
--- The debt, in units x ticks, after it has drained for passed ticks, at limit units in ticks, and units were charged on
--- top. It stays at or below 2^52, so that later sums are exact.
+-- Returns the debt, in units x ticks, after it has drained for `passed` ticks, by limit in each, and `units` were charged then,
+-- of which each weighs `ticks`, the ticks of a window. It stays at or below 2^52, so that later sums of two such numbers are
+-- exact in a double.
 local function gcra_slots_behind(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
 
--- Makes slot the newest, if it is later, so that charges up to it have a slot. The oldest ones fall out, and what they
--- owe is added to the debt before the others.
+-- Makes slot number `slot` the newest, unless it is older than the newest already: new slots begin with 0 units. Only the newest
+-- `buckets` slots are kept. Those that leave are no longer counted apart: `before`, the debt at which the oldest kept slot
+-- begins, takes over what of their charges has not drained until then.
 local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   local before, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   if slot <= newest then
@@ -60,8 +68,9 @@ local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   fill_slots(base, buckets + 3, 2, 1, slot)
 end
 
--- Adds units that were charged at the instant at to the count of that instant's slot. A slot holds at most twice the capacity
--- and what drains in its width; units above that are not counted.
+-- Adds units that were charged at the instant at to the count of that instant's slot, a part of time whose charges are counted
+-- apart. A charge that is bounded leaves a debt of at most twice the capacity, so within one slot no more can be charged than
+-- that and what drains in the slot's width: units above that are not counted.
 local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
   local width = gcra_slots_width(ticks, buckets)
   local slot = floor(at / (width * tick))
@@ -72,8 +81,10 @@ local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at
   fill_slots(base, buckets + 3, 3 + slot % buckets, 1, count + added)
 end
 
--- The debt at instant, no earlier than the newest charge, as the slots say: the debt before them, then slot by slot
--- what was charged less what drained.
+-- Computes the debt (units x ticks) at `instant`, no earlier than the newest charge, from the slots, in which the charges of the
+-- last two windows are counted apart: begins with the debt before the oldest slot, then drains and charges slot by slot. So the
+-- debt can be known without a charge whose units were taken out of their slot. A slot's charges count as if made at its end,
+-- those of the newest slot at `instant` if that comes before its end.
 local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   local width = gcra_slots_width(ticks, buckets)
@@ -86,9 +97,11 @@ local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   return max(0, debt - (passed - in_newest) * limit)
 end
 
--- Charges cost at the instant at as gcra_admit does, and counts the units in their slot. Slots hold charges under one limit
--- alone. Under another they end: begun becomes EXACT, which says that no charges are kept apart and the debt is exact by
--- itself. They begin anew with a charge on a debt of 0.
+-- Charges cost units at the instant at as gcra_admit does, and counts them in the slot of that instant, a part of time whose
+-- charges are counted apart so that they can be given back exactly. The slots are valid for the debt of one limit only. Once
+-- another limit has drained the debt too, begun (the instant from which on slots count) becomes EXACT, a mark that they count
+-- nothing, until a charge on a debt of 0 begins them anew. Returns the cells (debt, since, fastest) and how many units took
+-- effect.
 local function gcra_slots_admit(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -113,8 +126,10 @@ local function gcra_slots_admit(
   return debt, since, fastest, units
 end
 
--- Gives back units of a charge made at charged_at. If that is counted in a slot, it is taken out there and the debt
--- computed again; otherwise as without slots. Returns the cells and how many units took effect.
+-- Gives back units of a charge made at charged_at, as far as they have not drained by now. If the slot of that instant still
+-- counts the charge, its units are taken out of the slot and the debt is computed again without them, which gives back more than
+-- gcra_release may: that knows only a bound of what is left of the charge. Otherwise gcra_release decides, as without slots.
+-- Returns the cells (debt, since, fastest) and how many units took effect.
 local function gcra_slots_release(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets,
   now, charged_at, charged, units

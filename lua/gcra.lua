@@ -8,8 +8,9 @@
 --   since    the instant of debt, in microseconds
 --   fastest  the largest limit that has drained the debt, in units per window
 
--- Returns the debt (units x ticks) that is left at instant, in microseconds: each whole tick since `since` drains limit of it.
--- A debt of 0 stays 0, and an instant before `since` drains nothing.
+-- Returns the debt that is left at `instant`, of a debt as of the instant `since`, both in microseconds: each whole tick (`tick`
+-- microseconds) in between drains limit of it. A debt is in units x ticks: a unit weighs as much as a window has ticks, so limit
+-- units drain in a window. A debt of 0 stays 0, and an instant before `since` drains nothing.
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
   if debt == 0 or elapsed <= 0 then
@@ -18,8 +19,10 @@ local function gcra_debt_at(debt, since, limit, tick, instant)
   return max(0, debt - floor(elapsed / tick) * limit)
 end
 
--- Returns the earliest instant from `from` on at which cost units fit: when so much has drained that debt and cost together are
--- within capacity. Returns HUGE, never, for a cost above capacity. A unit of cost weighs ticks, as debt is in units x ticks.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: when so much of the debt has
+-- drained that debt and cost together are within capacity. Returns HUGE, never, for a cost above capacity. The debt is in units x
+-- ticks, so a unit weighs `ticks`, the ticks of a window. All algorithms have the same parameters; this one needs no fastest,
+-- window and buckets.
 local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
@@ -31,8 +34,9 @@ local function gcra_earliest(debt, since, fastest, limit, capacity, window, tick
   return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Drains the debt until the instant at, by limit for each tick. Returns the cells: the debt that is left, the instant that it
--- is as of, and the largest limit that has drained it so far, which release needs.
+-- Drains the debt (units x ticks) up to the instant at, by limit for each whole tick since `since`, the instant that the debt is
+-- as of. Returns the three numbers that are kept of it: the debt that is left, the instant that this is as of, and the largest
+-- limit that has ever drained it, by which a release later bounds what it gives back.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
   -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
@@ -45,16 +49,18 @@ local function gcra_drain(debt, since, fastest, limit, tick, at)
   return owed, since, max(fastest, limit)
 end
 
--- Charges cost units at the instant at; a cost below 0 gives units back. A charge raises the debt to at most twice the
--- capacity, so that forced charges cannot block a key for ever. Returns the cells (debt, since, fastest) and how many units
--- took effect, without their sign.
+-- Charges cost units at the instant at, whether they fit or not; a cost below 0 gives units back, down to a debt of 0. A charge
+-- raises the debt (units x ticks) to at most twice the capacity, or leaves it where it was above that: charges that were not
+-- asked whether they fit would otherwise block a key for ever. Returns the cells (debt, since, fastest: see gcra_drain) and how
+-- many units took effect, as a positive number.
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
   local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
   return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
--- Returns the whole units that could be spent at now, and the instant at which the debt has drained.
+-- Returns the units that could be spent at now, for which the debt (units x ticks) counts in whole units, rounded up; and the
+-- instant in microseconds at which the debt will have drained, which is now if there is none.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = max(0, capacity - ceil(owed / ticks))
@@ -64,9 +70,11 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
   return remaining, since + ceil(debt / limit) * tick
 end
 
--- Decides a plain call, which charges cost at once or is denied, at now, which is not before since. Returns whether the cost
--- fits; the cells debt, since and fastest after the charge; the units that remain; and the instant at which the debt has
--- drained. All but the first are valid only if it fits. The composer of scripts puts this body where it is called.
+-- Decides a plain call, which charges cost at once or is denied, at the instant now, which is not before since. Returns whether
+-- the cost fits; the cells debt (units x ticks), since (the instant that it is as of) and fastest (the largest limit that has
+-- drained it) after the charge; the units that remain; and the instant at which the debt has drained. All but the first are valid
+-- only if it fits. As in gcra_drain, since moves by whole ticks, so that the rest of a tick drains later, or to now where the
+-- debt ends inside that tick. The composer of scripts puts this body where it is called.
 local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
   local elapsed = now - since
   local passed = floor(elapsed / tick)
@@ -79,10 +87,11 @@ local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, t
     capacity - ceil(units), new_since + ceil(ticks_left) * tick
 end
 
--- Gives back units of a charge made at charged_at, but only those that have not drained. Compare the debt with and
--- without the charge: at first they differ by its cost. The difference shrinks only while the debt without the charge
--- is empty, and by at most what fastest drains. So at least the cost less what fastest drains since the charge is left,
--- and that much may be given back. Returns the cells (debt, since, fastest) and how many units were given back.
+-- Gives back up to `units` of the `charged` units of a charge made at charged_at, but only units that have not drained by now.
+-- Compare the debt with and without the charge: at first they differ by its cost. The difference shrinks only while the debt
+-- without the charge is empty, and by at most what fastest, the largest limit so far, drains. So at least the cost less what
+-- fastest drains since the charge is left, and that much may be given back. Returns the cells (debt, since, fastest) and how many
+-- units were given back.
 local function gcra_release(
   debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

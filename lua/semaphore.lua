@@ -43,17 +43,19 @@ for _, dead in ipairs(call('ZRANGEBYSCORE', key, -now, 0)) do
   call('ZREM', key, dead, 'limit:' .. dead)
 end
 
--- The score of a member of the semaphore's sorted set, which says what the member is (see above); 0 if it is absent.
+-- Returns the score of a member of the semaphore's sorted set, and 0 if there is no such member. The score says what the member
+-- is: a process, its limit, a ticket in the queue, or a ticket that holds a permit (see the head of this file).
 local function score_of(member)
   return tonumber(call('ZSCORE', key, member) or 0)
 end
 
--- Gives a ticket a permit that ends span microseconds from now, or lets the permit that it has end then.
+-- Gives a ticket a permit that ends span microseconds from now, or moves the end of the permit that it has. Its score becomes the
+-- end plus PERMITS, which tells permits from tickets in the queue.
 local function hold(ticket, span)
   call('ZADD', key, PERMITS + now + span, ticket)
 end
 
--- The number of tickets that hold a permit now. Permits that have ended were removed when the call began.
+-- Returns the number of tickets that hold a permit now. Permits that have ended were removed when the call began.
 local function count_held()
   return call('ZCOUNT', key, PERMITS, '+inf')
 end
@@ -65,10 +67,11 @@ if (step == POLL or step == RENEW) and call('EXISTS', key) == 0 then
 end
 local is_grace = score_of(GRACE) < 0
 
--- Grants permits to waiting tickets, the oldest first, and publishes each grant to the ticket's process. Processes may set
--- different limits, and a ticket counts under the limit of its own process: if that is reached it waits, and so do all
--- tickets behind it. A ticket whose process has stopped polling has no limit any more and is removed. A new permit lasts for
--- the claim only, so that it is free again soon if its process has died.
+-- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's process. Each
+-- process has named a limit, and its tickets count against that one: where it is reached, its ticket waits, and so do all tickets
+-- behind it, which could otherwise pass it for ever. `widest` is the largest of the limits, beyond which no ticket can get a
+-- permit. A ticket whose process has stopped polling, so that its limit is gone, leaves the queue. A new permit lasts only for
+-- `claim`, the time in which its process has to notice it.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

@@ -8,9 +8,11 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
--- Changes the ring that holds a log's instants from former to cap slots, and keeps the newest entries that fit. An entry's
--- slot is its number modulo cap, so the entries move. The Redis string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
--- together and set once: a large log keeps other clients waiting for as long as its bytes are copied.
+-- Changes the number of slots of a log's ring from former to cap, and keeps the newest entries that fit. Each entry is the
+-- instant of one unit and lies in slot number modulo cap, so they move: where they pass the end of the ring, the newest come to
+-- its start (left) and the older ones to its end (right). head is the number of the next entry, and base the byte at which the
+-- ring begins. The Redis string is set anew, because appending would make Redis reserve twice its length, and each byte is copied
+-- once, as a large log keeps other clients waiting.
 local function sliding_log_resize(head, size, cap, base, former)
   local kept = min(former, cap)
   local oldest, blank = head - kept, pack('<d', 0)
@@ -29,8 +31,9 @@ local function sliding_log_resize(head, size, cap, base, former)
   near, filled = '', nil
 end
 
--- The instant in microseconds of the i-th newest entry of the log, where 0 is the newest one; -HUGE, which is before all
--- instants, if the log has no such entry.
+-- Returns the instant, in microseconds, of the i-th newest entry of the log, where 0 is the newest; -HUGE, which is before all
+-- instants, if the log has no such entry. head is the number of the next entry, and entries lie in cap slots that are used in
+-- turn.
 local function sliding_log_at(head, size, cap, base, i)
   if i >= size then
     return -HUGE
@@ -38,9 +41,10 @@ local function sliding_log_at(head, size, cap, base, i)
   return read_slot(base, cap, head - 1 - i)
 end
 
--- The number of entries that are later than instant. Entries are in order of time, and few leave the window between two
--- calls, so the fourth oldest is compared first, which is read together with its neighbours. It says in which part of the
--- log the border lies; a binary search finds the border there.
+-- Returns the number of the log's entries, each the instant of one unit, that are later than `instant`. They are in order of
+-- time, and few leave the window between two calls: so the border is usually near the old end. Compares the fourth oldest first,
+-- whose slot is read together with its neighbours, to know on which side of it the border lies, and finds it there by binary
+-- search.
 local function sliding_log_newer_than(head, size, cap, base, instant)
   if size == 0 or sliding_log_at(head, size, cap, base, size - 1) > instant then
     return size
@@ -63,8 +67,9 @@ local function sliding_log_newer_than(head, size, cap, base, instant)
   return least
 end
 
--- The earliest instant, in microseconds and not before `from`, at which cost units fit: when the entry with limit - cost
--- newer ones has left the window, since only those then count. HUGE if cost is more than the limit and never fits.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
+-- limit. At most limit - cost earlier units may still count then. So the entry that has limit - cost newer ones has to leave the
+-- window first, as each entry is one unit's instant. Without such an entry the cost fits at `from`.
 local function sliding_log_earliest(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -74,8 +79,9 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Removes n entries of the log: the i-th newest one (0 is the newest) and the n - 1 before it in time. The i newer entries
--- move down to close the gap. Returns the log's cells (head, size, cap) and n.
+-- Removes n entries of the log, of which each is one unit's instant: the i-th newest one (0 is the newest) and the n - 1 before
+-- it in time. The i newer entries move down to close the gap. Returns the log's cells (head, the number of the next entry; size,
+-- the entries that count; cap, the slots there are) and n.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
     move_slots(base, cap, head - i, i, head - i - n)
@@ -83,16 +89,19 @@ local function sliding_log_remove(head, size, cap, base, i, n)
   return head - n, size - n, cap, n
 end
 
--- Gives back up to cost units: removes the newest entries that still count at the instant at. Entries later than at are
--- units booked for calls that wait, and stay. Returns the log's cells (head, size, cap) and how many units were given back.
+-- Gives back up to cost units: removes the newest entries, one for each unit, that are in the window at the instant at. Entries
+-- later than at belong to bookings, made for calls that wait, and stay. Returns the log's cells (head, the number of the next
+-- entry; size, the entries that count; cap, the slots there are) and how many units were given back.
 local function sliding_log_refund(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
 end
 
--- Adds cost entries at the instant at, at most as many as make twice the limit; a cost below 0 gives units back. A ring
--- without room grows first. Returns the cells and how many units took effect.
+-- Charges cost units at the instant at, one entry for each, whether they fit or not; a cost below 0 gives units back. No more are
+-- added than make twice the limit. A ring without room grows first: to twice its slots until it has limit of them, which calls
+-- that fit never exceed, then by eighths of the limit. Returns the log's cells (head, the number of the next entry; size, the
+-- entries in the window; cap, the slots there are) and how many units took effect.
 local function sliding_log_admit(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -111,8 +120,8 @@ local function sliding_log_admit(
   return head + pushed, live + pushed, cap, pushed
 end
 
--- The units that remain at the instant now, and the instant in microseconds at which all units are available again: when
--- the newest entry leaves the window, or now if no entry counts.
+-- Returns the units that could be spent at now, and the instant, in microseconds, at which all are available again: when the
+-- newest entry leaves the window, or now if no entry counts. An entry is the instant of one unit.
 local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
   local live = sliding_log_newer_than(head, size, cap, base, now - window)
   if live == 0 then
@@ -121,10 +130,12 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
   return max(0, limit - live), read_slot(base, cap, head - 1) + window
 end
 
--- Decides a call in one pass, if few entries have left the window since the last one and the new ones fit behind the
--- others without growing: whether cost fits at now, then what admit and view return, and the place and bytes of the
--- slots to write. An entry that can be no instant does not fit, which leaves the call to the engine. The composer puts
--- this body where it is called.
+-- Decides a call at now in one pass, reading at most the four oldest entries, each the instant of one unit, to count those that
+-- have left the window. Returns whether cost fits and, valid only if it does: the cells after the charge (head, the number of the
+-- next entry; size, the entries that count; cap, the slots of the ring), the units that remain, the instant at which none counts
+-- any more, the byte in the state at which the new entries begin, and their bytes. Returns false also where more entries may have
+-- left, where the new entries do not fit behind the others in the ring, and for a corrupt entry: the engine, which decides all
+-- other calls, then takes over. The composer of scripts puts this body where it is called.
 local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local first, left = size > 0 and (head - size) % cap or 0, 0
   local few = min(min(size, 4), cap - first)
@@ -141,9 +152,10 @@ local function sliding_log_take(head, size, cap, base, limit, capacity, window, 
     fits and rep(pack('<d', now), cost)
 end
 
--- Gives back up to units of one earlier charge: removes entries made at exactly its instant, charged_at. Newer entries have
--- to move for that, so only the newest MOST_ENTRIES are considered. Returns the log's cells and how many units were given
--- back: 0 if the charge has left the window and no longer counts.
+-- Gives back up to `units` units of one earlier charge: removes entries made at exactly its instant, charged_at. Entries that are
+-- newer have to move for that, so only the newest MOST_ENTRIES of the log are considered. Returns the log's cells (head, the
+-- number of the next entry; size, the entries that count; cap, the slots there are) and how many units were given back: 0 if the
+-- charge has left the window.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

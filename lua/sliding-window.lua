@@ -7,8 +7,9 @@
 --   newest  number of the newest bucket that was booked
 --   total   units in the N+1 buckets that end with it
 
--- Returns the units in bucket number `bucket`, counted from instant 0 of the clock; 0 for one that has left the window or is
--- later than the newest. base is where the slots begin in the state, in bytes.
+-- Returns the units in bucket number `bucket`. A bucket is one of N equal parts of the window, where N is `buckets`, and is
+-- numbered from instant 0 of the clock. Only N+1 are kept, up to number newest, in N+1 slots that are used in turn: so an older
+-- or a later one counts 0. base is the byte at which the slots begin in the state.
 local function sliding_window_count_of(newest, base, buckets, bucket)
   if bucket > newest or bucket < newest - buckets then
     return 0
@@ -16,8 +17,9 @@ local function sliding_window_count_of(newest, base, buckets, bucket)
   return read_slot(base, buckets + 1, bucket)
 end
 
--- Returns the units in the N+1 buckets that end with number `bucket`: the running total, less the buckets that have left the
--- window by then. Nothing is left once even the newest has.
+-- Returns the units in the N+1 buckets that end with number `bucket`, where N is `buckets`, the parts of a window: N+1 buckets
+-- touch the window that ends inside the last one. total is that sum up to the newest bucket, so the buckets that have left since
+-- are subtracted. Once even the newest has left, the result is 0.
 local function sliding_window_total_at(newest, total, base, buckets, bucket)
   if total == 0 or bucket - buckets > newest then
     return 0
@@ -28,7 +30,8 @@ local function sliding_window_total_at(newest, total, base, buckets, bucket)
   return total
 end
 
--- Returns the instant at which the last bucket with units leaves the window. width is the length of a bucket; both in
+-- Returns the instant at which the newest bucket that has units leaves the window, so that nothing counts any more; the start of
+-- the newest bucket if all are empty. width is the length of a bucket, one of `buckets` parts of the window; both in
 -- microseconds.
 local function sliding_window_empty_at(newest, base, width, buckets)
   for bucket = newest, newest - buckets, -1 do
@@ -39,8 +42,9 @@ local function sliding_window_empty_at(newest, base, width, buckets)
   return newest * width
 end
 
--- Returns the earliest instant from `from` on at which cost units fit, HUGE (never) for a cost above the limit. Every bucket
--- that touches the window counts with all its units: the oldest buckets leave one by one until the cost fits.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
+-- limit. Every bucket (one of `buckets` parts of the window) that touches the window counts with all its units. So room comes
+-- only as the oldest bucket leaves, at the start of a later bucket: the search drops the oldest one by one until the cost fits.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -60,9 +64,10 @@ local function sliding_window_earliest(
   return (oldest + buckets) * width
 end
 
--- Returns the earliest instant from `from` on at which cost units fit, HUGE (never) for a cost above the limit. The oldest
--- bucket counts by its overlap with the window, which shrinks by one tick of its span ticks at a time: the search goes bucket
--- by bucket, until enough of the oldest has faded.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
+-- limit. The oldest bucket that touches the window counts only by the part of it that the window still covers. With each of the
+-- span ticks of a bucket, its share fades by a span-th: the search goes bucket by bucket, and computes how many ticks must have
+-- passed until enough has faded.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -89,7 +94,8 @@ local function sliding_window_weighted_earliest(
   end
 end
 
--- Takes up to `units` units out of a bucket. Returns the cells (newest bucket, total) and how many units it took.
+-- Takes up to `units` units out of a bucket, one of the `buckets` parts of the window, as far as it has them. Returns the cells
+-- (number of the newest bucket, total of all buckets that are kept) and how many units it took.
 local function sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
   local count = sliding_window_count_of(newest, base, buckets, bucket)
   local taken = min(units, count)
@@ -99,8 +105,9 @@ local function sliding_window_take_from_bucket(newest, total, base, buckets, buc
   return newest, total - taken, taken
 end
 
--- Gives back up to cost units, out of the newest buckets at or before bucket. Returns the cells (newest bucket, total) and how
--- many units were given back.
+-- Gives back up to cost units, out of the newest buckets first. It begins at number `bucket`, in which now lies: later ones hold
+-- units of bookings, which stay. Returns the cells (number of the newest bucket, total of all that are kept) and how many units
+-- were given back, which may be fewer than cost.
 local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
@@ -113,13 +120,15 @@ local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   return newest, total, given
 end
 
--- Returns the units that count at instant, where every bucket that touches the window counts with all its units.
+-- Returns the units that count at `instant` (microseconds): the sum of all buckets that touch the window ending there, each with
+-- all its units. A bucket is one of `buckets` parts of the window. The weighted variant counts the oldest one only in part.
 local function sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, instant)
   return sliding_window_total_at(newest, total, base, buckets, floor(instant / (window / buckets)))
 end
 
--- Returns the units that count at instant, where the oldest bucket counts by its overlap with the window: less the share of it
--- that has left, rounded down.
+-- Returns the units that count at `instant` (microseconds). Every bucket, one of `buckets` parts of the window, that touches the
+-- window ending there counts in full, less the faded share of the oldest one: the share of its ticks that the window has left
+-- behind already, in whole units, rounded down.
 local function sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, instant)
   local width = window / buckets
   local bucket = floor(instant / width)
@@ -128,8 +137,9 @@ local function sliding_window_weighted_at(newest, total, base, window, ticks, ti
   return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
--- Makes bucket the newest, if it is later, and sets the buckets up to it to 0: their slots still hold the units of buckets that
--- have left the window. Returns the cells (newest bucket, total).
+-- Makes number `bucket` the newest bucket, unless it is older. The slots of buckets are used in turn, so those of the new ones
+-- still hold the units of buckets that have left the window, and are set to 0. Returns the cells: number of the newest bucket,
+-- and total, the units of all N+1 buckets that are kept.
 local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   if bucket <= newest then
     return newest, total
@@ -140,16 +150,18 @@ local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   return bucket, total
 end
 
--- Adds cost units to a bucket, where counted units count already: at most as many as make twice the limit, a bound that only
--- forced charges meet. Returns the cells (newest bucket, total) and how many units were added.
+-- Adds cost units to a bucket. counted is what counts in the window before: no more are added than make twice the limit with it,
+-- a bound that only charges reach which were not asked whether they fit. Returns the cells (number of the newest bucket, total of
+-- all buckets) and how many units were added.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added, added
 end
 
--- Charges cost units in the bucket of the instant at; a cost below 0 gives units back. Returns the cells (newest bucket, total)
--- and how many units took effect.
+-- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. All units of a
+-- bucket, one of `buckets` parts of the window, count as long as the window touches it. Returns the cells (number of the newest
+-- bucket, total of all that are kept) and how many units took effect, as a positive number.
 local function sliding_window_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -162,8 +174,10 @@ local function sliding_window_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Charges cost at the instant at, where the oldest bucket counts by its overlap with the window; a cost below 0 gives
--- units back. Returns the cells (newest bucket, total) and how many units took effect.
+-- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. Unlike
+-- sliding_window_admit, it counts the oldest bucket only by the part of it that the window still covers, which leaves more room
+-- below twice the limit. Returns the cells (number of the newest bucket, total of all that are kept) and how many units took
+-- effect, as a positive number.
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -176,7 +190,9 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Returns the units that remain where counted units count at now, and the instant at which the window is empty.
+-- Returns the units that remain at now, where `counted` units count against the limit, and the instant at which no unit counts
+-- any more, which is now if none does. width is the length of a bucket, one of `buckets` parts of the window; both in
+-- microseconds.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now
@@ -184,14 +200,15 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
 end
 
--- Returns the units that could be spent at now, and the instant at which the window is empty.
+-- Returns the units that could be spent at now, and the instant, in microseconds, at which none counts any more. Every bucket,
+-- one of `buckets` parts of the window, that touches the window counts with all its units.
 local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- Returns the units that could be spent at now, where the oldest bucket counts by its overlap with the window, and the instant
--- at which the window is empty.
+-- Returns the units that could be spent at now, and the instant, in microseconds, at which none counts any more. The oldest
+-- bucket that touches the window counts only by the part of it that the window still covers.
 local function sliding_window_weighted_view(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -199,10 +216,11 @@ local function sliding_window_weighted_view(
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- Decides a call at now in one pass, if now is in the newest bucket. Returns whether cost fits and, valid only if it does: the
--- cells (newest bucket, total) after the charge, the units that remain, the instant at which the window is empty, and the slot
--- of the bucket: where it begins in the state, in bytes, and its new content. False for any other bucket and for a slot that
--- can be no count leaves the call to the engine. The composer of scripts puts this body where it is called.
+-- Decides a call at now in one pass, if now lies in the newest bucket, one of `buckets` parts of the window. Returns whether cost
+-- fits and, valid only if it does: the cells after the charge (number of the newest bucket, total of all), the units that remain,
+-- the instant at which none counts any more, the byte in the state at which the newest bucket's slot begins, and its new content.
+-- Returns false also for any other bucket and for a corrupt slot: the engine, which decides all other calls, then takes over. The
+-- composer of scripts puts this body where it is called.
 local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local width = window / buckets
   local slot = base + newest % (buckets + 1) * 8
@@ -211,10 +229,12 @@ local function sliding_window_take(newest, total, base, limit, capacity, window,
   return fits, newest, total + cost, limit - total - cost, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- Decides a call at now in one pass, if now is in the newest bucket, where the oldest bucket counts by its overlap with the
--- window. Returns whether cost fits and, valid only if it does: the cells (newest bucket, total) after the charge, the units
--- that remain, the instant at which the window is empty, and the slot of the newest bucket: where it begins in the state, in
--- bytes, and its new content. False for any other bucket and for a slot that can be no count leaves the call to the engine.
+-- Decides a call at now in one pass, if now lies in the newest bucket, one of `buckets` parts of the window. total holds the
+-- oldest bucket in full, so the share of it that the window has left behind is added to what is left of the limit. Returns
+-- whether cost fits and, valid only if it does: the cells after the charge (number of the newest bucket, total of all), the units
+-- that remain, the instant at which none counts any more, the byte in the state at which the newest bucket's slot begins, and its
+-- new content. Returns false also for any other bucket and for a corrupt slot: the engine, which decides all other calls, then
+-- takes over.
 local function sliding_window_weighted_take(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
 )
@@ -227,8 +247,9 @@ local function sliding_window_weighted_take(
   return fits, newest, total + cost, left, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant has them and still counts
--- at now. Returns the cells (newest bucket, total) and how many units were given back.
+-- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant, one of `buckets` parts of
+-- the window, still has them and still touches the window at now. Returns the cells (number of the newest bucket, total of all
+-- that are kept) and how many units were given back.
 local function sliding_window_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
@@ -240,8 +261,9 @@ local function sliding_window_release(
   return sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
 end
 
--- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant has them and still counts
--- at now; the weight of a bucket makes no difference there. Returns the cells (newest bucket, total) and the units given back.
+-- Gives back up to `units` units of a charge made at charged_at, as far as the bucket of that instant still has them and still
+-- touches the window at now. Buckets hold plain units here too, and are weighted only when they are counted, so this is the same
+-- as without weights. Returns the cells (number of the newest bucket, total of all) and how many units were given back.
 local function sliding_window_weighted_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

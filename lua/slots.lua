@@ -13,9 +13,10 @@ local edited, edit
 -- Where the changes in fixed end.
 local changed_to = 0
 
--- Finds the 8 bytes of the slot at a byte offset of the key's state. Returns a string that holds them and their position in
--- it, from 1 on. Slots of a fixed number come first and were read when the call began; a newer value may wait in edit. Those
--- of rings are read from Redis four slots at a time, and kept in near, because neighbours are usually read next.
+-- Finds the 8 bytes of the slot (a number that is addressed by its position) at a byte offset of the key's state. Returns a
+-- string that holds them and their place in it, from 1. Bytes before the constant in braces were read into `fixed` when the call
+-- began; `edit` holds the latest change to them, which is not put in there yet. Behind it are the slots of logs, too many to
+-- read: four at a time are read from Redis and kept in near, because neighbours are usually asked for next.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then
@@ -29,8 +30,8 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
--- Puts the bytes of the pending edit into fixed, this call's copy of the state, and notes in changed_to how far the copy
--- differs from what Redis holds. No edit is pending afterwards.
+-- Puts the latest change to the state (the bytes `edit` at byte offset `edited`) into `fixed`, this call's copy of the state, and
+-- notes in changed_to how far the copy now differs from what Redis holds. No change is pending afterwards.
 local function make_edit()
   local ends = edited + #edit
   fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)
@@ -38,8 +39,9 @@ local function make_edit()
   edited = nil
 end
 
--- Writes slots at byte offset. Those of a fixed number are only noted as the latest edit, since all are written
--- together at the end; those of a ring are written at once.
+-- Writes the bytes of one or more slots at a byte offset of the state. Slots before the constant in braces belong to this call's
+-- copy of the state, which is written to Redis in one piece at the end: the change is only noted, in place of the one noted
+-- before, which goes into the copy. Slots behind it, those of logs, are written to Redis at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
     if edited then
@@ -51,8 +53,9 @@ local function write_bytes(offset, bytes)
   end
 end
 
--- The bytes to write to Redis for the slots whose number is fixed: from the first slot to the last that this call changed, or
--- all of them if the key had no state before (there is false). A call that changed one place needs no new copy of the state.
+-- Returns the bytes to write to Redis for the slots that were read with the state: from the first slot to the last one that this
+-- call changed, or all of them if the key had no state before (`there` is false). A call that changed one place needs no new copy
+-- of the state, only what is before the change and the change itself.
 local function changed_slots(there)
   if edited and there and changed_to == 0 then
     return sub(fixed, @{slots} + 1, edited) .. edit
@@ -63,8 +66,10 @@ local function changed_slots(there)
   return sub(fixed, @{slots} + 1, there and changed_to or @{fixed})
 end
 
--- The value of one of cap slots of 8 bytes that begin at byte base; index counts modulo cap. A value that no call can have
--- written (negative, broken or too large) reads as 0, and sets unsound, so that the key's state is discarded after this call.
+-- Returns the value of one slot (8 bytes) out of cap slots that begin at byte base of the state; index counts modulo cap. The
+-- slot that this call wrote last is known without reading. A value that no call can have written (negative, broken or too large;
+-- an instant later than the latest of the state) reads as 0 and sets `unsound`, so that the key's state is discarded after this
+-- call.
 local function read_slot(base, cap, index)
   local offset = base + index % cap * 8
   if offset == filled then
@@ -77,10 +82,10 @@ local function read_slot(base, cap, index)
   return value
 end
 
--- Writes value into n slots of a ring of cap slots, from number first on; slot 0 follows slot cap - 1. base is the byte at which the
--- ring begins. Where the charge may be undone, replaced is a table, and gets the place and the former bytes of each slot.
--- near holds slots that were read before; reading one slot puts filled_value in place of what near says of the slot filled. One
--- such slot can be noted, so near is emptied where more than one has changed.
+-- Writes value into n of cap slots that begin at byte base of the state and are used in turn, from number first on: slot 0
+-- follows slot cap - 1. Where the charge may have to be undone, `replaced` is a list, to which the place and the former bytes of
+-- each slot are added. `near` holds bytes of slots as they were read before. One slot written since is known by `filled` and its
+-- value; where more have changed, near is emptied, so that they are read again.
 local function fill_slots(base, cap, first, n, value)
   if n == 0 then
     return
@@ -105,8 +110,8 @@ local function fill_slots(base, cap, first, n, value)
   end
 end
 
--- Reads n slots of a ring of cap slots from Redis, from number first on, and returns their bytes as one string. Slots that
--- pass the end of the ring are at its start, and take a second read.
+-- Returns the bytes of n slots of a ring, cap slots of 8 bytes that are used in turn, from number first on, as one string read
+-- from Redis. The ring begins at byte base of the state. Slots that pass its end are at its start, and take a second read.
 local function read_slots(base, cap, first, n)
   if n == 0 then
     return ''
@@ -120,8 +125,9 @@ local function read_slots(base, cap, first, n)
   return bytes
 end
 
--- Copies n slots of a ring of cap slots, in their order, from number first on to number to on, and writes them to Redis. Where
--- they pass the end of the ring they go on at its start. Slots read before are forgotten, as their values may have moved.
+-- Copies n slots of a ring, cap slots of 8 bytes that are used in turn, from number first on to number `to` on, in Redis. The
+-- ring begins at byte base of the state; slots that would pass its end go on at its start. What this call remembers of slots it
+-- has read or written (`near`, `filled`) is forgotten, as their values may have moved.
 local function move_slots(base, cap, first, n, to)
   local bytes = read_slots(base, cap, first, n)
   local slot = to % cap

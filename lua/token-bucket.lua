@@ -9,15 +9,16 @@
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
 
--- Returns how many tokens a full bucket would have more at instant: those missing at since, less the refills between the two.
--- Each multiple of the window, in microseconds, brings limit tokens.
+-- Returns how many tokens are missing from a full bucket at `instant`: `missing`, those missing at the instant since, less what
+-- the refills between the two bring. Each multiple of the window (microseconds) is a refill of limit tokens, so the instants are
+-- rounded down to the refills at or before them.
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
   return max(0, missing - max(0, passed) / window * limit)
 end
 
--- Returns the earliest instant from `from` on at which there are cost tokens: `from` itself, the refill that brings enough, or
--- HUGE, never, for a cost above the capacity.
+-- Returns the earliest instant, in microseconds and not before `from`, at which there are cost tokens: `from` itself, the refill
+-- that brings enough, or HUGE, never, for a cost above the capacity. Refills come at multiples of the window, limit tokens each.
 local function token_bucket_interval_earliest(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -31,9 +32,11 @@ local function token_bucket_interval_earliest(
   return from - from % window + ceil(short / limit) * window
 end
 
--- Takes cost tokens at the instant at; a cost below 0 gives tokens back. A charge leaves at most twice the capacity missing,
--- or what was missing before. Returns the cells (tokens missing, the instant since when, the fastest limit that has drained
--- them) and how many tokens took effect. The algorithms share one signature, of which each uses a part.
+-- Takes cost tokens at the instant at, whether there are as many or not; a cost below 0 gives tokens back. A charge leaves at
+-- most twice the capacity missing, or as many as before if they were more, so charges that were not asked whether they fit stay
+-- bounded. Returns the cells and how many tokens took effect. The cells are the tokens missing from a full bucket, the instant
+-- since when, and the largest limit by which it was ever refilled. All algorithms have the same parameters, of which each uses
+-- some.
 local function token_bucket_interval_admit(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -43,6 +46,8 @@ local function token_bucket_interval_admit(
 end
 
 -- Returns the tokens that could be spent at now, and the instant of the refill that fills the bucket, which is now if it is full.
+-- Refills of limit tokens come at multiples of the window (microseconds). since lies after now where tokens were booked for a
+-- call that waits.
 local function token_bucket_interval_view(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -55,9 +60,10 @@ local function token_bucket_interval_view(
   return remaining, from - from % window + ceil(short / limit) * window
 end
 
--- Decides a call in one pass, at an instant now that is not before since. Returns whether cost fits; missing, since and
--- fastest as admit leaves them; then remaining and the instant at which all is back, as view has them. This body is
--- inlined where it is called.
+-- Decides a call of cost tokens in one pass, at an instant now that is not before since. Returns whether they are there and,
+-- valid only if so: the cells after the charge (tokens missing from a full bucket, the instant now, the largest limit of any
+-- refill so far), the tokens that remain, and the instant of the refill that fills the bucket. Refills of limit tokens come at
+-- multiples of the window. The composer of scripts puts this body where it is called.
 local function token_bucket_interval_take(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
 )
@@ -66,9 +72,10 @@ local function token_bucket_interval_take(
   return short <= capacity, short, now, max(fastest, limit), capacity - short, refilled + ceil(short / limit) * window
 end
 
--- Gives back at most `units` of the `charged` tokens of a charge made at charged_at. Each refill since may have given back as
--- many of them as the largest limit so far (`fastest`): those are not given twice. Returns missing, since and fastest, and how
--- many tokens were given back. All algorithms have these parameters, whether they use them or not.
+-- Gives back at most `units` of the `charged` tokens of a charge made at charged_at. Each refill since then, at a multiple of the
+-- window, may have brought back as many of them as fastest, the largest limit of any refill so far: those are not given back
+-- twice. No more are given back than are missing. Returns the cells (tokens missing, the instant since when, fastest) and how
+-- many tokens were given back.
 local function token_bucket_interval_release(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
