@@ -24,13 +24,20 @@ const DENIAL_CACHE = {
 /** Bounds of the cache; undefined for `false`, which disables it. */
 export const denialCache = custom('{ maxAge, maxKeys } or false', parsed, boundsOf({}))
 
-/** The bounds that the option `denialCache` sets, undefined for `false`, and REFUSED for what is neither. */
+/**
+ * Reads the option `denialCache`: the bounds of the cache that it sets, undefined for `false`, which turns the cache off, and the
+ * mark REFUSED for what is neither an object nor `false`.
+ */
 function parsed(value: unknown): DenialCacheBounds | undefined | typeof REFUSED {
   if (value === false) return undefined
   return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
 }
 
-/** The bounds of a denial cache from the option `denialCache`, with the age in microseconds. */
+/**
+ * Returns the bounds of the cache of denials from the option `denialCache`, with defaults for what is left out. `maxAge`, which
+ * is read in milliseconds, becomes microseconds.
+ * @throws {PolicyError} for a bound that is not valid.
+ */
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
   const { maxAge, maxKeys } = read(DENIAL_CACHE, given, { what: 'denialCache', prefix: 'denialCache.' })
   return { maxAge: maxAge * 1000, maxKeys }

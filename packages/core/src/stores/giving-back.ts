@@ -1,8 +1,10 @@
 import { type Answer, type Caller, type DatedCharge, isDenied, type Keyspace } from './store.js'
 
 /**
- * The charge that an answer to a call of `cost` units stands for; undefined if the call was denied, or allowed without
- * counting.
+ * Returns the charge that an answer to a call of `cost` units stands for, so that units of it can be given back later: its
+ * instant, its cost, and when it was decided, in microseconds. Undefined if nothing was charged: the call was denied, or the
+ * store could not decide and the call was let pass without asking another keyspace (`degraded.by`). Units of a lease, a part of
+ * the allowance taken in advance, were charged earlier: at `chargedAt`.
  */
 export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined {
   const { at, now, chargedAt, degraded } = answer
@@ -10,7 +12,11 @@ export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined 
   return { at: chargedAt ?? at, cost, decidedAt: chargedAt ?? now }
 }
 
-/** Gives back the units that an answer to a call of `cost` units has charged, whether at once or ahead of now. */
+/**
+ * Gives back the units that an answer to a call of `cost` units has charged to `key`. A booking, a charge at a later instant or
+ * one that can be undone, is cancelled, which may restore the state as it was before; any other charge is released, as far as its
+ * units still count. Does nothing where nothing was charged.
+ */
 export async function giveBack(
   keyspace: Pick<Keyspace, 'cancel' | 'correct'>,
   key: string,

@@ -63,7 +63,10 @@ const MODES = option.oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
 const onStoreError = option.custom(`${MODES.accepts}, or { mode: 'local', share }`, failureSettings, LOCALLY)
 
-/** The mode and share that the option `onStoreError` sets, and REFUSED for what is neither a mode nor an object. */
+/**
+ * Reads the option `onStoreError`, which is one of the modes or an object `{ mode: 'local', share }`. Returns the mode and the
+ * share, the number of processes that a limit is divided by (1 where it is not given), and the mark REFUSED for what is neither.
+ */
 function failureSettings(value: unknown, name: string): FailureSettings | typeof option.REFUSED {
   if (typeof value === 'object' && value !== null) {
     return option.read(LOCAL, value, { what: name, prefix: `${name}.` })

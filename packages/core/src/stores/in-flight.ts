@@ -10,15 +10,18 @@ export class InFlight {
   #cohorts: Cohort[] = []
   count = 0
 
-  /** Allows `most` calls in flight. `now` returns milliseconds of a clock that does not run back. */
+  /**
+   * Allows `most` calls in flight, that is sent and not answered yet. `now` returns milliseconds of a clock that does not run
+   * back.
+   */
   constructor(
     private readonly most: number,
     private readonly now = nowMs,
   ) {}
 
   /**
-   * How many more calls may be sent. Where there is no room, calls that got no answer for too long are counted as lost
-   * first.
+   * How many more calls may be sent; 0 or less for none. Where there is no room, calls that got no answer for a minute are first
+   * counted as lost, as some clients never settle a call after its connection broke.
    */
   get room(): number {
     if (this.count >= this.most) this.dropLost()
@@ -26,8 +29,9 @@ export class InFlight {
   }
 
   /**
-   * Counts calls that are sent at `now`, together with others of about that time: a cohort. Pass it to `end` once they
-   * are answered or have failed.
+   * Counts `calls` calls that are sent at `now`, in milliseconds, to the cohort of all calls of about that second. A record for
+   * each call would cost more than the precision is worth. Pass the returned cohort to `end` once they are answered or have
+   * failed. A new cohort begins a second after the last, and empty ones are dropped then.
    */
   begin(now: number, calls = 1): Cohort {
     let cohort = this.#cohorts.at(-1)
@@ -41,14 +45,20 @@ export class InFlight {
     return cohort
   }
 
-  /** Counts calls of a cohort as ended. Returns false if they had counted as lost already. */
+  /**
+   * Counts `calls` calls of a cohort (the calls sent within one second) as answered or failed. Returns false if they had been
+   * counted as lost before, so that their room was free already.
+   */
   end(cohort: Cohort, calls = 1): boolean {
     cohort.calls -= calls
     if (!cohort.isLost) this.count -= calls
     return !cohort.isLost
   }
 
-  /** Counts the calls of cohorts that are too old as lost, so that they no longer take up room. */
+  /**
+   * Counts the calls of cohorts whose latest call was sent a minute ago or earlier as lost, so that they no longer take up room.
+   * A cohort is the calls sent within one second; the oldest comes first.
+   */
   dropLost(): void {
     const lost = this.now() - LOST_MS
     for (let oldest = this.#cohorts[0]; oldest && oldest.latest <= lost; oldest = this.#cohorts[0]) {

@@ -23,8 +23,9 @@ export interface Penalty {
 }
 
 /**
- * The length of the block that the refusal of this number starts, `refusals` being at least `after`: each is longer by
- * `factor`, up to `maxBlock`. Its twin is in lua/penalty.lua.
+ * Returns the length in microseconds of the block that refusal number `refusals` starts, which is at least `after`: the first
+ * block is `block` long, and each further one longer by `factor`, up to `maxBlock`. Its twin is in lua/penalty.lua, and both must
+ * give the same number, so each block is rounded down.
  */
 export function blockOf({ after, block, factor, maxBlock }: Penalty, refusals: number): number {
   let length = block

@@ -204,7 +204,7 @@ export type Correction =
   /** Deletes the state of the key, its block and its hold. */
   | { readonly kind: 'reset'; readonly key: string }
 
-/** Whether a change concerns the key itself, not units. */
+/** Whether a change concerns the key as a whole (a block, a hold, a reset) and not its units. */
 export function isAboutKey({ kind }: Correction): boolean {
   return kind === 'block' || kind === 'hold' || kind === 'reset'
 }
@@ -283,6 +283,10 @@ export interface Degraded {
   readonly by: Keyspace | undefined
 }
 
+/**
+ * Whether an answer denies its call: by a reason, or where the store could not decide (`degraded`) by what the failure mode
+ * chose.
+ */
 export function isDenied(answer: Answer): boolean {
   return answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
 }

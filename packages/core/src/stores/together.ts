@@ -1,13 +1,19 @@
 import { isDenied } from './store.js'
 import type { Answer, Keyspace, Part, Together, WholeReceiver } from './store.js'
 
-/** Whether one of the enforced parts is denied, of those that have an answer, so that none may be charged. */
+/**
+ * Whether a call on several keys is denied as a whole, by these answers to its first parts (one part a key): if one is denied
+ * that is enforced. A part in shadow mode is not enforced, so its denial denies nothing else.
+ */
 export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: readonly Answer[]): boolean {
   for (let i = 0; i < answers.length; i++) if (parts[i]!.enforce && isDenied(answers[i]!)) return true
   return false
 }
 
-/** The program that has all these parts; undefined if there is no such one. */
+/**
+ * Returns the means to decide all these parts (a key and its cost each) in one atomic step. Undefined if their keyspaces do not
+ * share one, for example because they belong to different stores.
+ */
 export function programOf(parts: readonly Part[]): Together | undefined {
   const { together } = parts[0]!.keyspace
   if (together === undefined) return undefined
@@ -15,7 +21,11 @@ export function programOf(parts: readonly Part[]): Together | undefined {
   return together
 }
 
-/** Decides parts that are all in this process: by the program that has them, else one after the other. */
+/**
+ * Decides a call on several keys whose parts (a key and its cost each) are all kept in this process, and returns one answer a
+ * part. All are charged, or none: by the atomic step that their keyspaces share, or else one after the other, which is as good
+ * because no other call comes between.
+ */
 export function decideHere(parts: readonly Part[]): readonly Answer[] {
   const program = programOf(parts)
   return program ? (program.decide(parts, NO_RECEIVER) as readonly Answer[]) : decideAtOnce(parts)
@@ -25,9 +35,10 @@ export function decideHere(parts: readonly Part[]): readonly Answer[] {
 const NO_RECEIVER: WholeReceiver = { answered() {}, failed() {} }
 
 /**
- * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none. Keyspaces answer
- * at once here, so no other call comes between. If all parts but the first surely fit, the first one's answer decides;
- * otherwise all are tried without a charge before any is charged. Returns one answer a part, in their order.
+ * Decides a call on several keys, of which each part is one key and its cost, and returns one answer a part, in their order. All
+ * are charged, or none if an enforced part is denied. Keyspaces answer at once here, so no other call comes between. If all parts
+ * but the first surely fit, the first part's answer decides for all; otherwise every part is first tried, which charges nothing.
+ * A part in shadow mode (not enforced) that is denied is left out.
  */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   if (doOthersFit(parts)) {
@@ -45,7 +56,10 @@ export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] 
 
 type AtOnce = Pick<Keyspace, 'decide' | 'fits'>
 
-/** Whether all parts but the first are known to fit, as far as their keyspaces can say so without deciding them. */
+/**
+ * Whether all parts but the first (a key and its cost each) surely fit now. Asks only the keyspaces' quick test `fits`; without
+ * such a test the result is false, which costs the caller a try of each part.
+ */
 function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
   for (let i = 1; i < parts.length; i++) {
     const { keyspace, key, cost } = parts[i]!
@@ -54,7 +68,10 @@ function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
   return true
 }
 
-/** The answer of one part's keyspace, for a call now: `consume` charges the cost if it fits, `try` never charges. */
+/**
+ * Returns the answer of one part's keyspace to a call now, which may not wait (0). `consume` charges the cost if it fits, `try`
+ * answers the same and charges nothing. The keyspace answers at once, so there is no promise.
+ */
 function askAtOnce(what: 'try' | 'consume', { keyspace, key, cost }: Part<AtOnce>): Answer {
   return keyspace.decide(what, key, cost, 0) as Answer
 }

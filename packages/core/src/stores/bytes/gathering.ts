@@ -6,7 +6,10 @@ import type { NewState, StateChange, Updates } from './updates.js'
 export type Act<T> = (change: <R>(id: string, change: Change<R>) => R) => T
 export type Change<R> = (state: Uint8Array | undefined, now: number) => StateChange<R>
 
-/** The one gathering of all that a process changes by the same `updates`. */
+/**
+ * Returns the gathering of these `updates`, the functions by which a store changes the state of its ids. There is one for all
+ * keyspaces that share them, so that calls of different limiters go together in an update.
+ */
 export function gatheringOf(updates: Updates): Gathering {
   const known = GATHERINGS.get(updates) ?? new Gathering(updates)
   GATHERINGS.set(updates, known)
@@ -30,12 +33,20 @@ export class Gathering {
 
   constructor(readonly updates: Updates) {}
 
-  /** Whether a call may have several ids, which are changed in one atomic step. */
+  /**
+   * Whether a call may have several ids, which are changed in one atomic step: the store gave `updateMany`, and not a function
+   * for one id.
+   */
   get takesMany(): boolean {
     return typeof this.updates !== 'function'
   }
 
-  /** Carries out `act` in an update of these ids. Returns its result, or a promise where the update returns one. */
+  /**
+   * Carries out `act`, a change of the states of these ids, and returns its result; a promise where the store's update returns
+   * one. Where one update may hold many ids, or an update of this id is under way, the call waits, to go together with others in
+   * the next. `act` may be carried out several times, if another process was faster to write; only the last time counts. `caller`
+   * says whether somebody still waits for the result.
+   */
   run<T>(ids: readonly string[], act: Act<T>, caller?: Caller): MaybePromise<T> {
     const call = new GatheredCall<T>(ids, act, caller)
     if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
@@ -47,7 +58,11 @@ export class Gathering {
     return new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
-  /** Has a call wait until the end of this turn of the event loop, so that the calls of one turn go together in an update. */
+  /**
+   * Puts a call into the queue of those that wait to be sent. They are sent at the end of this turn of the event loop (a
+   * microtask), so that the calls of one turn go together in an update. Until then the call is marked as unsent: if its deadline
+   * passes meanwhile, it was surely not carried out.
+   */
   #enqueue(call: GatheredCall<unknown>): void {
     if (call.caller) call.caller.unsent = true
     this.#waiting.push(call)
@@ -55,7 +70,10 @@ export class Gathering {
     this.#isDue = true
   }
 
-  /** Sends the calls that wait, in as many updates as may be under way at once. */
+  /**
+   * Sends the calls that wait, in as many updates as may be under way at once. An update without an outcome for a minute
+   * (LOST_MS) is first taken as ended: otherwise it would hold its ids for ever.
+   */
   #sendWaiting(): void {
     this.#isDue = false
     for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#free(ids)
@@ -64,7 +82,11 @@ export class Gathering {
     }
   }
 
-  /** Takes the calls that may go in one update. One that stays behind keeps later calls of its ids behind it. */
+  /**
+   * Takes out of the queue the calls that may go in the next update, none if enough updates are under way. A call fits if none of
+   * its ids is in another update and the update has room for those it adds. A call that does not fit keeps later calls of its ids
+   * behind it, so that calls on an id are carried out in order. Calls whose caller is gone are failed and left out.
+   */
   #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
     if (this.#updates.size >= most.updates) return []
@@ -83,7 +105,11 @@ export class Gathering {
     return now
   }
 
-  /** Updates the ids of these calls. Returns those whose calls are to be carried out again. */
+  /**
+   * Sends one update for the ids of these calls. Within it each call changes the states as the calls before it have left them.
+   * Returns the ids that another process was faster to write: nothing was kept of them, and their calls are to be carried out
+   * again. All ids are written or none if a call has several.
+   */
   #ask(calls: readonly GatheredCall<unknown>[]): MaybePromise<readonly string[]> {
     const { updates } = this
     const ids = [...idsOf(calls)]
@@ -98,7 +124,11 @@ export class Gathering {
     return updates.updateMany(ids, change, { allOrNone: calls.some((call) => call.ids.length > 1) })
   }
 
-  /** Answers the calls when their update has ended, and sends those that wait for it. */
+  /**
+   * Waits for the update of these calls to end, and keeps their ids from any other update until then. After it, calls on a lost
+   * id (another process was faster to write it) go back to the front of the queue; the others get their answers, or the error of
+   * the update. Then the calls that wait are sent.
+   */
   #follow(calls: readonly GatheredCall<unknown>[], update: Promise<readonly string[]>): void {
     const busy = idsOf(calls)
     this.#updates.set(busy, performance.now())
@@ -114,28 +144,35 @@ export class Gathering {
     update.then(end, (error: unknown) => end(NONE, () => fail(error)))
   }
 
+  /** Ends an update: other calls may change its ids again. Does nothing if that update was taken as ended before. */
   #free(ids: ReadonlySet<string>): void {
     if (this.#updates.delete(ids)) for (const id of ids) this.#busyIds.delete(id)
   }
 }
 
+/** The ids that any of these calls changes, each once. */
 function idsOf(calls: readonly GatheredCall<unknown>[]): Set<string> {
   return new Set(calls.flatMap(({ ids }) => ids))
 }
 
+/** A call that goes in an update together with others. */
 class GatheredCall<T> {
   /** Set before there is an outcome for it. */
   receiver: Receiver<T> | undefined
   outcome: () => T = leftOut
 
-  /** A call of `act` on these ids, for `caller`. */
+  /** A call of `act`, a change of the states of these ids, for `caller`, who may be gone before it is sent. */
   constructor(
     readonly ids: readonly string[],
     readonly act: Act<T>,
     readonly caller: Caller | undefined,
   ) {}
 
-  /** A call whose caller is gone is left out. One that throws changes nothing, and fails alone. */
+  /**
+   * Carries the call out on `states`, the states by id as the earlier calls of the update have left them, at the instant `now`,
+   * and notes its outcome. A call whose caller is gone is left out. One that throws changes nothing and fails alone. Where the
+   * change returns the very bytes that it got, nothing is to be written.
+   */
   carryOut(states: Map<string, NewState>, now: number): void {
     this.outcome = leftOut
     if (this.caller?.gone) return
@@ -153,7 +190,10 @@ class GatheredCall<T> {
     }
   }
 
-  /** Passes the outcome to the receiver: what `outcome` returns, or the error that it throws. */
+  /**
+   * Passes the outcome to the receiver of this call: what `outcome` returns, or the error that it throws. Its default is the
+   * outcome that the call itself had; the update's own failure comes in its place.
+   */
   settle(outcome = this.outcome): void {
     try {
       this.receiver!.answered(outcome())
@@ -163,6 +203,7 @@ class GatheredCall<T> {
   }
 }
 
+/** Throws the error of a call that was never carried out because its caller had given up. */
 function leftOut(): never {
   throw new StoreError('STORE_TIMEOUT', 'the caller gave up before it was carried out', { sent: false })
 }

@@ -59,7 +59,11 @@ class KeyspaceOver implements Keyspace {
   readonly #list: PolicyList
   readonly #cancelled = new WeakSet<Booking>()
 
-  /** Shares the gathering of `updates`, and its table with all keyspaces of this name and of these shapes. */
+  /**
+   * Opens the state of the limiter `name` under these policies. Keyspaces of one name whose policies have the same shapes
+   * (algorithm, window and whatever else state depends on) share one table, into which the bytes of a key are loaded to decide a
+   * call. All keyspaces over the same `updates` share the gathering, which sends their calls together.
+   */
   constructor(
     updates: Updates,
     name: string,
@@ -77,7 +81,11 @@ class KeyspaceOver implements Keyspace {
     this.#list = this.#table.listOf(policies, penalty)
   }
 
-  /** Decides several keys in one update; undefined where the store changes one key at a time. */
+  /**
+   * The means to decide a call on several keys in one atomic update; undefined where the store changes one key at a time. Each
+   * part (one key and its cost) is decided by a stand-in for its keyspace that answers at once, because the bytes of all parts
+   * are there while the update runs.
+   */
   get together(): Together | undefined {
     const gathering = this.#gathering
     if (!gathering.takesMany) return undefined
@@ -91,17 +99,29 @@ class KeyspaceOver implements Keyspace {
     return { program: gathering, decide }
   }
 
-  /** The keyspace inside of an update whose bytes are there, so that it answers at once. */
+  /**
+   * Returns a stand-in for this keyspace inside of an update, by whose function `changing` the bytes of its keys are read and
+   * replaced. So it answers at once, while the keyspace itself would begin an update of its own.
+   */
   #within(changing: Parameters<Act<Answer>>[0]) {
     const decide = (ask: Ask, key: string, cost: number) => this.#decision(ask, key, cost, 0)(changing)
     return { decide }
   }
 
+  /**
+   * Decides a call of `cost` units on a key, in an update of that key's bytes. A booking waits at most `maxWait` microseconds.
+   * Returns the answer, or a promise of it where the update returns one.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     return this.#gathering.run([this.#idPrefix + key], this.#decision(ask, key, cost, maxWait), caller)
   }
 
-  /** Makes the act that decides a call, and writes the state where that is charged, counted as a refusal or kept for longer. */
+  /**
+   * Makes the act that decides a call on a key whose state is loaded. It asks for the state to be written in three cases only:
+   * the call was charged, its refusal is counted by the penalty, or the key is refused for longer than its state would be kept. A
+   * denial otherwise writes nothing. To write, it names an epoch, random for state that begins anew, and a version, random for
+   * each charge; a booking carries both, and the state before it, to be undone by.
+   */
   #decision(ask: Ask, key: string, cost: number, maxWait: number): Act<Answer> {
     return this.#operation<Answer>(key, (before, now, time) => {
       const decided = this.#table.decide(this.#list, ask, cost, maxWait)
@@ -123,7 +143,10 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
-  /** How a booking stands: lost with the state that it was made in, or held by a block or a hold of its key. */
+  /**
+   * Returns how a booking stands whose turn has come: 'lost' if the state that it was made in is gone, which shows in another
+   * epoch (a random number of state begun anew), 'held' if the key is blocked or held now.
+   */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const { key, epoch } = booking as KeptBooking
     return this.#change<'stands' | 'lost' | 'held'>(key, (state, now) => {
@@ -132,7 +155,11 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
-  /** Cancels a booking: restores the state before it if nothing was written since, and otherwise releases its units. */
+  /**
+   * Cancels a booking, once. True if nothing has charged the key since (`version`, random for each charge, is the booking's own),
+   * so that the state before it is restored. Otherwise only units that still count are released, and the result is false, as it
+   * is where the state is gone. A block, a hold or refusals that came since stay either way.
+   */
   cancel(booking: Booking): MaybePromise<boolean> {
     if (this.#cancelled.has(booking)) return false
     this.#cancelled.add(booking)
@@ -150,7 +177,11 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
-  /** Corrects the state of a key. A key that does not exist is made only for a charge, a block or a hold. */
+  /**
+   * Applies a correction to a key and returns the units that took effect, 0 for a change without units. Nothing is changed where
+   * there is nothing to correct: state that begins after a charge was decided holds only others' units, so a release of that
+   * charge finds none; and a key without state is given one only by a charge, a block or a hold.
+   */
   correct(change: Correction): MaybePromise<number> {
     return this.#change(change.key, (state) => {
       const { kind } = change
@@ -165,13 +196,16 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
+  /** Has `operate` carried out on the state of `key`, in an update of its bytes, and returns its result. */
   #change<T>(key: string, operate: Operate<T>): MaybePromise<T> {
     return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate))
   }
 
   /**
-   * Makes the act that loads the state of `key` into the table, operates on it there, and saves it if it was written. `now` never
-   * lies before the last write; `time` is what the clock says.
+   * Makes the act that loads the bytes of `key` into the table, has `operate` decide or correct there, and returns the new bytes
+   * if that has written, which an epoch and a version in its result say. `operate` gets the state, undefined for a key without
+   * one or with unreadable bytes, which are reported as healed once they are written over; `now`, which never lies before the
+   * last write; and `time`, what the clock says. Both are microseconds.
    */
   #operation<T>(key: string, operate: Operate<T>): Act<T> {
     const change: Change<T> = (bytes, clock) => {
@@ -189,7 +223,11 @@ class KeyspaceOver implements Keyspace {
     return (changing) => changing(this.#idPrefix + key, change)
   }
 
-  /** Undefined, too, for state of a clock that was set back: no caller is locked out for longer than a window. */
+  /**
+   * Reads the state of a key from its bytes. Undefined if no call can have written them, and if the last write lies more than a
+   * window ahead of `time` (microseconds): the clock was set back since, and no caller is to be locked out until it has caught
+   * up.
+   */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#table.layout)
     const isCurrent = state && state.written - time < this.#longestWindow

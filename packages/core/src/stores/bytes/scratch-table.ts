@@ -18,7 +18,10 @@ export class ScratchTable implements TableOwner {
   readonly #row: number
   #now = 0
 
-  /** A table with one row, into which states of these shapes are loaded. */
+  /**
+   * Makes a table with one row, the place of one key's state, for states of these shapes. Each key's state is loaded into that
+   * row in its turn.
+   */
   constructor(policies: readonly Policy[]) {
     this.#table = new Table(policies, this)
     this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
@@ -34,12 +37,18 @@ export class ScratchTable implements TableOwner {
   added(): void {}
   removed(): void {}
 
-  /** The list by which calls are decided. A key's state lasts for a full refill at the smallest limits of all lists. */
+  /**
+   * Returns a list of policies (limits and a penalty) as the table decides by it. The smallest limits of all lists are noted: a
+   * key's state is kept until it would be full again under those.
+   */
   listOf(policies: readonly Policy[], penalty?: Penalty): PolicyList {
     return this.#table.lists.open(policies, penalty)
   }
 
-  /** Loads a state, as of the instant `now`; undefined for a key that has consumed nothing. */
+  /**
+   * Fills the table's one row with a state, as of the instant `now` in microseconds; with undefined, it is as for a key that has
+   * consumed nothing. Bookings, blocks, holds and counted refusals are restored only if they end after `now`.
+   */
   load(state: KeptState | undefined, now: number): void {
     const { cursor, restrictions, bookings, refusals } = this.#table
     this.#now = now
@@ -60,7 +69,10 @@ export class ScratchTable implements TableOwner {
     if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
   }
 
-  /** Decides a call on the loaded state. A denial also names the instant at which one unit more than remains passes. */
+  /**
+   * Decides a call on the loaded state. A booking waits at most `maxWait` microseconds. A denial also gets the instant at which
+   * one unit more than `remaining` would pass, which a cache of denials needs: before it, every larger cost is denied too.
+   */
   decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
     const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
     if (answer.reason === undefined) return answer
@@ -81,14 +93,20 @@ export class ScratchTable implements TableOwner {
     return this.#table.cursor.born
   }
 
-  /** The instant after which the state need not be kept any longer, under the smallest limits of all lists. */
+  /**
+   * The instant, in microseconds, after which the loaded state need not be kept any longer: when the key is full again under the
+   * smallest limits of all lists, or its refusals are forgotten, whichever is later, and a second more.
+   */
   get expiresAt(): number {
     const { refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
     return Math.max(resetAt, refusals.forgottenAt(this.#row)) + GRACE
   }
 
-  /** Returns the state to be kept, no shorter than until the instant `keptUntil`, which an earlier write has named. */
+  /**
+   * Returns the state of the row, to be kept as bytes, under this epoch (random, of state that began anew) and version (random,
+   * of the latest charge). It is kept no shorter than until the instant `keptUntil`, which an earlier write has promised.
+   */
   save(epoch: number, version: number, keptUntil: number): KeptState {
     const { cursor, restrictions, bookings, refusals } = this.#table
     const { blockedUntil, heldUntil } = restrictions.lastOf(this.#row)

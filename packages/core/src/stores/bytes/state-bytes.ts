@@ -39,7 +39,10 @@ export interface StateLayout {
 /** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
 const FORMAT = 2
 
-/** The state as bytes: the format, the header, the cells, then each ring behind the number of its instants. */
+/**
+ * Returns the state of a key as bytes to be kept: a list of numbers, 8 bytes each. They are the format, the header (HEADER has
+ * the names), the cells, then each ring, a list of instants, behind its length.
+ */
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
   const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings]
@@ -49,8 +52,9 @@ export function bytesOf(state: KeptState): Uint8Array {
 }
 
 /**
- * Reads the state of a key back from the bytes that `bytesOf` made. Undefined if they are not of this format or layout, for
- * example because they were cut off or another program wrote them.
+ * Reads the state of a key back from the bytes that `bytesOf` made. `layout` says how many cells and rings (lists of instants,
+ * each behind its length) they must have. Undefined if they are not of this format or layout, for example because they were cut
+ * off or another program wrote them.
  */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
@@ -70,7 +74,10 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
   return Object.assign(fields, { cells: numbers.subarray(1 + HEADER.length, header), rings })
 }
 
-/** The bytes as numbers of 8 bytes each. Undefined unless all are whole numbers from 0 on, as no state holds others. */
+/**
+ * Reads bytes as numbers of 8 bytes each. Undefined if one is negative or not whole, as no state holds such a number, or if bytes
+ * are left over.
+ */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
   if (bytes.byteLength % 8 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -89,8 +96,10 @@ export function instantsOf(ring: Ring): readonly number[] {
 }
 
 /**
- * Whether a call can have written this state under policies of these shapes, as the script in Redis asks of its own. Any other
- * might refuse its key for ever, or admit it without bound.
+ * Whether a call can have written this state under policies of these shapes: the script in Redis asks the same of its own. It
+ * rules out instants that are too far ahead or not in order, numbers too large to be exact, and cells that their algorithm finds
+ * impossible. Any other state might refuse its key for ever, or admit it without bound. `base` is where each policy's own cells
+ * begin.
  */
 export function isSound(state: KeptState, policies: readonly Policy[]): boolean {
   const { written, expiresAt, last, blockedUntil, heldUntil, cells, rings } = state
@@ -109,7 +118,7 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
   )
 }
 
-/** Whether instants are in ascending order, up to `latest`. */
+/** Whether instants are in ascending order and none is later than `latest`, all in microseconds. */
 function isInOrder(instants: ArrayLike<number>, latest: number): boolean {
   for (let i = 1; i < instants.length; i++) if (instants[i]! < instants[i - 1]!) return false
   return instants.length === 0 || instants[instants.length - 1]! <= latest
