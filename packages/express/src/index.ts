@@ -73,7 +73,8 @@ const express: Platform<Request, Response> = {
 }
 
 /**
- * The platform of Express, extended to write each decision to the property `name` of the request.
+ * The platform of Express, extended to write each decision to the property `name` of its request, for the option
+ * `requestProperty`.
  * @throws {PolicyError} INVALID_OPTION for the name of a property that requests have already.
  */
 function withProperty(name: string): Platform<Request, Response> {

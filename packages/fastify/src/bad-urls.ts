@@ -14,9 +14,9 @@ type FrameworkErrors = (
 ) => void
 
 /**
- * Counts the requests whose malformed path reaches no route: Fastify answers these by `frameworkErrors` and runs no
- * hook. Does nothing in an inner context, which lacks Fastify's internal symbols: the outermost one answers such
- * requests.
+ * Counts the requests whose malformed path reaches no route, by the hook `limit`: Fastify answers these by its option
+ * `frameworkErrors` and runs no hook, so that option is wrapped. A request that passes is answered as before. Does
+ * nothing in an inner context, which lacks Fastify's internal symbols: the outermost one answers such requests.
  */
 export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   const options = internal(app, 'fastify.options') as { frameworkErrors?: FrameworkErrors } | undefined
@@ -37,8 +37,9 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
 }
 
 /**
- * Answers an error of the limit by the application's error handler, as for a request with a route. The context that
- * Fastify gives these requests has only its own handler.
+ * Answers `failure`, an error that the limit threw about a request without a route, by the application's error handler,
+ * as for a request with a route. All requests without a route share one context with Fastify's own handler, so this
+ * request gets a context of its own that differs only in the handler.
  */
 function answerFailure(
   failure: Error,

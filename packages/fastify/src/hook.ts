@@ -7,7 +7,8 @@ export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHan
 
 /**
  * A limit beside the plugin's, as a hook of single routes: onRequest, or preValidation and preHandler if a callback needs
- * the body. Routes with the same hook share one limiter.
+ * the body. Routes with the same hook share one limiter. A denied request is answered, and `done` is not called; errors
+ * go to `done`.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  */
 export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
@@ -28,8 +29,8 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
 }
 
 /**
- * Sends what `onDenied` returned for a denied request, as Fastify does with a handler's result; nothing if it has replied
- * itself.
+ * Sends the answer to a denied request: what `onDenied` returned, or the platform's problem details. Nothing is sent if
+ * the answer is the reply itself or undefined: the callback has replied by itself then, or the caller has hung up.
  */
 function answer(reply: AnyReply, denied: Denied): void {
   if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)

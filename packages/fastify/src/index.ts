@@ -55,7 +55,7 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   if (limit) limitBadUrls(app, limit)
 }
 
-/** The getter of `request.rateLimit`. */
+/** The getter of `request.rateLimit`: the latest decision about the request, or undefined. */
 function latestDecision(this: FastifyRequest): Decision | undefined {
   return decisionOf(this)
 }

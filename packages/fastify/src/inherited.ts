@@ -17,14 +17,18 @@ export type RouteLocation = Pick<FastifyRequest['routeOptions'], 'method' | 'url
 const DEFAULTS = Symbol('sluice.defaults')
 type AppContext = FastifyInstance & { [DEFAULTS]?: RateLimitOptions }
 
-/** Whether the plugin's options describe a limit, and not only defaults for routes. */
+/**
+ * Whether the plugin's options describe a limit of its own, and not only defaults for its routes: they have an option
+ * that routes do not inherit, such as `limit` or `policies`.
+ */
 export function describesLimit(options: RateLimitOptions): boolean {
   return Object.keys(options).some((name) => !(DEFAULT_NAMES as readonly string[]).includes(name))
 }
 
 /**
- * Makes the plugin's options the defaults for the routes of a context and of the contexts inside it, together with those
- * of plugins around it. If the plugin was given a limiter, store and name come from that.
+ * Makes the plugin's options the defaults for the routes of the context `app` and of the contexts inside it, on top of
+ * those from plugins around it. If the plugin was given a limiter, its store, name and other settings are the defaults,
+ * and none from plugins around it.
  */
 export function provideDefaults(app: AppContext, options: RateLimitOptions): void {
   const { [DEFAULTS]: outer = {} } = app
@@ -35,9 +39,9 @@ export function provideDefaults(app: AppContext, options: RateLimitOptions): voi
 }
 
 /**
- * The options of a route together with those that it inherits from the plugins around it; its own go first. Where it
- * brings a limiter, it inherits only what concerns requests. Where it counts in the plugin's store and names no limiter,
- * its limiter is named after method and path: two of one name would share their usage there.
+ * The options of a route together with those that it inherits from the plugins around it; its own go first. A route with
+ * a limiter inherits only what concerns requests. A route that counts in the plugin's store and gives no name is named
+ * after method and path (`at`): two limiters of one name would share their usage in that store.
  */
 export function withDefaults(route: RateLimitOptions, app: AppContext, at: RouteLocation): RateLimitOptions {
   const { [DEFAULTS]: { name, ...defaults } = {} } = app
@@ -48,9 +52,9 @@ export function withDefaults(route: RateLimitOptions, app: AppContext, at: Route
 }
 
 /**
- * The name of a route's limiter: the plugin's name, the method and the path. It has to be the same in every process
- * that shares a store, so it is made of nothing else. Where these make no valid name, a digest keeps different routes
- * apart.
+ * The name of a route's limiter: the plugin's name, the method and the path. It has to be the same in every process that
+ * shares a store, so it is made of nothing else. A limiter's name has 1 to 64 characters of printable ASCII; where these
+ * parts make none, the name is cut and ends with a digest, which keeps different routes apart.
  */
 function nameOf({ method, url = '' }: RouteLocation, plugin = ''): string {
   const name = [plugin, String(method), url].filter(Boolean).join(' ')

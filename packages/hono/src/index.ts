@@ -38,7 +38,10 @@ declare module 'hono' {
  */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
-/** In Hono the context is both the request and the response that the guard takes. */
+/**
+ * Makes the middleware. In Hono the context is both the request and the response, so the guard gets it twice. A request
+ * that waits for nothing is passed on in the same tick.
+ */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...limit } = { ...options }
   refuseSlips(limit, PROXY_SETTING)
@@ -51,8 +54,9 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
 }
 
 /**
- * Runs the handlers after the limit, or for a denied request answers with what `onDenied` returned. Both end with the
- * response getting the limit's headers.
+ * Goes on after the limit: runs the handlers if the request may pass, and otherwise responds with the answer to the
+ * denied request, what `onDenied` or the platform returned. In both cases the response gets the limit's headers last
+ * (`complete`).
  */
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
   if (!denied) return next().then(() => complete(c))

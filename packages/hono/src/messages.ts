@@ -58,8 +58,9 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
   /**
-   * Answers a message that may not pass, by `onDenied` or by closing the connection. One that reads no answers is
-   * closed anyway.
+   * Answers a message that may not pass: calls `onDenied`, or without it closes the connection with the status 1008. A
+   * client that does not read its answers, so that too many bytes wait for it, is closed in any case. A caller that has
+   * hung up gets no answer.
    */
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
@@ -69,6 +70,11 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
   }
 
+  /**
+   * Wraps the application's function that makes a connection's handlers. `onMessage` of the result counts each message,
+   * and passes it to the application's handler or refuses it. Where the guard waits for a store, later messages wait too
+   * (`last`), so that they keep their order.
+   */
   return (createEvents) => async (c) => {
     // Bun has forgotten the address when the first message comes.
     keepAddresses(c, request)
@@ -106,8 +112,9 @@ const MESSAGES = Object.fromEntries(
 )
 
 /**
- * The platform of messages, whose addresses and headers are those of the request that opened the connection. A message
- * has no response, so the guard's steps that set or send something do nothing.
+ * The platform of messages. Addresses and headers are those of the request that opened the connection, as the platform
+ * `request` reads them. A message has no response, so the guard's steps that set or send something do nothing;
+ * `limitMessages` answers in their place.
  */
 function messagePlatform(request: Platform<Context, Context>): Platform<Message, Message> {
   return {

@@ -8,7 +8,11 @@ const LISTENERS = Symbol('listeners of the limiters')
 /** On the context itself: a property costs less than a WeakMap. */
 type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined }
 
-/** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
+/**
+ * Calls `listener` once the whole response has been sent; never if the caller hung up before. On Node the server's own
+ * response says so; elsewhere the listener is kept on the context until `complete` puts it behind the body of the
+ * response.
+ */
 export function onSent(c: WithPending, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
@@ -36,8 +40,8 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Puts the limit's headers on the response of a handler, and has the listeners of `onSent` called when its body has been
- * read. Does nothing if the handler has not responded.
+ * Finishes the response of a handler: puts the limit's headers on it, and has the listeners of `onSent` called when its
+ * body has been read. Does nothing if the handler has not responded (`finalized`).
  */
 export function complete(c: WithPending): void {
   if (!c.finalized) return
@@ -49,8 +53,9 @@ export function complete(c: WithPending): void {
 }
 
 /**
- * Sets the limit's headers again if they are missing: Hono omits them where a handler returns a Response of its own. If
- * the latest of them is there, all are.
+ * Sets the limit's headers again if they are missing, as Hono omits them where a handler returns a Response of its own.
+ * `rememberedHeaders` is a list of them, the latest first, whose `earlier` leads to the one before. If the latest of them
+ * is on the response, all are.
  */
 function keepHeaders(c: Context): void {
   let set = rememberedHeaders(c)

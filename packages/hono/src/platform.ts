@@ -24,8 +24,9 @@ const ADDRESS = {
 } satisfies DeclarationOf<AddressOptions>
 
 /**
- * The platform of an application: its requests' addresses by `connInfo` and `trustProxy`. The limit's options say
- * whether addresses are needed at all.
+ * The platform of an application: how the guard reads its requests and answers them. `address` has the options
+ * `connInfo`, the runtime's function for the address of a connection, and `trustProxy`. The limit's own options (`key`
+ * and the rest) show whether addresses are needed at all.
  * @throws {PolicyError} INVALID_OPTION where they are needed and `connInfo` is missing.
  */
 export function platformFor(
@@ -38,6 +39,10 @@ export function platformFor(
     const why = 'connInfo is needed for addresses'
     throw new PolicyError('INVALID_OPTION', why)
   }
+  /**
+   * The address at the other end of the connection. undefined where `connInfo` throws because a test runs the application
+   * without a server; behind a server its error is thrown on.
+   */
   const socketAddress = (c: Context): string | undefined => {
     try {
       return connInfo?.(c).remote.address
@@ -71,8 +76,8 @@ export function platformFor(
 }
 
 /**
- * Whether the caller has gone: on Node its socket says so; elsewhere the request's signal or, on Bun, an address that
- * is missing where the server has a port.
+ * Whether the caller of a request without an address has hung up. On Node the socket says so. Elsewhere the request's
+ * signal is aborted or, on Bun, the server does not know the caller's address any more although it listens on a port.
  */
 function hungUp(c: Context): boolean {
   const server = bindingsOf(c)

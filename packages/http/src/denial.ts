@@ -32,7 +32,8 @@ export function responder<Req, Res>(
 
   /**
    * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
-   * `all` are the decisions of all limiters about the request, whose policies the answer names.
+   * Returns what that returned, for the adapter to pass on. `all` are the decisions of all limiters about the request,
+   * whose policies the problem details name. Retry-After is left out where no wait helps.
    */
   function deny(
     req: Req,
@@ -55,7 +56,10 @@ export function responder<Req, Res>(
     return { answer: platform.send(req, res, quotaExceeded(detail, names), text) }
   }
 
-  /** Answers 403 to a caller on the list `deny`, unless the response has begun. */
+  /**
+   * Answers 403 to a caller on the list `deny`, unless the response has begun. Nothing was charged, and there is no
+   * decision.
+   */
   function forbid(req: Req, res: Res): Denied {
     if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
     platform.setStatus(res, FORBIDDEN.status)
@@ -74,7 +78,10 @@ const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded
 /** The part that every denial begins with, up to its last comma: the details need no escapes. */
 const QUOTA_TEXT = `${JSON.stringify(QUOTA_EXCEEDED).slice(0, -1)},`
 
-/** The problem details of a denial. Written out, because with a spread V8 takes a microsecond and not 30 ns. */
+/**
+ * The problem details of a denial by a limit: the sentence `detail` for people, and the names of the policies that denied
+ * it. Each member is written out, because with a spread V8 takes a microsecond and not 30 ns.
+ */
 function quotaExceeded(detail: string, names: readonly string[]): Problem {
   const { type, title, status } = QUOTA_EXCEEDED
   return { type, title, status, detail, 'violated-policies': names }
@@ -110,7 +117,8 @@ function detailOf(retryAfter: number | undefined): string {
 
 /**
  * The names of the policies that denied a request, as the RateLimit headers show them, for `violated-policies` of the
- * answer. None for a request that was denied because its key is blocked or paused, or because the store failed.
+ * answer. None for a request that was denied because its key is blocked or paused, or because the store failed. A limiter
+ * with one policy is listed by its own name; this usual case is answered first, without the list of all policies.
  */
 function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
   if (all.length === 1 && policiesOf(denied).length === 1)

@@ -5,8 +5,9 @@ import { getOrMake } from './get-or-make.js'
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
 
 /**
- * Makes the function that reports denials to `onExceeded`: only the one with which a key goes over its limit, not those
- * that follow. An error in `onExceeded` is a warning and does not affect the request.
+ * Makes the function that a guard calls for each denial, and that calls the option `onExceeded` for some of them: only
+ * for the denial with which a key goes over its limit, not for those that follow while it stays over. An error in
+ * `onExceeded` is a warning and does not affect the request.
  */
 export function exceededReporter<Req, Res>(
   limiter: Limiter,
@@ -17,7 +18,7 @@ export function exceededReporter<Req, Res>(
       void report(req, res, decision)
   }
 
-  /** Calls `onExceeded`. The request does not wait for it, and its failure is a warning. */
+  /** Calls `onExceeded`. The request does not wait for it, and an error becomes a warning of the limiter. */
   async function report(req: Req, res: Res, decision: Decision): Promise<void> {
     try {
       await onExceeded(req, res, decision)
@@ -43,9 +44,11 @@ interface OverLimit {
 }
 
 /**
- * Records that `decision` denied `key`. Returns whether the key went over its limit just now, which is to be reported
- * once: it was not denied before; or since its last denial its allowance could have become full again, and a window has
- * passed since it last went over.
+ * Records that `decision` denied `key`, and returns whether the key has only now gone over its limit, which is reported
+ * once. It has if it was not denied before; or if since its last denial its allowance could have become full again
+ * (`fullAt`), and a window has passed since it last went over (`windowEnd`). Both are instants of the monotonic clock in
+ * milliseconds. Beyond 10,000 keys the one that was denied longest ago is forgotten: the first of the map, as each denial
+ * moves its key to the end.
  */
 function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())

@@ -3,7 +3,10 @@
  * moment at which the runtime has read the last of a body, and callers that hang up.
  */
 
-/** Adds headers to a response, but none that it has already, and returns it; a copy if its headers cannot be changed. */
+/**
+ * Adds to a response the headers that it lacks, and leaves alone those that it has. Returns the response, or a copy of it
+ * if its own headers cannot be changed, as those of a response of `fetch` or `Response.redirect`.
+ */
 export function withHeaders(response: Response, headers: Headers): Response {
   const missing = [...headers].filter(([name]) => !response.headers.has(name))
   try {
@@ -17,8 +20,9 @@ export function withHeaders(response: Response, headers: Headers): Response {
 }
 
 /**
- * A response like this one, which calls `listener` when the runtime has read the last of its body; at once if it has
- * none, and never if the caller has hung up by then.
+ * Returns a response like this one that calls `listener` when the runtime has read the last of its body, which is when
+ * all of it has been sent on. A response without a body calls it at once. It is never called if the caller hangs up
+ * before.
  */
 export function whenRead(request: Request, response: Response, listener: () => void): Response {
   if (!response.body || request.method === 'HEAD') {

@@ -83,8 +83,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Asks the lists `deny` and `allow` and the option `skip`, and then counts the request, lets it pass uncounted, or
-   * answers 403. Before it waits for an async one, it keeps the caller's address, which a closed connection has not.
+   * Takes the first step of a guard with one of the options `deny`, `allow` and `skip`: by these it counts the request,
+   * lets it pass uncounted, or answers 403. Before it waits for an async one, it keeps the caller's address, which a
+   * closed connection does not have any more. Returns undefined if the request may pass. A caller that has hung up gets
+   * no answer (`ifHungUp`).
    */
   #enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
@@ -98,15 +100,19 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(access).then((later) => this.#follow(later, req, res), ifHungUp)
   }
 
-  /** Goes on by the outcome of `deny`, `allow` and `skip`: counts the request, lets it pass uncounted, or answers 403. */
+  /**
+   * Acts on the outcome of `deny`, `allow` and `skip`: goes on to find the request's key if it is counted, returns
+   * undefined if it passes uncounted, or answers 403.
+   */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
     if (access === 'count') return this.#identify(req, res)
     return access === 'pass' ? undefined : this.respond.forbid(req, res)
   }
 
   /**
-   * Finds the key of the request by the option `key`, or by its address, and goes on to its cost. Before it waits for an
-   * async key, it keeps the caller's address, for limits that come later: a closed connection has none.
+   * Finds the key of the request by the option `key`, or by the caller's address, and goes on to its cost. Before it
+   * waits for an async key, it keeps the caller's address for limits that come later, because a closed connection has
+   * none. A caller that has hung up gets no answer (`ifHungUp`); any other error of `key` is thrown on.
    */
   #identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let key
@@ -122,8 +128,8 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Finds the cost of the request by the option `cost`, 1 without it, and asks the limiter. Warns if a key of the user's
-   * own function holds a whole IPv6 address, of which a caller has any number.
+   * Finds the cost of the request by the option `cost` (1 without it) and asks the limiter. Warns if a key from the
+   * user's own function contains a whole IPv6 address: one host has 2^64 of them, and would get an allowance with each.
    */
   count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
     const { key: ownKey, cost: costOf } = this.options
@@ -132,7 +138,11 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return chain(costOf(req), (cost) => this.#steps.ask(req, res, key, checkCost(cost)))
   }
 
-  /** Asks the limiter, after the policies for this request were chosen if the option `policies` is a function. */
+  /**
+   * Asks the limiter about a request of this key and cost. If the option `policies` is a function, it first chooses the
+   * policies for the request; where it returns undefined, the limiter's own apply. A cost of 1 without policies needs no
+   * options.
+   */
   ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
     const { choosePolicies } = this
     if (!choosePolicies) return this.#decide(req, res, key, cost, cost === 1 ? undefined : { cost })
@@ -162,8 +172,8 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Waits for the request's turn, and obeys the decision. A caller that hangs up while it waits leaves the queue
-   * uncharged.
+   * Waits for the request's turn, the instant at which its cost fits, and obeys the decision. A caller that hangs up
+   * while it waits leaves the queue uncharged; then there is no decision, and no answer is sent.
    */
   async #decideAtTurn(
     waiting: WaitingRequests,
@@ -179,8 +189,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Follows a decision: answers a denied request; of an allowed one records the decision and writes headers, and has
-   * `shouldCharge` asked when the response has been sent.
+   * Follows a decision. A denied request is answered. For an allowed one, the decision is recorded with the request and
+   * its headers are written, and once the response has been sent `shouldCharge` is asked whether the charge stays.
+   * Returns undefined if the request may pass.
    */
   #obey(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied | undefined> {
     const platform = this.#platform
@@ -198,14 +209,20 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return undefined
   }
 
-  /** Records a denial, reports it, and answers the request. */
+  /**
+   * Records a denial with the request, reports it to `onExceeded` if the key has only now gone over its limit, and
+   * answers the request.
+   */
   deny(req: Req, res: Res, key: string, _cost: number, decision: Decision): MaybePromise<Denied> {
     const all = this.#record(req, res, decision)
     this.reportExceeded?.(req, res, key, decision)
     return this.respond.deny(req, res, decision, all)
   }
 
-  /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
+  /**
+   * Adds a decision to those about the request, and writes headers from the decisions of all limiters so far, as there is
+   * only one set of headers. Returns all decisions.
+   */
   #record(req: Req, res: Res, decision: Decision): readonly RequestDecision[] {
     const all = this.recorder.record(req, decision)
     this.writeHeaders?.(all, res)

@@ -39,8 +39,10 @@ export const HEADERS = {
 export type WriteHeaders<Res> = (all: readonly RequestDecision[], res: Res) => void
 
 /**
- * Makes the function that writes the headers that `options` ask for, each by `set`; undefined if they ask for none. It
- * does nothing once the headers of the response have been sent.
+ * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both),
+ * each by `set`; undefined if they ask for none. It takes the decisions of all limiters about a request, and of several
+ * shows those of limiters that have headers. It does nothing once the headers of the response have been sent: it asks the
+ * platform before, or only after an error where the platform's `setHeader` throws by then (`refusesLateHeaders`).
  * @throws {PolicyError} INVALID_OPTION for an unknown format.
  */
 export function headerWriter<Res>(
@@ -85,8 +87,9 @@ const DRAFTS: Record<
 }
 
 /**
- * X-RateLimit-*, which no standard defines and most clients read. It has room for one limiter: the most restrictive one.
- * X-RateLimit-Reset is when its allowance is full again.
+ * Writes X-RateLimit-Limit, -Remaining and -Reset, which no standard defines and most clients read. They have room for
+ * one limiter: the most restrictive one. X-RateLimit-Reset is when its allowance is full again, in seconds since 1970 or
+ * ('delta') from now.
  */
 function writeXRateLimit<Res>(
   all: readonly RequestDecision[],
@@ -132,8 +135,9 @@ interface Remembering {
 }
 
 /**
- * The name of a header in lower case, the same string object for all requests. A framework that keeps names in lower case would
- * otherwise make a new string for each, and compute its hash. As the name of a property it is one that V8 keeps once.
+ * The name of a header in lower case, as the same string object for all requests. A framework that keeps names in lower
+ * case would otherwise make a new string for each response and compute its hash. The string is taken from an object's
+ * keys because V8 keeps each property name only once, with its hash.
  */
 export function lowerCase(name: string): string {
   return (LOWER_CASE[name] ??= Object.keys({ [name.toLowerCase()]: name })[0]!)
@@ -158,8 +162,8 @@ const RENAMEABLE = [
 export type HeaderNames = Readonly<Partial<Record<(typeof RENAMEABLE)[number], string | false>>>
 
 /**
- * Returns the platform's function that sets headers, or if there are `names`, one that sets each under its other name, or
- * not at all.
+ * Returns the function by which a guard sets headers: the platform's own, or if there are `names` (the option
+ * `headerNames`) one that sets each header under its other name, and leaves out those whose name is false.
  * @throws {PolicyError} INVALID_OPTION for a header that cannot be renamed, or for an invalid name or one given twice.
  */
 export function headerSetter<Res>(

@@ -25,8 +25,9 @@ interface Connection {
 }
 
 /**
- * Whether the caller of a Node request without an address has hung up, as opposed to one whose connection never has an
- * address, such as a Unix socket.
+ * Whether the caller of a Node request without an address has hung up; false where its connection never has an address,
+ * such as a Unix socket. It has if the request was destroyed before its body was read, if its HTTP/2 stream or its socket
+ * is gone, or if the connection is TCP, which has an address as long as it lives.
  */
 export function hasHungUp(request: NodeRequest): boolean {
   // A request whose body has been read is destroyed too, while its caller waits for the response.

@@ -21,7 +21,7 @@ export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set
   set(res, 'RateLimit', listOf(list, limitItem))
 }
 
-/** The value of a header that lists policies: each as `item` writes it, with commas between. */
+/** The value of a header that lists policies: the text that `item` makes of each, with commas between. */
 function listOf(list: readonly ReportedPolicy[], item: (reported: ReportedPolicy) => string): string {
   return list.length === 1 ? item(list[0]!) : list.map(item).join(', ')
 }
@@ -48,8 +48,9 @@ function textsOf(name: string, policy: Policy) {
 const TEXTS = new WeakMap<Policy, { readonly name: string; readonly quoted: string; readonly item: string }>()
 
 /**
- * A policy's state as an item of RateLimit: its name, what is left, and when. `t` is when the quota is full again or,
- * on a policy that denies, when the call would pass; left out if that is never.
+ * A policy's state as an item of the header RateLimit: its name, `r` with the units that are left, and `t` in whole
+ * seconds, rounded up. `t` is when the call would pass, if the policy denies it, and otherwise when the quota is full
+ * again; it is left out if that is never.
  */
 function limitItem({ name, policy, state }: ReportedPolicy): string {
   const seconds = wholeSeconds(state.retryAfterMs > 0 ? state.retryAfterMs : state.resetAfterMs)
@@ -57,7 +58,10 @@ function limitItem({ name, policy, state }: ReportedPolicy): string {
   return `${textsOf(name, policy).quoted};r=${integer(state.remaining)}${time}`
 }
 
-/** A String of RFC 9651. Names are printable ASCII, which is all that it can hold. */
+/**
+ * A text as a String of RFC 9651 (structured fields): in quotes, with quotes and backslashes escaped. Names are printable
+ * ASCII, which is all that it can hold.
+ */
 function quoted(text: string): string {
   return `"${text.replace(/[\\"]/g, '\\$&')}"`
 }
@@ -98,8 +102,8 @@ export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set:
 }
 
 /**
- * The policies as drafts 6 and 7 list them. They require windows in whole seconds; rounding up never states more than
- * the rate that is allowed.
+ * The policies of all limiters as drafts 6 and 7 list them in RateLimit-Policy: limit and window, without names. Windows
+ * have to be whole seconds there; they are rounded up, which never states more than the rate that is allowed.
  */
 function quotas(all: readonly RequestDecision[]): string {
   return reportedPolicies(all)
@@ -108,8 +112,8 @@ function quotas(all: readonly RequestDecision[]): string {
 }
 
 /**
- * The values of the most restrictive decision, as texts. `reset` is when the quota is full again or, on a denial, the
- * same as Retry-After, which both drafts ask for; undefined if no wait helps.
+ * The limit, what is left and the reset of the most restrictive decision, as texts of headers. `reset` is in seconds:
+ * until the quota is full again or, on a denial, the same as Retry-After, as both drafts ask; undefined if no wait helps.
  */
 function stateOf(all: readonly RequestDecision[]) {
   const decision = mostRestrictive(all)

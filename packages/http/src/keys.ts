@@ -81,8 +81,9 @@ function hashedKey(apiKey: string): string {
 }
 
 /**
- * Whether a key contains the caller's own IPv6 address, raw or as a part of `joinKey`: then a caller has as many keys
- * as its network has addresses. Keys of `byIp` begin with `ip:` and are masked, so they never do.
+ * Whether a key contains the caller's own IPv6 address, raw or as `joinKey` escapes it: then a caller has as many keys,
+ * and allowances, as its network has addresses. Keys of `byIp` begin with `ip:` and contain only the network. A name with
+ * a slash is that of an IPv6 network; an IPv4 caller has none.
  */
 export function holdsRawIpv6<Req>(key: string, req: Req, reader: RequestReader<Req>): boolean {
   if (typeof key !== 'string' || !LIKE_IPV6.test(key) || key.startsWith('ip:')) return false

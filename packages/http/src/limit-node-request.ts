@@ -46,7 +46,10 @@ export function limitedListener(listener: NodeListener, options: LimitNodeOption
   }
 }
 
-/** The guard of these options on Node's requests and responses. */
+/**
+ * The guard of these options on Node's requests and responses. `trustProxy` is no option of guards: it makes the platform
+ * read the caller's address from X-Forwarded-For.
+ */
 function guardOf(options: LimitNodeOptions) {
   const { trustProxy, ...limit } = { ...options }
   return createGuard(limit, { ...nodePlatform, ...behindProxies(nodePlatform, trustProxy) })

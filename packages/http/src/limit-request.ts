@@ -36,8 +36,10 @@ export interface LimitedCall {
 type OwnKey = Required<Pick<LimitRequestOptions, 'key'>>
 
 /**
- * Makes the function that counts a request of the Fetch standard, for a framework without an adapter. The caller's address
- * may be left out where the options have a `key`.
+ * Makes the function that counts a request of the Fetch standard, for a framework without an adapter. It resolves to the
+ * response to send if the request may not pass (`denied`; 499 if the caller has hung up), to the headers for the
+ * handler's response, and to `finish`, which is called with that response once it has been sent. The caller's address may
+ * be left out where the options have a `key`.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * const limit = limitRequest({ limit: 100, window: '1m' })
@@ -74,8 +76,9 @@ export type LimitedOptions<Args extends unknown[]> = LimitRequestOptions &
   (OwnKey | { readonly address: (request: Request, ...args: Args) => CallerAddress })
 
 /**
- * A handler of the Fetch standard behind a limit, for `Bun.serve`, `Deno.serve`, Workers and routes of frameworks. Errors are
- * thrown.
+ * A handler of the Fetch standard behind a limit, for `Bun.serve`, `Deno.serve`, Workers and routes of frameworks. The
+ * limit's headers are added to the handler's response. Where `shouldCharge` may give a charge back, the body is passed
+ * through a stream that notices its end. Errors are thrown.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * Deno.serve(limited(handler, { limit: 100, window: '1m', address: (_request, info) => info.remoteAddr.hostname }))
@@ -105,8 +108,9 @@ type Exchange = { status: number; readonly headers: Headers; readonly listeners:
 const ADDRESSES = new WeakMap<Request, string | undefined>()
 
 /**
- * Whether the address that the platform gave for a request stands in its X-Forwarded-For: then the platform reads that
- * header itself.
+ * Whether the address that the platform gave for a request stands in its X-Forwarded-For. Then the platform reads that
+ * header itself, and a warning about an untrusted proxy would be wrong. 'none', of a request without an address, stands
+ * in no header.
  */
 const isForwarded = (request: Request): boolean =>
   request.headers.get('x-forwarded-for')?.includes(ADDRESSES.get(request) || 'none') ?? false

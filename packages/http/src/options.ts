@@ -105,7 +105,9 @@ export interface PartLimitOptions<Req, Res> extends Partial<
 type LimitOption = 'limiter' | 'limit' | 'window'
 
 /**
- * The limiter in `options`, or a new one made from them.
+ * Checks the options of an adapter, and returns the limiter that counts its requests: the one in the option `limiter`, or
+ * a new one made from the other options. It also notes the limiter's name for warnings that concern all limiters of the
+ * process.
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Limiter {
@@ -118,8 +120,9 @@ export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Lim
 }
 
 /**
- * The function that chooses the policies of each request; undefined if the limiter's own apply to all of them.
- * It throws {InputError} INVALID_POLICIES for a request that gets no policies from a limiter without its own.
+ * The function that chooses the policies of each request, if the option `policies` is one; undefined if the limiter's own
+ * policies apply to all requests. Where it returns undefined, the limiter's own apply too. Where the options give no
+ * policies for that (neither `limit` nor `limiter`), it throws {InputError} INVALID_POLICIES instead.
  */
 export function policyChooser<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
@@ -181,7 +184,9 @@ export const REQUEST_LIMIT = {
 const MOST_PARTS = 16
 
 /**
- * The options of each limit in the option `limits`, together with those beside that option which its limiter inherits.
+ * The options of each limit in the option `limits`, with those that its limiter inherits from beside the list, such as
+ * the store; a limit that brings a limiter inherits none. Options that describe one limit, such as `limit` and `name`,
+ * exclude `limits`, and so do those of requests that wait.
  * @throws {PolicyError} INVALID_OPTION for options that are unknown or in conflict.
  */
 export function partsOf<Req, Res>(
@@ -207,8 +212,8 @@ export function checkMostParts<Part>(parts: readonly Part[] | undefined): assert
 }
 
 /**
- * The limiter that was given, if no option beside it describes another one. A function of policies does not, as it
- * chooses for each request.
+ * Checks the limiter that was given as the option `limiter`, and returns it. No other option may describe a limiter
+ * beside it; a function of policies may stand there, as it chooses for each request.
  * @throws {PolicyError} INVALID_OPTION.
  */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {
@@ -223,7 +228,10 @@ function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: 
   return limiter
 }
 
-/** The options with which the limiter of these options is made. */
+/**
+ * The options of `createLimiter` among the options of an adapter, with `policies` made of `limit` and `window` where
+ * these are given.
+ */
 function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): LimiterOptions {
   return { ...pick(options, OF_LIMITER), policies: ownPolicies(options) }
 }
@@ -231,8 +239,9 @@ function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Lim
 const OF_LIMITER = Object.keys(LIMITER) as (keyof LimiterOptions)[]
 
 /**
- * The policies that a limiter is made with: `policies` if it is a list, else one of `limit` and `window`. If `policies`
- * is a function, which chooses for each request, the first of `tiers` or a stand-in takes their place.
+ * The policies that a limiter is made with: `policies` if it is a list, else a sliding log of `limit` and `window`. If
+ * `policies` is a function, which chooses for each request, and there is no limit, the first list of `tiers` takes their
+ * place, or a stand-in that no request is counted under.
  * @throws {PolicyError} INVALID_OPTION for options that are missing or in conflict.
  */
 function ownPolicies<Req, Res>({
@@ -259,7 +268,8 @@ function ownPolicies<Req, Res>({
 const PLACEHOLDER: readonly Policy[] = [slidingLog({ limit: 1, window: '1s' })]
 
 /**
- * The policies that a function has chosen for a request, which must be given where the limiter has none of its own.
+ * Returns the policies that the user's function chose for a request. They must be given, because the limiter has none of
+ * its own.
  * @throws {InputError} INVALID_POLICIES.
  */
 function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[] {

@@ -36,8 +36,9 @@ const MESSAGES = {
 export type SetupWarning = keyof typeof MESSAGES
 
 /**
- * Reports a warning by its code, once for each limiter. One about a proxy is of all limiters of the process: without listeners it
- * is written once, with their names. `setting` is that of the framework for proxies.
+ * Reports a warning by its code through a limiter, which passes each code on once. `setting` is the framework's setting
+ * for proxies, which the message names. A header that is not read (FORWARDED...) concerns all limiters of the process
+ * alike, so where no listener takes the warning, one text with the names of all is written once for the process.
  */
 export function warn(limiter: Limiter, warning: SetupWarning, setting = ''): void {
   const message = MESSAGES[warning].replace('SETTING', setting)
@@ -68,8 +69,9 @@ function allNames(): string {
 let reportedInHandler = false
 
 /**
- * Warns if a limiter is made inside a request handler: each request would get a new one and count from 0. `handlerFrame`
- * matches the stack trace of code that a handler runs. Once per process, as each new limiter would warn anew.
+ * Warns if `limiter` was made inside a request handler: each request would get a new limiter and count from 0. That is
+ * seen from the stack trace, in which `handlerFrame` matches the framework's call of a handler. Once per process, as each
+ * new limiter would warn anew.
  */
 export function warnInsideHandler(limiter: Limiter, handlerFrame: RegExp): void {
   if (reportedInHandler || !handlerFrame.test(new Error().stack ?? '')) return

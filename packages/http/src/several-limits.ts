@@ -31,8 +31,11 @@ export interface OneLimit<Req, Res> {
 }
 
 /**
- * Makes one limit of several: `part` are its own options beside those of its frame. Its guard finds key, cost and policies of a
- * request and, in place of asking, adds them to a list, which its steps get in place of the response.
+ * Makes one of several limits that are decided together, of its own options (`part`) and those of the guard that it
+ * belongs to (`frame`). Its guard finds the key, the cost and the policies of a request as usual, but its step `ask` adds
+ * them to a list and asks nothing: all limits are asked in one call later. That list is passed through the guard in place
+ * of the response, which these steps do not use. The frame's `skip`, `allow` and `deny` are left out, because they are
+ * asked once for all of its limits.
  */
 export function oneLimit<Req, Res>(
   part: PartLimitOptions<Req, Res>,
@@ -94,8 +97,9 @@ export class SeveralGuard<Req, Res> {
   }
 
   /**
-   * Checks a request: finds its key and cost under each limit, and then has all of them decide together. Returns the
-   * answer to a denied one, or to one whose caller has hung up; undefined if it may go on.
+   * Checks a request: finds its key and cost under each limit, and then has all limits decide together. Returns the
+   * answer to a request that was denied, or whose caller has hung up; undefined if it may go on. Before it waits, it
+   * keeps the caller's address, which a closed connection does not have any more.
    */
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const counted: Counted<Req, Res>[] = []
@@ -111,9 +115,10 @@ export class SeveralGuard<Req, Res> {
   }
 
   /**
-   * Goes through the groups of limits from number `next` on. By `skip`, `allow` and `deny` of each, it adds its limits to
-   * `counted` with the request's key and cost, leaves them out, or answers 403. Returns the answer to a request that goes
-   * no further, otherwise undefined.
+   * Goes through the frames (the limits of one guard each) from number `next` on, and collects in `counted` the limits
+   * under which the request is counted. The options `skip`, `allow` and `deny` of a frame decide for its limits: they are
+   * added with the request's key and cost, left out, or the request is answered 403. Returns the answer to a request that
+   * goes no further, otherwise undefined.
    */
   #enter(req: Req, res: Res, counted: Counted<Req, Res>[], next: number): MaybePromise<Denied | undefined> {
     const framed = this.#frames[next]
@@ -128,7 +133,11 @@ export class SeveralGuard<Req, Res> {
     })
   }
 
-  /** Charges all limits that count the request in one decision, or none. Returns the answer to a denied one. */
+  /**
+   * Charges a request under all limits in `counted` by one decision, or under none. Returns the answer to a denied one;
+   * undefined if the request may pass, as it does when no limit counts it. `around` may answer by an earlier decision and
+   * not ask.
+   */
   #decide(req: Req, res: Res, counted: readonly Counted<Req, Res>[]): MaybePromise<Denied | undefined> {
     if (counted.length === 0) return undefined
     const calls = counted.map(({ call }) => call)
@@ -178,7 +187,11 @@ export class SeveralGuard<Req, Res> {
     return undefined
   }
 
-  /** Records the decisions, and returns those of all limiters about the request. The binding one counts as the latest. */
+  /**
+   * Records the decisions of all limits with the request, and reports each to the platform. `binding` is the most
+   * restrictive one; it comes last, so that it counts as the latest about the request. Returns the decisions of all
+   * limiters about the request.
+   */
   #record(
     req: Req,
     decided: readonly Decided<Req, Res>[],
@@ -196,8 +209,9 @@ export class SeveralGuard<Req, Res> {
 }
 
 /**
- * Finds the key and the cost of a request under each of `parts` from `next` on, and adds them to `counted`. Returns the answer
- * to a caller who has hung up; undefined for all others.
+ * Finds the key and the cost of a request under each of `parts` from number `next` on, and adds them to `counted`: each
+ * limit's guard takes that list in place of the response and asks nothing. Returns the answer to a caller who has hung
+ * up; undefined for all others.
  */
 function identifyUnder<Req, Res>(
   req: Req,
@@ -214,9 +228,9 @@ function identifyUnder<Req, Res>(
 }
 
 /**
- * The limits with a known decision. All are known if the request is allowed. After a denial, some may not have been
- * asked (`from` is 'none' then), and nothing is known of their keys.
- * Limits that count the request together, with one decision, appear once.
+ * The limits about whose keys something is known, each with its decision. All are known if the request is allowed. After
+ * a denial some may not have been asked: their decision gives no reason and comes from nowhere (`from` is 'none'). Limits
+ * that count the request under one key of one limiter share a decision, and appear once.
  */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],

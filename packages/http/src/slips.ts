@@ -6,8 +6,9 @@ import { PolicyError } from '@sluice/core'
  */
 
 /**
- * Looks for mistakes in options that people make at first, such as `rateLimit` without a call. `setting` is the
- * framework's setting for its proxies.
+ * Looks for mistakes that people make at first in the options `given`, such as a request in their place, when `rateLimit`
+ * itself was passed as middleware and not called. `setting` is the framework's setting for its proxies, which the error
+ * for `trustProxy` names.
  * @throws {PolicyError} INVALID_OPTION with the line to write in place of one.
  */
 export function refuseSlips(given: unknown, setting: string): void {
@@ -31,8 +32,9 @@ export function refuseSlips(given: unknown, setting: string): void {
 const REQUEST = ['url', 'req', 'raw', 'finalized']
 
 /**
- * Has a framework refuse, when a route is set up, a maker of middleware that was not called: its `property` is one that the
- * framework reads of each middleware it is given. No tool that looks at functions reads it, as it is a getter that is not listed.
+ * Makes a framework refuse `make`, such as `rateLimit`, where it is passed as middleware without a call, when the route
+ * is set up. The framework reads `property` of each middleware that it is given, and a getter there throws. The getter is
+ * not enumerable, so that tools which look at functions do not run into it.
  */
 export function refuseUncalled(make: object, property: string): void {
   const get = (): never => {
@@ -47,8 +49,8 @@ function uncalled(): PolicyError {
 }
 
 /**
- * Marks a function that makes key functions, such as `byIp`, with the text of its usual call. If it is given as `key`
- * without a call, the error says to write that. Returns the function.
+ * Marks a function that makes key functions, such as `byIp`, with `call`, the text of its usual call, and returns it. If
+ * the function itself is then given as the option `key`, the error says to write that call.
  */
 export function toBeCalled<F extends (...args: never) => unknown>(make: F, call: string): F {
   return Object.assign(make, { [CALL]: call })

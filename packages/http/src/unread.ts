@@ -23,7 +23,8 @@ export interface ClientConnection {
 
 /**
  * Closes a WebSocket connection with the status 1008 if more than `most` bytes wait for its client to read. Returns
- * whether it did.
+ * whether it did. A client of socket.io has its socket inside `conn`, which is closed too, without waiting until the
+ * client has read its packets.
  */
 export function closeUnread(connection: ClientConnection, most: number): boolean {
   if (!holdsMore(connection, most)) return false
@@ -34,7 +35,10 @@ export function closeUnread(connection: ClientConnection, most: number): boolean
   return true
 }
 
-/** Whether more than `most` bytes wait for a client to read, in its socket and in the buffer of socket.io. */
+/**
+ * Whether more than `most` bytes wait for a client to read: in its socket, whose number a runtime has as a property or a
+ * method, or not at all, and in the packets that socket.io has not passed to it yet.
+ */
 function holdsMore(connection: ClientConnection, most: number): boolean {
   const { conn } = connection
   const socket = conn ? conn.transport.socket : connection

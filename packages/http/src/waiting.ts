@@ -24,7 +24,10 @@ export const WAITING = {
   maxWaiting: unchecked(),
 } satisfies DeclarationOf<RequestWaitOptions>
 
-/** The waiting requests of one guard. Undefined if its options let no request wait. */
+/**
+ * The counter of waiting requests of one guard, from its options `maxWait` and `maxWaiting`; undefined if no request may
+ * wait, as `maxWait` is 0.
+ */
 export function waitingRequests(options: RequestWaitOptions): WaitingRequests | undefined {
   const maxWaitMs = readOne(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
   const most = read(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
@@ -48,8 +51,9 @@ export class WaitingRequests {
   }
 
   /**
-   * Waits for the turn of a request, and returns its decision; a denial comes at once. Undefined if its caller hung up
-   * before.
+   * Waits for the turn of a request, the instant at which its cost fits, and returns the decision. A turn later than
+   * `maxWaitMs` is a denial, which comes at once. `onHungUp` adds a listener for a caller that hangs up: the turn is then
+   * given back, and the result is undefined.
    */
   async decide(
     limiter: Limiter,

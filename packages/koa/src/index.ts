@@ -48,7 +48,10 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
 export function rateLimit<StateT, ContextT = {}>(
   options: RateLimitOptions<StateT, ContextT>,
 ): Middleware<StateT & RateLimitState, ContextT>
-/** Errors, the application's too, pass `rethrow`, so that the answer to them has the limit's headers. */
+/**
+ * Makes the middleware. Errors of the guard, and also those of the application behind it, pass through `rethrow`, so that
+ * Koa's answer to them has the limit's headers.
+ */
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
   return function rateLimit(ctx: Context, next: Next): Promise<void> | void {
@@ -99,15 +102,18 @@ const koa: Platform<Context, Response> = {
 }
 
 /**
- * Throws an error on with the limits' headers added to it: Koa answers an error, also `ctx.throw(404)`, with only the
- * headers that the error itself has.
+ * Throws `error` again, with the headers that limits have set on the response copied into it. Koa answers an error, also
+ * that of `ctx.throw(404)`, with only the headers that the error itself has.
  */
 function rethrow(error: unknown, res: Response): never {
   if (error instanceof Error && rememberedHeaders(res)) addHeaders(error, res)
   throw error
 }
 
-/** Adds the headers that the limits have set on the response to those of an error. */
+/**
+ * Adds the headers that the limits have set on the response to the error's own `headers`, from which Koa answers. The
+ * list of remembered headers has the latest first, so of a header that was set twice the latest value stays.
+ */
 function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
   const added: Record<string, string> = {}
   for (let set = rememberedHeaders(res); set; set = set.earlier) added[set.name] ??= set.value

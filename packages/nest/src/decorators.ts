@@ -68,15 +68,18 @@ export function overridesOn(subject: object): readonly Marked<LimitOverride>[] {
   return markedOn(OVERRIDES, subject)
 }
 
-/** Whether `subject` skips the outer limit of this name. */
+/**
+ * Whether a class or method (`subject`) skips the outer limit of this name by `@SkipRateLimit`: it names this limit, or
+ * names none, which skips all.
+ */
 export function isSkippedOn(subject: object, name: string): boolean {
   const names = Reflect.getMetadata(SKIPPED, subject) as readonly string[] | undefined
   return names !== undefined && (names.length === 0 || names.includes(name))
 }
 
 /**
- * Makes a decorator that puts these options before those that its class or method has under `kind` already, inherited
- * ones included.
+ * Makes a decorator that stores `options` as metadata of its class or method under `kind`, and nothing else. They come
+ * before those that are there already, inherited ones included. `method` is the method's name, undefined on a class.
  */
 function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
@@ -87,7 +90,10 @@ function mark(kind: string, options: object | null | undefined): ClassDecorator 
   }
 }
 
-/** The options that decorators of this kind have put on a class or method, inherited ones included. */
+/**
+ * The options that decorators of this kind have stored on a class or method, inherited ones included; an empty list if
+ * there are none.
+ */
 function markedOn<Options>(kind: string, subject: object): readonly Marked<Options>[] {
   return (Reflect.getMetadata(kind, subject) as readonly Marked<Options>[] | undefined) ?? []
 }

@@ -17,8 +17,9 @@ export class RateLimitGuard implements CanActivate {
   constructor(@Inject(Limits) private readonly limits: Limits) {}
 
   /**
-   * Counts the call against each limit that applies. Async only if a limit is, or if one denies: otherwise the handler
-   * runs in the same tick. A guard that is registered globally and on the handler runs twice, and counts once.
+   * Counts the call under each limit that applies to its handler, and returns true if it may go on; a denied call ends in
+   * an exception. Async only if a limit is, or if one denies: otherwise the handler runs in the same tick. A guard that
+   * is registered globally and on the handler runs twice for a call, and counts it once.
    */
   canActivate(context: ExecutionContext & { [COUNTED]?: boolean }): boolean | Promise<boolean> {
     if (context[COUNTED]) return true
@@ -40,7 +41,7 @@ type LimitAnswer = ReturnType<CountCall>
 
 /**
  * Counts a call under a limit. Returns undefined if it may pass and otherwise the denial, or a promise of that. An error
- * becomes a rejected promise, so that errors of all limits are handled in one way.
+ * becomes a rejected promise, so that `askRest` handles the errors of all limits in one way.
  */
 function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {
@@ -51,8 +52,9 @@ function attempt(limit: CountCall, call: Call): LimitAnswer {
 }
 
 /**
- * Goes on behind the first limit that denied or is async: waits for its outcome `first`, and while none denies asks the
- * limits from `next` on. If one denies or fails, the charges of the others are given back and an exception is thrown.
+ * Goes on from the first limit that denied or is async: waits for its outcome `first`, and while none denies asks the
+ * limits from `next` on. Resolves to true if none denies. Otherwise it throws the exception for the denial, in a gateway
+ * as a WsException; there it first closes a connection for whose client more than `maxBuffered` bytes wait.
  */
 async function askRest(
   call: Call,
@@ -92,8 +94,9 @@ export class RateLimitException extends HttpException {
 }
 
 /**
- * The exception for a denied call: the error that `onDenied` returned, or a RateLimitException, which is made once for
- * a denial that decides several operations.
+ * The exception for a denied call: the error that `onDenied` returned, 403 for a caller on the list `deny`, 499 for one
+ * that has hung up, else a RateLimitException with the latest decision about the call. That exception is kept with the
+ * denial, because one denial may decide thousands of GraphQL operations.
  */
 function exceptionOf(denied: Denied & { [EXCEPTION]?: RateLimitException }, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
@@ -113,8 +116,9 @@ function forbidden(problem: object): HttpException {
 const EXCEPTION = Symbol('exception')
 
 /**
- * The exception of `exceptionOf` as the WsException that the filters of gateways expect; an error of `onDenied` stays
- * itself.
+ * The exception for a denied message of a gateway: a WsException, which gateways' filters expect, with the message and
+ * the details of the exception that `exceptionOf` makes. An error that `onDenied` returned stays itself. On Nest 11, a
+ * client of the package `ws` is answered too.
  */
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   const exception = exceptionOf(denied, call)
@@ -131,9 +135,10 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
 let websockets: Promise<typeof import('@nestjs/websockets')> | undefined
 
 /**
- * Sees to it that a denial reaches a client of the package `ws` on Nest 11. Nest's filters emit the event 'exception' on
- * the client: with socket.io that sends it, with `ws` it does nothing, so a listener sends it. There is one listener a
- * client, which stays, because an application's own filters may emit nothing; it sends only errors of this package.
+ * Makes sure that `error`, a denial, reaches a client of the package `ws` on Nest 11. Nest's filters emit the event
+ * 'exception' on the client: with socket.io that sends it, with `ws` it does nothing. So a listener for that event sends
+ * the error. Each client gets one listener, which stays, as an application's own filters may emit nothing; it sends only
+ * errors that were denials.
  */
 function answerOnNest11(client: Call['req'], error: object): void {
   ERRORS.add(error)

@@ -69,7 +69,10 @@ export class LimitMaker implements OnApplicationShutdown {
     await this.#store.close()
   }
 
-  /** Makes a limiter that `forFeature` names. It is this module's, and closed with it. */
+  /**
+   * Makes a limiter that `RateLimitModule.forFeature` names, with the module's options for what it leaves out. Its name
+   * is reserved, and it is closed with the module.
+   */
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
     const limiter = createLimiter({ ...this.#ofLimiters, ...options })
@@ -78,10 +81,11 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limits that the options `given` of a decorator describe; the same ones at every later call. A list (`limits`) gives one
-   * for each entry. A limit with a name or with a limiter that exists is shared by all classes that inherit the decorator.
-   * Any other is made once for each class (`owner`), so that subclasses count for themselves, and is named `path`. Names of
-   * limiters that are made here are claimed: a second limiter of one name is an error.
+   * The limits that the options `given` of a decorator describe; the same ones at every later call. A list (`limits`)
+   * gives one limit for each entry. A limit with a name of its own, or with a limiter that exists, is shared by all
+   * classes that inherit the decorator. Any other is made once for each class (`owner`), so that subclasses count for
+   * themselves, and is named `path`. The name of each limiter that is made here is reserved: a second limiter of that
+   * name is an error.
    */
   limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given
@@ -95,9 +99,10 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limit that an `@OverrideRateLimit` puts in the place of `outer`: with its options, except for those in `changes`.
-   * It is made once for each class. It counts in the limiter of `outer`, unless `limit`, `window` or `policies` change:
-   * then it gets one of its own, `name`.
+   * The limit that replaces `outer` by `@OverrideRateLimit`, with the options in `changes` in place of the outer limit's;
+   * made once for each class (`owner`). If `limit`, `window` or `policies` change, it counts in a limiter of its own,
+   * which is called `name`; otherwise it counts in the outer limit's limiter, whose options it cannot change. It is still
+   * known by the outer limit's name.
    */
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     const [limit] = this.#once(changes, owner, () => {
@@ -118,15 +123,19 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limits of these options for `counted`: the class that counts for itself, or the options again if all classes
-   * share them. They are made by `make` with the first call.
+   * The limits that were made of these options for `counted`, the class that counts for itself, or the options themselves
+   * if all classes share the limits. The first call makes them by `make`; later calls return the same.
    */
   #once(options: object, counted: object, make: () => readonly Limit[]): readonly Limit[] {
     const byClass = getOrMake(this.#limits, options, () => new Map<object, readonly Limit[]>())
     return getOrMake(byClass, counted, make)
   }
 
-  /** One limit for each of the option `limits`, known by the name of its limiter. */
+  /**
+   * The limits of a list `limits`, which are decided together: one for each entry, known by the name of its limiter. They
+   * have no guard of their own, as the guard of a handler combines them by their `place` in the list. Limiters that were
+   * made here get their names reserved.
+   */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     const { limits, ...common } = given
@@ -145,8 +154,9 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` is the limiter
-   * that counts its calls, or the options to make one.
+   * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` is the limiter in
+   * which its calls count, or has the options to make one. A limit with `maxWait` is independent, decided by itself, as a
+   * call does not wait for several turns.
    */
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
@@ -180,20 +190,23 @@ export class LimitMaker implements OnApplicationShutdown {
     return { ...pick(this.options, byLimiters), store: this.#store }
   }
 
-  /** The limiter that was given, or that forFeature has defined under this name. */
+  /**
+   * The limiter that an option `limiter` stands for: itself, or for a name the one that `forFeature` has defined under
+   * it.
+   */
   #limiterOf(shared: Limiter | string): Limiter {
     if (typeof shared !== 'string') return shared
     return this.modules.get<Limiter>(limiterToken(shared), { strict: false })
   }
 
-  /** Returns a limit, after its limiter was made this module's: its name is taken, and it is closed with the module. */
+  /** Takes over the limiter of a limit (reserves its name, and closes it with the module), and returns the limit. */
   #claimed(limit: Limit): Limit {
     this.#takeOver(limit.limiter)
     return limit
   }
 
   /**
-   * Makes a limiter this module's: no other may have its name, and it is closed with the module.
+   * Makes a limiter this module's own: its name is reserved, and it is closed when the module is.
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
   #takeOver(limiter: Limiter): void {
@@ -202,7 +215,7 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Takes a name for one limiter: in one store, two of the same name would share their usage.
+   * Reserves a name for one limiter, because two limiters of the same name in one store would share their usage.
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
   #claim(name: string): void {
@@ -211,7 +224,10 @@ export class LimitMaker implements OnApplicationShutdown {
     this.#names.add(name)
   }
 
-  /** The function that finds a call's key: the one that was given, or the `key` method of a provider of Nest. */
+  /**
+   * The function that finds a call's key: the user's own function, or for the class of a provider, the `key` method of
+   * Nest's instance of it. A class is told from a function by the method on its prototype.
+   */
   #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
     if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
     const provider = this.modules.get(key, { strict: false })

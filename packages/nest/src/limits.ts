@@ -28,8 +28,8 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * Makes the limits of all handlers when the application starts, so that options that cannot work fail then and not
-   * with the first call.
+   * Makes the limits of all handlers when the application starts, so that options that cannot work fail then and not with
+   * the first call. Nest's controllers and providers are searched for classes and methods with decorators of limits.
    */
   onModuleInit(): void {
     const scanner = new MetadataScanner()
@@ -45,8 +45,8 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The guards that a call has to pass, in their order. If class and method share a limiter, it counts once, by the
-   * method's options.
+   * The guards that a call has to pass, in their order. A field inside a GraphQL operation, whose path has a parent
+   * (`prev`), is no call of its own: only the limits of its own method apply to it.
    */
   of({ kind, context }: Options.Call): readonly CountCall[] {
     // A field inside an operation is not another operation: only the limits of its own method apply.
@@ -54,7 +54,10 @@ export class Limits implements OnModuleInit {
     return this.at(context.getClass(), context.getHandler())[isField ? 'asField' : 'asCall']
   }
 
-  /** The limits of a handler of a class, which may have inherited it. */
+  /**
+   * The limits of a handler (a method) of the class `owner`, which may have inherited it; made once. They come in two
+   * lists: for a call of its own, and for a field inside a GraphQL operation, under the method's own limits alone.
+   */
   at(owner: Type, handler: object): HandlerLimits {
     const byOwner = getOrMake(this.#ofHandlers, handler, () => new Map<object, HandlerLimits>())
     return getOrMake(byOwner, owner, () => {
@@ -66,8 +69,9 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The limits of a handler as a call of its own, outermost first: the module's, the class's, its own, less those that
-   * a level skips and with those that it overrides.
+   * The limits of a handler as a call of its own, outermost first: the module's, the class's and its own. Class and
+   * method each leave out the outer limits that they skip, and replace those that they override; an override on the
+   * method may bring back a limit that the class skips.
    */
   #around(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
@@ -96,8 +100,8 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The guard that decides these limits together. Handlers with the same limits get the same one, and so share denials of
-   * a GraphQL request.
+   * The guard that decides these limits together; of a single limit its own. Handlers with the same limits get the same
+   * guard, and so share the denials of a GraphQL request, which runs many handlers.
    */
   #guardOf(limits: readonly Limit[]): CountCall {
     if (limits.length === 1 && limits[0]!.guard) return limits[0]!.guard
@@ -117,7 +121,9 @@ export class Limits implements OnModuleInit {
 
   /**
    * The limits that `@RateLimit` put on a class or a method (`level`), for calls of the class `owner`, which may have
-   * inherited them. One without a name is named `Class` or `Class.method`, with a number from the second on.
+   * inherited them. A limit without a name is named `Class` or `Class.method`, with a number from the second on;
+   * `earlier` counts the limits without a name before it. Decorators run from the bottom up, so the last one in the list
+   * of its class is number 1.
    */
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)
@@ -185,8 +191,9 @@ function pathOf(owner: Type, method: string | undefined): string {
 }
 
 /**
- * Adds a limit to those around it. If one of them counts in the same limiter, the new one takes its place, so that a call
- * is charged once; not if either is one of several in an option `limits`.
+ * Adds a limit to those around it, and returns all. If one of them counts in the same limiter, the new one takes its
+ * place instead, so that a call is charged once. Limits of an option `limits` have no guard of their own, and are always
+ * added.
  */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
   const isSame = (other: Limit): boolean => other.limiter === limit.limiter && !!other.guard && !!limit.guard
