@@ -31,8 +31,8 @@ const algorithm: Algorithm = {
   cells: () => 2,
 
   /**
-   * `from` if its window has room for `cost`, otherwise the start of the next window, which begins empty; Infinity
-   * for a cost above the limit.
+   * Fixed window: returns `from` if the window in which it lies has room for `cost` units, otherwise the start of the next
+   * window, which begins empty; Infinity for a cost above the limit. Instants are in microseconds.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
@@ -41,8 +41,10 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Counts `cost` units in the window of the instant `at`, or takes them out if the cost is negative. The count stays
-   * between 0 and twice the limit. Returns the units that took effect.
+   * Fixed window: counts `cost` units in the window of the instant `at`; a negative cost takes units out. The state keeps the
+   * newest window alone, its START and its COUNT, so a refund now does nothing if a waiting call is booked in a later window
+   * already. A charge that was not checked first raises the count to at most twice the limit, and a count above that, from a
+   * time of larger limits, stays. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
     const start = windowStart(policy, at)
@@ -55,7 +57,10 @@ const algorithm: Algorithm = {
     return Math.abs(count - before)
   },
 
-  /** Fills `view` for the instant `now`: the units that its window has left, and the window's end. */
+  /**
+   * Fixed window: fills `view` for the instant `now` with the units that its window has left, and as `resetAt` the end of the
+   * counted window; `now` if nothing is counted.
+   */
   view(state, policy, now, view) {
     const count = countAt(state, policy, now)
     view.remaining = Math.max(0, policy.limit - count)
@@ -63,8 +68,9 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Counts `cost` in the window of `now` if it fits, and fills `view`, in one pass. Returns `now` if it was counted,
-   * otherwise the start of the next window: Infinity if it never fits.
+   * Fixed window: counts `cost` units in the window of `now` if they fit, and fills `view` with the units left and the window's
+   * end. Returns `now` if they were counted, otherwise the start of the next window, at which they will fit; Infinity for a cost
+   * above the limit. START and COUNT are the newest window and its units; a window that is newer begins at 0.
    */
   take(state, policy, now, cost, view) {
     const { limit, window } = policy
@@ -82,7 +88,10 @@ const algorithm: Algorithm = {
     return cost > limit ? Infinity : start + window
   },
 
-  /** Gives back units of the charge's own window, while that is the newest one and has not ended. */
+  /**
+   * Fixed window: gives back up to `units` units of a charge, and returns how many took effect: 0 once the charge's window has
+   * ended, or once the state counts a later one, as only the newest window (its START and COUNT) is kept.
+   */
   release(state, policy, now, charge, units) {
     const start = state.get(START)
     if (windowStart(policy, charge.at) !== start || windowStart(policy, now) > start) return 0
@@ -91,7 +100,10 @@ const algorithm: Algorithm = {
     return given
   },
 
-  /** Whether the counted window starts at a multiple of the window's length, and not after the latest write. */
+  /**
+   * Whether calls can have left this state, or it is corrupt: START, the start of the counted window, is a multiple of the
+   * window's length and not after `latest`, the instant of the last write or booking.
+   */
   isValid(state, { window }, latest) {
     const start = state.get(START)
     return start <= latest && start % window === 0
@@ -104,15 +116,12 @@ const algorithm: Algorithm = {
   },
 }
 
-/** The units counted in the window of an instant; 0 if that window is newer than the counted one. */
+/** The units counted in the window of an instant; 0 if that window is newer than the counted one, which begins at START. */
 function countAt(state: State, policy: Policy, instant: number): number {
   return windowStart(policy, instant) > state.get(START) ? 0 : state.get(COUNT)
 }
 
-/**
- * The instant, in microseconds, at which the window of `instant` began: windows follow each other from the Unix epoch
- * on.
- */
+/** The instant, in microseconds, at which the window of `instant` began: one begins at each multiple of its length since 1970. */
 function windowStart(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }

@@ -15,7 +15,7 @@ export interface GcraOptions extends DebtOptions {
  * Admits calls at an even rate of limit/window, up to `burst` of them at once. Any span of length s admits at most
  * burst + limit * s / window.
  * @throws {PolicyError} for an option that is not valid, or if burst x window exceeds 2^52, with the window in microseconds, or
- * in milliseconds if it is longer than an hour.
+ * in milliseconds if it is longer than an hour: larger products could not be counted exactly.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
  * // 100 a minute: up to 10 at once, then one each 600 ms.

@@ -19,9 +19,10 @@ export interface LeakyBucketOptions extends DebtOptions {
 }
 
 /**
- * A bucket that drains at limit/window and denies a call that would overflow it. Any span of length s admits at most
- * capacity + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or capacity x window passes 2^52.
+ * A bucket that drains at limit/window and denies a call that would overflow it. Any span of length s admits at most capacity +
+ * limit * s / window.
+ * @throws {PolicyError} when a number is not positive and whole, or capacity x window passes 2^52, with the window in
+ * microseconds, or in milliseconds if it is longer than an hour.
  * @example
  * import { createLimiter, leakyBucket } from '@sluice/core'
  * // Calls wait for their turn: 4 at once, then one each 500 ms.

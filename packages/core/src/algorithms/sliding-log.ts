@@ -12,7 +12,8 @@ import { MOST_ENTRIES, type State } from './contract/state.js'
 const LARGEST_LIMIT = 100_000
 
 /**
- * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
+ * A log of every admitted unit: at most `limit` in every span (t - window, t], exactly. A unit of the instant s stops counting
+ * at exactly s + window.
  * @throws {PolicyError} when a number is not positive and whole, or limit is above 100,000.
  * @example
  * import { createLimiter, slidingLog } from '@sluice/core'
@@ -30,8 +31,9 @@ const algorithm: Algorithm = {
   cells: () => 0,
 
   /**
-   * The first instant from `from` on at which `cost` units fit: when the entry `limit - cost` places behind the
-   * newest has left the window. Infinity for a cost above the limit.
+   * Sliding log: returns the first instant from `from` on, in microseconds, at which `cost` units fit; Infinity for a cost above
+   * the limit. `state.ring` has one entry a unit, the instant of its charge. The cost fits once at most `limit - cost` entries
+   * count, so once the entry that many places behind the newest has left the window; a place without one has -Infinity.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
@@ -39,8 +41,9 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Drops the entries that have left the window, and adds one of the instant `at` for each unit, up to twice the
-   * limit in all. A negative cost removes the newest entries. Returns the units that took effect.
+   * Sliding log: charges `cost` units at the instant `at`. Drops the entries that have left the window, and pushes one of `at`
+   * for each unit. A charge that was not checked first fills the log to at most twice the limit. A negative cost removes the
+   * newest entries. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
     if (cost < 0) return refund(state, policy, at, -cost)
@@ -52,8 +55,8 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Fills `view` for the instant `now`: the limit less the entries in the window, and when the newest of them leaves
-   * it.
+   * Sliding log: fills `view` for the instant `now` with the units left, which are the limit less the entries in the window
+   * (`live`), and the instant at which the newest entry leaves it; `now` if there is none.
    */
   view(state, policy, now, view) {
     const live = newerThan(state, now - policy.window)
@@ -62,8 +65,10 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Logs `cost` units at `now` if they fit, and fills `view`, in one pass. Returns `now` if they were logged,
-   * otherwise the instant at which they will fit: Infinity if never.
+   * Sliding log: logs `cost` units at `now`, one entry each, if they fit, and fills `view` with the units left and the instant at
+   * which the newest entry leaves the window. Returns `now` if they were logged, otherwise the instant at which they will fit:
+   * when the entry `limit - cost` places behind the newest has left the window. Infinity for a cost above the limit. `live`
+   * counts the entries in the window.
    */
   take(state, policy, now, cost, view) {
     const { ring } = state
@@ -81,8 +86,9 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Removes up to `units` entries of exactly the charge's instant, and returns how many. It reaches the newest 1,000
-   * entries of the key alone, because newer entries have to move into the gap.
+   * Sliding log: gives back up to `units` units of a charge: removes entries of exactly its instant, and returns how many.
+   * Entries are counted from the newest on, so those of that instant lie at the places from `newer` to `last`. Only the newest
+   * 1,000 entries of the key (MOST_ENTRIES) are reached, because all newer ones have to move into the gap.
    */
   release(state, policy, now, charge, units) {
     if (charge.at <= now - policy.window) return 0
@@ -100,7 +106,7 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Refuses a limit whose log would take too much memory: each unit takes 8 bytes.
+   * Refuses a sliding log with a limit above 100,000, which would take too much memory: 8 bytes for each unit of each key.
    * @throws {PolicyError} INVALID_LIMIT.
    */
   check({ limit }) {
@@ -111,8 +117,8 @@ const algorithm: Algorithm = {
 }
 
 /**
- * Gives back up to `cost` units: removes the newest entries at or before `at` that still count, while later bookings
- * stay. Returns how many those were.
+ * Gives back the newest units of a key, up to `cost`, and returns how many. Entries later than `at` stay, as these are `booked`
+ * for calls that wait for their turn; behind them, entries are removed as long as they are in the window that ends at `at`.
  */
 function refund(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
@@ -122,8 +128,9 @@ function refund(state: State, policy: Policy, at: number, cost: number): number 
 }
 
 /**
- * Number of entries later than `instant`, by a galloping search from the oldest: between two calls few entries leave
- * the window, so its steps double from one on, and the last step is searched by halves.
+ * Returns the number of entries of the log that are later than `instant`. `ring.at(0)` is the newest entry. The search gallops
+ * from the oldest on: between two calls few entries leave the window, so its steps double from one on until they meet an entry
+ * that is later, and the places of the last step are searched by halves.
  */
 function newerThan({ ring }: State, instant: number): number {
   let most = ring.size

@@ -30,6 +30,7 @@ export interface SlidingWindowOptions extends PolicyOptions {
 }
 
 /**
+ * A window that slides over N buckets, equal parts of it whose units are counted apart.
  * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
  * weighted: at most limit * (1 + s/window) in a span of length s <= window.
  * @throws {PolicyError} when a number is not positive and whole, buckets do not divide the window, or (weighted)
@@ -60,8 +61,9 @@ const inWhole = {
   cells: ({ buckets }) => COUNTS + buckets + 1,
 
   /**
-   * The first instant from `from` on at which `cost` units fit: the buckets leave the window one by one, the oldest
-   * first, until enough of their units are gone. Infinity for a cost above the limit.
+   * Sliding window: returns the first instant from `from` on, in microseconds, at which `cost` units fit; Infinity for a cost
+   * above the limit. The N+1 buckets that the window touches count in full (`total`). They leave it one by one, the oldest first,
+   * until enough units are gone; the cost fits from the start of the bucket that comes N after the oldest one still counted.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
@@ -73,8 +75,9 @@ const inWhole = {
   },
 
   /**
-   * Adds `cost` units to the bucket of the instant `at`, up to twice the limit in all, which no charge that fits
-   * reaches; a negative cost takes units out of the newest buckets. Returns the units that took effect.
+   * Sliding window: charges `cost` units in the bucket (a part of the window) of the instant `at`. A charge that was not checked
+   * first raises all that counts to at most twice the limit. A negative cost takes units out of the newest buckets. Returns the
+   * units that took effect.
    */
   admit(state, policy, at, cost) {
     const bucket = bucketOf(policy, at)
@@ -85,16 +88,17 @@ const inWhole = {
   },
 
   /**
-   * Fills `view` for the instant `now`: the units that are left, and when the last bucket with units leaves the
-   * window.
+   * Fills `view` for the instant `now`: the units that are left of the limit, and the instant at which the newest bucket with
+   * units leaves the window.
    */
   view(state, policy, now, view) {
     show(state, policy, now, countedAt(state, policy, now), view)
   },
 
   /**
-   * Charges `cost` at `now` if it fits, and fills `view`. Returns `now` if it was charged, otherwise the instant at
-   * which it will fit: Infinity if never.
+   * Sliding window: charges `cost` units at `now` if they fit beside the `counted` ones, and fills `view` with the units left and
+   * the instant at which all are back. `record` adds to the newest bucket, so it returns that instant: the bucket leaves the
+   * window last. Returns `now` if the cost was charged, otherwise the instant at which it will fit: Infinity if never.
    */
   take(state, policy, now, cost, view) {
     const counted = countedAt(state, policy, now)
@@ -108,8 +112,8 @@ const inWhole = {
   },
 
   /**
-   * Takes up to `units` out of the bucket of the charge, unless that has left the window. Returns how many it had of
-   * them.
+   * Sliding window: gives back up to `units` units of a charge: takes them out of the bucket (a part of the window) in which the
+   * charge was counted, unless that has left the window. Returns how many the bucket still had.
    */
   release(state, policy, now, charge, units) {
     const bucket = bucketOf(policy, charge.at)
@@ -118,7 +122,8 @@ const inWhole = {
   },
 
   /**
-   * Whether the newest bucket is not later than the latest write, and the running total is the sum of all buckets.
+   * Whether calls can have left this state, or it is corrupt: its newest bucket (a number) is not later than the instant `latest`
+   * of the last write or booking, and its running TOTAL is the sum of all N+1 buckets.
    */
   isValid(state, policy, latest) {
     let sum = 0
@@ -127,12 +132,19 @@ const inWhole = {
   },
 
   leasing: {
-    /** Units that are served in a span of one window were booked in a span that is longer by the ttl. */
+    /**
+     * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds. Units that are served in
+     * a span of one window were charged in a span that is longer by the ttl, so the window is longer by it.
+     */
     book: (policy, ttlMs) => policy.with({ window: longerWindow(policy, ttlMs, 1000) }),
     end: () => Infinity,
   },
 
-  /** Checks that the buckets divide the window into whole ticks. */
+  /**
+   * Refuses a number of buckets that does not divide the window into whole ticks, which are microseconds, or milliseconds for a
+   * weighted window above an hour: every bucket begins at a whole tick.
+   * @throws {PolicyError} INVALID_BUCKETS.
+   */
   check({ windowTicks, tick, buckets }) {
     if (windowTicks % buckets === 0) return
     const unit = tick === 1 ? 'microseconds' : 'milliseconds'
@@ -147,9 +159,10 @@ const weighted: Algorithm = {
   name: 'sliding-window-weighted',
 
   /**
-   * The first instant from `from` on at which `cost` units fit; Infinity for a cost above the limit. The oldest
-   * bucket counts for less with each tick, as less of it lies in the window. If it fades entirely and that does not
-   * suffice, the next bucket becomes the oldest, and so on.
+   * Weighted sliding window: returns the first instant from `from` on, in microseconds, at which `cost` units fit; Infinity for a
+   * cost above the limit. `total` has all buckets in full, and `over` is what it exceeds the limit by with the cost, in
+   * units x ticks. The oldest bucket counts for less with each tick, as less of it lies in the window: after all of its `ticks`
+   * it has faded entirely. If that does not suffice, the next bucket becomes the oldest, and so on.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
@@ -171,9 +184,10 @@ const weighted: Algorithm = {
 
   leasing: {
     /**
-     * Units that are served in a span of length s were booked in a span of s + ttl, which admits at most
+     * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds; undefined if its limit
+     * would be below 1. Units that are served in a span of length s were charged in a span of s + ttl, which admits at most
      * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for
-     * limit' = limit * window' / (window' + ttl).
+     * limit' = limit * window' / (window' + ttl). `ticks`: how many a millisecond has.
      */
     book(policy, ttlMs) {
       const ticks = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
@@ -184,7 +198,11 @@ const weighted: Algorithm = {
     end: () => Infinity,
   },
 
-  /** Checks also that counts times ticks are exact. */
+  /**
+   * Refuses buckets that do not divide the window, and a limit whose products of units and the ticks of a bucket, by which the
+   * oldest bucket is weighted, would not be exact.
+   * @throws {PolicyError} INVALID_BUCKETS or CAPACITY_TOO_LARGE.
+   */
   check(policy) {
     inWhole.check(policy)
     // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
@@ -197,8 +215,8 @@ const weighted: Algorithm = {
 }
 
 /**
- * The length in milliseconds of a window longer by `byMs`. It is rounded up until the buckets divide it, counted in
- * `ticks` a millisecond.
+ * Returns the length, in milliseconds, of a window that is at least `byMs` longer than the policy's: the first that its buckets
+ * divide into whole ticks. `ticks` is how many ticks a millisecond has, 1000 or 1.
  */
 function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
   let window = windowMs + byMs
@@ -207,8 +225,8 @@ function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number
 }
 
 /**
- * Fills `view` for a key of which `counted` units count at `now`: what they leave of the limit, and when all have
- * left the window.
+ * Fills `view` for a key of which `counted` units count at `now`: what they leave of the limit, and the instant at which all
+ * have left the window, `now` if there are none.
  */
 function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
   view.remaining = Math.max(0, policy.limit - counted)
@@ -227,7 +245,10 @@ function record(state: State, policy: Policy, bucket: number, units: number): nu
   return goneAt(policy, bucket)
 }
 
-/** Gives back up to `cost` units, out of the newest buckets at or before `bucket`. Returns how many those had. */
+/**
+ * Gives back the newest units of a key, up to `cost`, and returns how many there were. Takes them out of bucket after bucket,
+ * from number `bucket` (that of now) to older ones. Later buckets stay: they are booked for calls that wait for their turn.
+ */
 function refund(state: State, policy: Policy, bucket: number, cost: number): number {
   const newest = state.get(NEWEST)
   const oldest = Math.max(newest, bucket) - policy.buckets
@@ -238,7 +259,10 @@ function refund(state: State, policy: Policy, bucket: number, cost: number): num
   return given
 }
 
-/** Takes up to `units` out of a bucket. Returns how many it had of them. */
+/**
+ * Takes up to `units` out of the bucket of this number, and out of TOTAL, the running total of all buckets. Returns how many the
+ * bucket had; 0 for a bucket that is not kept.
+ */
 function takeFromBucket(state: State, policy: Policy, bucket: number, units: number): number {
   const count = countOf(state, policy, bucket)
   const taken = Math.min(units, count)
@@ -249,8 +273,9 @@ function takeFromBucket(state: State, policy: Policy, bucket: number, units: num
 }
 
 /**
- * Makes `bucket` the newest, unless a later one is. The buckets in between begin empty, in the cells of those that
- * leave the window, and the running total loses the units of these.
+ * Makes the bucket of this number the newest, unless a later one is. The N+1 cells are used in turn, so it and the buckets before
+ * it that saw no charge begin empty in the cells of buckets that leave the window; TOTAL, the running total, loses the units of
+ * these.
  */
 function slideTo(state: State, policy: Policy, bucket: number): void {
   const newest = state.get(NEWEST)
@@ -263,8 +288,9 @@ function slideTo(state: State, policy: Policy, bucket: number): void {
 }
 
 /**
- * The units that count at `instant`: of the oldest bucket all or, if the algorithm is the weighted one, the part that
- * the window still covers, rounded up; of the others all.
+ * Returns the units that count at `instant`. `total` has the N+1 buckets that the window touches, each in full, and is the answer
+ * for whole counting. Weighted counting takes off what has `faded` of the oldest bucket: its units by the share of it, in ticks,
+ * that the window has left already, rounded down.
  */
 function countedAt(state: State, policy: Policy, instant: number): number {
   const newest = bucketOf(policy, instant)
@@ -275,8 +301,8 @@ function countedAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * The units in the N+1 buckets that end with `bucket`: the running total less the buckets that have left the window by
- * then.
+ * Returns the units in the N+1 buckets that end with `bucket`. TOTAL, the running total, has those that end with the newest one
+ * (NEWEST), so the buckets that have left the window since are taken off; 0 if all have.
  */
 function totalAt(state: State, policy: Policy, bucket: number): number {
   const newest = state.get(NEWEST)
@@ -286,7 +312,7 @@ function totalAt(state: State, policy: Policy, bucket: number): number {
   return total
 }
 
-/** Instant at which the last bucket with units leaves the window. */
+/** The instant, in microseconds, at which the window is empty: when the newest bucket that still has units leaves it. */
 function emptyAt(state: State, policy: Policy): number {
   const newest = state.get(NEWEST)
   let bucket = newest
@@ -294,12 +320,12 @@ function emptyAt(state: State, policy: Policy): number {
   return goneAt(policy, bucket)
 }
 
-/** Instant at which a bucket leaves the window. */
+/** The instant, in microseconds, at which the bucket of this number leaves the window: N buckets after its own end. */
 function goneAt(policy: Policy, bucket: number): number {
   return (bucket + policy.buckets + 1) * width(policy)
 }
 
-/** The units in a bucket; 0 for one that has left the window or is later than the newest. */
+/** The units in the bucket of this number; 0 if it has left the N+1 buckets that are kept, or is later than the newest. */
 function countOf(state: State, policy: Policy, bucket: number): number {
   const newest = state.get(NEWEST)
   return bucket > newest || bucket < newest - policy.buckets ? 0 : state.get(cellOf(policy, bucket))
@@ -316,7 +342,7 @@ function bucketOf(policy: Policy, instant: number): number {
   return Math.floor(instant / width(policy))
 }
 
-/** Whole ticks since the newest bucket began. */
+/** The whole ticks since the bucket of `instant` began: as much of the oldest bucket has left the window. */
 function ticksInto(policy: Policy, instant: number): number {
   return Math.floor((instant % width(policy)) / policy.tick)
 }

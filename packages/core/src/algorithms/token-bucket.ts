@@ -31,9 +31,11 @@ export interface TokenBucketOptions extends DebtOptions {
 }
 
 /**
- * Greedy: any span of length s admits at most capacity + limit * s / window. Interval: at most capacity + limit
- * for each multiple of the window since 1970 inside the span.
- * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
+ * A bucket of tokens that starts full; each unit takes one out. Greedy refill adds tokens continuously: any span of length s
+ * admits at most capacity + limit * s / window. Interval refill adds `limit` tokens at each multiple of the window since 1970: a
+ * span admits at most capacity, and `limit` more for each such refill inside it.
+ * @throws {PolicyError} when a number is not positive and whole, for `slots` with interval refill, or (greedy) if
+ * capacity x window passes 2^52, with the window in microseconds, or in milliseconds if it is longer than an hour.
  * @example
  * import { createLimiter, tokenBucket } from '@sluice/core'
  * // 10 a second, and up to 50 at once after a pause.
@@ -65,8 +67,8 @@ const interval: Algorithm = {
   cells: () => 3,
 
   /**
-   * `from` if the bucket has `cost` tokens then, otherwise the instant of the refill that brings the last of them;
-   * Infinity for a cost above the capacity.
+   * Token bucket refilled once a window: returns `from` if the bucket has `cost` tokens then, otherwise the instant of the refill
+   * that brings the last of the tokens that are `short`; Infinity for a cost above the capacity. Instants are in microseconds.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.capacity) return Infinity
@@ -76,8 +78,9 @@ const interval: Algorithm = {
   },
 
   /**
-   * Takes `cost` tokens out at `at`, or puts them back if the cost is negative. At most twice the capacity can be
-   * missing. Returns the tokens that took effect.
+   * Token bucket refilled once a window: takes `cost` tokens out at the instant `at`, or puts tokens back if the cost is
+   * negative. The state holds the tokens that are MISSING from a full bucket. A charge that was not checked first makes at most
+   * twice the capacity missing; more than that, from a time of larger capacities, stays. Returns the tokens that took effect.
    */
   admit(state, policy, at, cost) {
     const before = refill(state, policy, at)
@@ -87,7 +90,11 @@ const interval: Algorithm = {
     return Math.abs(missing - before)
   },
 
-  /** Fills `view` for the instant `now`: the tokens in the bucket, and the refill that makes it full. */
+  /**
+   * Token bucket refilled once a window: fills `view` for the instant `now` with the tokens in the bucket and the instant of the
+   * refill that makes it full, `now` if it is. Refills are counted from SINCE, the last write: it lies ahead of `now` after a
+   * booking.
+   */
   view(state, policy, now, view) {
     const missing = missingAt(state, policy, now)
     view.remaining = Math.max(0, policy.capacity - missing)
@@ -95,8 +102,10 @@ const interval: Algorithm = {
   },
 
   /**
-   * Takes `cost` tokens at `now` if the bucket has them, and fills `view`, in one pass. Returns `now` if they were
-   * taken, otherwise the instant of the refill that brings the last of them: Infinity if none does.
+   * Token bucket refilled once a window: takes `cost` tokens at `now` if the bucket has them, and fills `view` with the tokens
+   * left and the instant of the refill that makes it full. Returns `now` if they were taken, otherwise the instant of the refill
+   * that brings the last of the tokens that are `short`; Infinity for a cost above the capacity. The state holds the tokens
+   * MISSING from a full bucket.
    */
   take(state, policy, now, cost, view) {
     const before = missingAt(state, policy, now)
@@ -111,8 +120,9 @@ const interval: Algorithm = {
   },
 
   /**
-   * Puts tokens of one charge back, except those that refills since the charge may have returned already. Returns how
-   * many took effect.
+   * Token bucket refilled once a window: puts up to `units` tokens of one charge back, and returns how many took effect. Refills
+   * since the charge may have returned its tokens already; each counts with FASTEST, the largest limit that has refilled this
+   * key, so `left` tokens of the charge are certainly still missing.
    */
   release(state, policy, now, charge, units) {
     const missing = refill(state, policy, now)
@@ -124,13 +134,18 @@ const interval: Algorithm = {
   },
 
   /**
-   * For a key that is full again and begins anew: forgets that policies with larger limits have refilled it before.
+   * Prepares the state of a key whose bucket is full again for its next charge. FASTEST, the largest limit that has refilled it,
+   * becomes this policy's: larger limits of before concern no token that is still missing.
    */
   renew(state, policy) {
     state.set(FASTEST, policy.limit)
   },
 
-  /** The refills until the state expires add all missing tokens. */
+  /**
+   * Whether calls can have left this state, or it is corrupt. Its instant SINCE is not after `latest`, the last write or booking,
+   * and the refills until it expires, of at most FASTEST tokens each, suffice for the tokens MISSING: stores keep a state until
+   * it is full again. From NEVER on, an expiry so late that refills cannot be counted exactly, any number is accepted.
+   */
   isValid(state, { window }, latest, expiresAt) {
     const since = state.get(SINCE)
     const mostMissing = ((expiresAt - since + window) / window) * state.get(FASTEST)
@@ -144,27 +159,33 @@ const interval: Algorithm = {
   },
 }
 
-/** Adds the tokens of all refills until the instant `at`. Returns the tokens that are missing then. */
+/**
+ * Records that all refills until the instant `at` were made. Returns the tokens that are missing from a full bucket then, for the
+ * caller to change and to write.
+ */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)
   refillTo(state, policy, at)
   return missing
 }
 
-/** Records that all refills until the instant `at` were made. */
+/**
+ * Records that all refills until the instant `at` were made: SINCE moves there, and never back. FASTEST, the largest limit that
+ * has refilled the bucket, rises to this policy's.
+ */
 function refillTo(state: State, policy: Policy, at: number): void {
   state.set(SINCE, Math.max(at, state.get(SINCE)))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
 }
 
-/** The instant of the refill after `from` that adds the last of these tokens. */
+/** The instant, in microseconds, of the refill after `from` that adds the last of `tokens`, with `limit` tokens in each. */
 function refilledAt(policy: Policy, from: number, tokens: number): number {
   return refillBefore(policy, from) + Math.ceil(tokens / policy.limit) * policy.window
 }
 
 /**
- * The tokens that are missing at an instant: those recorded, less all refills since. Each multiple of the window brings
- * `limit` tokens.
+ * Returns the tokens that are missing from a full bucket at an instant: those recorded in MISSING, less `limit` for each refill
+ * since the instant SINCE, at which they were recorded. A refill comes at each multiple of the window since 1970.
  */
 function missingAt(state: State, policy: Policy, instant: number): number {
   const passed = refillBefore(policy, instant) - refillBefore(policy, state.get(SINCE))

@@ -103,7 +103,12 @@ export class Policy {
   readonly shape: string
   readonly #numbers: PolicyNumbers
 
-  /** Makes a policy of settings that a factory has read and checked; derives ticks, shape and name from them. */
+  /**
+   * Makes a policy of settings that a factory has read and checked. `tick`, the microseconds of the unit in which windows are
+   * multiplied by units, is 1; for windows above an hour it is 1000 where such products are made, which keeps them exact. `shape`
+   * names what must stay equal for stored state to stay valid, so limit and capacity are no part of it. The capacity is the limit
+   * unless `numbers.capacity` gives one.
+   */
   constructor(algorithm: Algorithm, { limit, window, name }: PolicySettings, numbers: PolicyNumbers = {}) {
     this.algorithm = algorithm
     this.limit = limit
@@ -129,7 +134,8 @@ export class Policy {
 
   /**
    * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are.
-   * The capacity of an algorithm without such an option is its limit, so it follows a new limit.
+   * The capacity of an algorithm without such an option (`declared`) is its limit, so it follows a new limit. A policy of limit 0
+   * has capacity 0, so with a new limit it gets back the capacity that its factory was given.
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {
@@ -143,7 +149,7 @@ export class Policy {
   }
 }
 
-/** Whether two lists of equal shapes have equal limits and capacities. */
+/** Whether two lists of policies, of equal length and shapes (algorithms and windows), have equal limits and capacities. */
 export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
   if (some === others) return true
   return some.every(

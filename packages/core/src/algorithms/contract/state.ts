@@ -38,14 +38,15 @@ export class Ring {
   #slots: number[] = []
   #overwritten: number[] | undefined
 
-  /** The i-th newest instant, 0 being the newest; -Infinity if there is none. */
+  /** The instant of the i-th newest entry, counted from 0; -Infinity, which counts in no window, if there are not so many. */
   at(i: number): number {
     return i < this.size ? this.#slots[(this.#head - 1 - i) & (this.#slots.length - 1)]! : -Infinity
   }
 
   /**
-   * Appends `n` entries of one instant, which must not be before the newest. After `mark`, the entries that they
-   * overwrite are kept.
+   * Appends `n` entries of one instant, which must not be before the newest. The slots form a ring whose length is a power of
+   * two, so `& mask` is the place of an entry's number in it. While a recording is open (from `mark` to `seal`), what the slots
+   * held before is noted, so that `restore` can put it back.
    */
   push(instant: number, n: number): void {
     if (this.size + n > this.#slots.length) this.#grow(n)
@@ -58,7 +59,10 @@ export class Ring {
     this.size += n
   }
 
-  /** Removes `n` entries, from the i-th newest to older ones. Newer entries close the gap. */
+  /**
+   * Removes `n` entries: the i-th newest, counted from 0, and the next older ones. The `i` newer entries move `n` slots towards
+   * the older, which closes the gap. Slots form a ring, hence `& mask`.
+   */
   remove(i: number, n: number): void {
     const mask = this.#slots.length - 1
     for (let k = i; k > 0; k--) {
@@ -73,7 +77,7 @@ export class Ring {
     this.size = n
   }
 
-  /** Begins to record the entries that `push` overwrites, for `restore`. */
+  /** Returns what `restore` needs to bring the present entries back, and begins to record in it what `push` overwrites. */
   mark(): RingMark {
     this.#overwritten = []
     return { head: this.#head, size: this.size, slots: this.#slots, overwritten: this.#overwritten }
@@ -85,8 +89,9 @@ export class Ring {
   }
 
   /**
-   * Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`. A ring that has grown since gets its former
-   * slots back, in which nothing was overwritten: the overwritten entries of earlier marks belong there.
+   * Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`, the end of the recording. Entries that were
+   * overwritten since return to their slots. A ring that has grown since, by copying into new slots, gets its former
+   * ones back: nothing was overwritten in them, and earlier marks, which may be restored next, refer to them.
    */
   restore(mark: RingMark): void {
     const { head, size, slots, overwritten } = mark
@@ -97,7 +102,10 @@ export class Ring {
     this.size = size
   }
 
-  /** Doubles the slots until `n` more fit. Each entry's place follows from its number modulo the length, so all move. */
+  /**
+   * Makes new slots, doubled in number until `n` more entries fit, and copies the old ones into them: all, not only the entries
+   * that still count. Each entry lies at its number modulo the length, a power of two (hence the `&`), so its place changes.
+   */
   #grow(n: number): void {
     const old = this.#slots
     let length = Math.max(4, old.length)

@@ -15,8 +15,11 @@ export interface DebtOptions extends PolicyOptions {
 export const DEBT_POLICY = { ...POLICY, slots: whole(4, 64) } satisfies DeclarationOf<DebtOptions>
 
 /**
- * A policy of gcra, token bucket or leaky bucket. With `slots` all three have one algorithm, otherwise it is `plain`. The
- * capacity is the option `capacityName`, given as `capacity`.
+ * Makes a policy of gcra, token bucket or leaky bucket from its checked options. All three count a debt that drains, so with
+ * the option `slots`, by which charges can be given back late, they have one algorithm; otherwise it is `plain`, that of the
+ * caller. `capacity` is what the user gave for the most units at once, undefined for a capacity equal to the limit; messages
+ * name that option by `capacityName`, such as 'burst'. `multiplied` has long windows counted in milliseconds, as debts are
+ * multiplied by the window and must stay exact.
  */
 export function debtPolicy(
   plain: Algorithm,

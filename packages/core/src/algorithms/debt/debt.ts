@@ -22,9 +22,10 @@ export const debt = {
   cells: () => 3,
 
   /**
-   * The first instant from `from` on, in microseconds, at which the debt leaves room for `cost` more units; Infinity
-   * for a cost above the capacity. Debts are in units x ticks: a unit adds `windowTicks`, and each tick drains
-   * `limit`.
+   * Returns the first instant from `from` on, in microseconds, at which the debt leaves room for `cost` more units; Infinity
+   * for a cost above the capacity. Debts are in units x ticks: a unit adds `windowTicks`, and each tick drains `limit`. So
+   * the cost fits once the debt is at most `maxDebt`, which is what the capacity leaves beside the cost. The cell DEBT holds
+   * the debt as it was at the instant in the cell SINCE; what is above `maxDebt` has to drain from there.
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.capacity) return Infinity
@@ -34,8 +35,10 @@ export const debt = {
   },
 
   /**
-   * Adds `cost` units to the debt that is left at `at`, or takes them off it if the cost is negative. The debt stays
-   * between 0 and twice the capacity. Returns the units that took effect.
+   * Charges `cost` units at the instant `at`: adds them to the debt (units x ticks, where one unit weighs `windowTicks`) that
+   * has not drained by then. A negative cost gives units back. A debt never falls below 0, and a charge that was not checked
+   * first raises it to at most twice the capacity; a debt that is above that already, as the capacity was larger before,
+   * stays. Returns the units by which the debt changed, possibly a fraction.
    */
   admit(state, policy, at, cost) {
     const owed = drain(state, policy, at)
@@ -45,15 +48,20 @@ export const debt = {
     return Math.abs(newDebt - owed) / policy.windowTicks
   },
 
-  /** Fills `view` for the instant `now`: the whole units that still fit, and when the debt has drained. */
+  /**
+   * Fills `view` for the instant `now`: `remaining`, the whole units that still fit beside the debt, and `resetAt`, the
+   * instant at which the debt has drained, which is `now` if nothing is owed.
+   */
   view(state, policy, now, view) {
     const owed = debtAt(state, policy, now)
     show(policy, owed, owed === 0 ? now : drainedFrom(state.get(SINCE), state.get(DEBT), policy), view)
   },
 
   /**
-   * Charges `cost` at `now` if it fits, and fills `view`, in one pass over the state. Returns `now` if it was
-   * charged, otherwise the instant at which the cost will fit: Infinity if never.
+   * Charges `cost` units at `now` if they fit, and fills `view` with the units that remain and the instant at which all will
+   * be back. Returns `now` if it was charged, otherwise the instant at which the cost will fit: Infinity if never. Debts are in
+   * units x ticks, where one unit weighs `windowTicks`. The cells hold the debt, the instant SINCE as of which it is
+   * counted, and in FASTEST the largest limit that has ever drained it, which `release` needs.
    */
   take(state, policy, now, cost, view) {
     const { cells, base } = state // each cell is read once: this is the path of nearly every call
@@ -75,10 +83,10 @@ export const debt = {
   },
 
   /**
-   * Gives units of one charge back, as far as they have not drained. Returns how many took effect. Compare the debt
-   * with and without the charge: at first they differ by its cost. The difference shrinks only while the debt without
-   * the charge is empty, and then by at most what the largest limit of the key (FASTEST) drains. So at least the cost
-   * less what that limit drains since the charge is left, and that much may be given back.
+   * Gives up to `units` units of one charge back at `now`, as far as they have not drained. Returns how many took effect. What
+   * has drained of a single charge is not recorded, so the most that can have drained is assumed: FASTEST, the largest limit
+   * that the key ever had, for each tick since the charge. The charge's cost less that (`left`, in units x ticks) certainly
+   * still counts, and no more than the whole debt (`owed`) is given back.
    */
   release(state, policy, now, charge, units) {
     const owed = drain(state, policy, now)
@@ -90,13 +98,18 @@ export const debt = {
   },
 
   /**
-   * For a key that is full again and begins anew: forgets that policies with larger limits have drained it before.
+   * Prepares the state of a key whose allowance is full again for its next charge. FASTEST, the largest limit that has drained
+   * the debt, becomes this policy's: larger limits of before concern no charge that is still owed.
    */
   renew(state, policy) {
     state.set(FASTEST, policy.limit)
   },
 
-  /** A debt has drained before its state expires, as the limit of the last write is at most FASTEST. */
+  /**
+   * Whether calls can have left this state, or it is corrupt. Its instant SINCE is not after `latest`, the last write or booking,
+   * and its debt (units x ticks, of `tick` microseconds each) can drain until the state expires: stores keep a state until it is
+   * full again under the limit of the last write, and FASTEST, the largest limit of the key, is at least that.
+   */
   isValid(state, { tick }, latest, expiresAt) {
     const since = state.get(SINCE)
     return since <= latest && state.get(DEBT) * tick <= (expiresAt - since) * state.get(FASTEST)
@@ -104,8 +117,9 @@ export const debt = {
 
   leasing: {
     /**
-     * Units that are served in [s, t] were taken from the store in [s - ttl, t]. In this longer span the rate admits
-     * limit * ttl / window units more, so they are taken with a capacity smaller by that much.
+     * Returns the policy under which a lease is taken: units charged in the store now and served from memory within `ttlMs`
+     * milliseconds. Units served in a span [s, t] were charged in [s - ttl, t], a longer span, in which the rate admits
+     * limit * ttl / window units more. So the capacity is smaller by that much, rounded up; undefined if nothing is left of it.
      */
     book(policy, ttlMs) {
       const product = BigInt(policy.limit) * BigInt(ttlMs)
@@ -116,7 +130,11 @@ export const debt = {
     end: () => Infinity,
   },
 
-  /** Checks that capacity x window leaves room for exact arithmetic. */
+  /**
+   * Refuses a policy whose debts would not be exact: a full one is capacity x window, in units x ticks, and twice that must
+   * not exceed 2^53. `name` is the user's option that set the capacity, for the message.
+   * @throws {PolicyError} CAPACITY_TOO_LARGE.
+   */
   check(policy, name) {
     const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
     if (policy.capacity <= largest) return
@@ -132,8 +150,8 @@ export function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * The rest of a debt after some microseconds; time that runs back drains nothing. A product above 2^53 may be
- * rounded, but is then larger than any debt.
+ * Returns what is left of a debt, `before` in units x ticks, after `elapsed` microseconds in which each whole tick drained
+ * `limit` of it. Time that runs back drains nothing. A product above 2^53 may be rounded, but is then larger than any debt.
  */
 function debtAfter(elapsed: number, before: number, policy: Policy): number {
   if (before === 0 || elapsed <= 0) return before
@@ -142,8 +160,9 @@ function debtAfter(elapsed: number, before: number, policy: Policy): number {
 }
 
 /**
- * Writes to the state that the debt has drained until `at` under this policy's limit, all but the debt itself, which
- * the caller writes. Returns the debt that is left, in units x ticks.
+ * Prepares a write at the instant `at`. Returns the debt, in units x ticks, that is left then, for the caller to change and to
+ * write. Moves SINCE, the instant as of which the debt counts, and raises FASTEST, the largest limit that has drained it, to this
+ * policy's limit.
  */
 function drain(state: State, policy: Policy, at: number): number {
   const since = state.get(SINCE)
@@ -173,8 +192,8 @@ function drainedFrom(since: number, owed: number, policy: Policy): number {
 }
 
 /**
- * Fills `view` for a debt of `owed` units x ticks, which has drained at `resetAt`: of the capacity, the whole units
- * that it leaves.
+ * Fills `view` for a debt of `owed` units x ticks that has drained at the instant `resetAt`. One unit weighs `windowTicks`, and a
+ * unit that is owed in part is not available, hence rounding up. A debt above the capacity leaves 0 units.
  */
 function show(policy: Policy, owed: number, resetAt: number, view: View): void {
   view.remaining = Math.max(0, policy.capacity - Math.ceil(owed / policy.windowTicks))

@@ -32,7 +32,12 @@ export const debtWithSlots: Algorithm = {
   cells: (policy) => UNITS + policy.buckets,
   take: undefined, // that of the debt counts a charge in no slot
 
-  /** As without slots; the units are also counted in the slot of `at`. */
+  /**
+   * Charges `cost` units at the instant `at`, as the debt without slots does, and counts them also in the slot (a part of the
+   * last two windows) of `at`. Returns the units that took effect. Counting begins when nothing is owed and no larger limit has
+   * drained the key (FASTEST): only then the slots hold all that makes up the debt. A negative cost, a refund, leaves them as
+   * they are.
+   */
   admit(state, policy, at, cost) {
     forgetOtherLimits(state, policy)
     const isFirst = debtAt(state, policy, at) === 0
@@ -44,7 +49,11 @@ export const debtWithSlots: Algorithm = {
     return units
   },
 
-  /** As without slots, unless the charge is in a slot: then the debt is computed again without its units. */
+  /**
+   * Gives up to `units` units of a charge back at `now`, and returns how many took effect. First the debt is lowered as without
+   * slots, by what surely has not drained. If the charge is counted in a slot, the debt is also computed from all slots without
+   * these units, and the smaller of both debts stays. `before` and `owed` are debts in units x ticks.
+   */
   release(state, policy, now, charge, units) {
     forgetOtherLimits(state, policy)
     const before = debtAt(state, policy, now)
@@ -57,7 +66,11 @@ export const debtWithSlots: Algorithm = {
     return Math.min(units, (before - owed) / policy.windowTicks)
   },
 
-  /** Checks also that sums of the slots are exact. */
+  /**
+   * Refuses a policy whose debts, or whose sums of a whole slot's charges, would not be exact: in units x ticks they may be
+   * 2^52 at most. `name` is the user's option that set the capacity, for the message.
+   * @throws {PolicyError} CAPACITY_TOO_LARGE.
+   */
   check(policy, name) {
     debt.check(policy, name)
     if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
@@ -68,15 +81,19 @@ export const debtWithSlots: Algorithm = {
 }
 
 /**
- * Makes the slots invalid, until the debt is paid off, if a policy of another limit drains it too: charges in slots can
- * be counted again under one limit only.
+ * Declares the slots of charges invalid if a policy of another limit has drained this debt: BEGUN, the instant from which on
+ * they count, becomes UNKNOWN until the debt is paid off. A debt can be computed from slots under one limit only. FASTEST holds
+ * the largest limit that has drained the debt, 0 before the first charge.
  */
 function forgetOtherLimits(state: State, policy: Policy): void {
   const fastest = state.get(FASTEST)
   if (fastest !== 0 && fastest !== policy.limit) state.set(BEGUN, UNKNOWN)
 }
 
-/** Begins to count charges in slots at the instant `at`, at which nothing is owed. */
+/**
+ * Begins to count charges in slots at the instant `at`, at which nothing is owed: the debt BEFORE the oldest slot is 0, the slot
+ * of `at` is the newest, and all slots are empty.
+ */
 function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
   state.set(BEFORE, 0)
@@ -85,8 +102,9 @@ function begin(state: State, policy: Policy, at: number): void {
 }
 
 /**
- * Counts units that were charged at the instant `at` in its slot, as far as a slot may hold. Slots that are not valid count
- * nothing.
+ * Adds `units`, charged at the instant `at`, to the count of the slot (a part of the last two windows) in which `at` lies.
+ * Fractions are rounded up, so that a debt computed from slots is never too small, and a slot counts at most `mostUnits`, so
+ * that sums stay exact. While the slots are invalid, nothing is counted.
  */
 function record(state: State, policy: Policy, at: number, units: number): void {
   if (state.get(BEGUN) === UNKNOWN) return
@@ -98,8 +116,9 @@ function record(state: State, policy: Policy, at: number, units: number): void {
 }
 
 /**
- * Takes units of a charge out of its slot. Returns false if the charge is in none: it is too old, or was made while the
- * slots were not valid.
+ * Takes `units` of a charge out of the slot in which the charge was counted. Returns false, with nothing written, if no slot
+ * counts it: it was charged before BEGUN, the instant from which on slots count (2^53 while they are invalid), or its slot has
+ * made room for newer ones.
  */
 function takeFromSlot(state: State, policy: Policy, charge: Charge, units: number): boolean {
   const slot = slotOf(policy, charge.at)
@@ -110,8 +129,9 @@ function takeFromSlot(state: State, policy: Policy, charge: Charge, units: numbe
 }
 
 /**
- * The debt at `instant`, no earlier than the newest charge, computed from the slots: the debt behind all slots but the newest, plus
- * the units of the newest, less what has drained since that slot began.
+ * Returns the debt at `instant`, in units x ticks, computed from the slots. `before` is the debt at the end of the second newest
+ * slot; the time within the newest slot drains it; then the units of the newest slot are added, as if all were charged at its
+ * end or now, whichever is earlier; the time behind that slot drains the sum. Such late charges never make the debt too small.
  */
 function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)
@@ -122,7 +142,11 @@ function recount(state: State, policy: Policy, instant: number): number {
   return Math.max(0, debt - (ticks - inNewest) * policy.limit)
 }
 
-/** Makes `slot` the newest, if it is later. The oldest slots fall out, and what they owe is added to the debt before the others. */
+/**
+ * Makes the slot of this number the newest, if it is later than the newest so far. A fixed number of slots is kept, so the oldest
+ * are dropped: BEFORE becomes the debt, in units x ticks, at the end of the last dropped one. `empty` counts the slots that
+ * passed without a charge after the newest and are dropped too; they only drain.
+ */
 function slideTo(state: State, policy: Policy, slot: number): void {
   const { buckets } = policy
   const newest = state.get(NEWEST)
@@ -135,8 +159,8 @@ function slideTo(state: State, policy: Policy, slot: number): void {
 }
 
 /**
- * The debt, in units x ticks, at the end of the slot `last`: the debt before the oldest slot, drained and charged
- * through each slot up to it.
+ * Returns the debt, in units x ticks, at the end of the slot with the number `last`: begins with the debt BEFORE the oldest slot,
+ * and for each slot up to `last` drains it for the slot's width and adds the units that the slot counts.
  */
 function debtBehind(state: State, policy: Policy, last: number): number {
   let debt = state.get(BEFORE)
@@ -153,7 +177,10 @@ function behind(debt: number, ticks: number, units: number, policy: Policy): num
   return Math.min(MOST_DEBT, Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks)
 }
 
-/** Most units that can be charged within a slot, with charges that saturate. */
+/**
+ * The most units that can be charged within one slot: a debt may rise to twice the capacity, and what drains during the slot may
+ * be charged again.
+ */
 function mostUnits(policy: Policy): number {
   return 2 * policy.capacity + Math.ceil((policy.limit * width(policy)) / policy.windowTicks)
 }
@@ -163,7 +190,9 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
   return state.get(cellOf(policy, slot))
 }
 
-/** The cell of a slot. Slots are numbered since 1970, and their cells are used in turn. */
+/**
+ * The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and their `buckets` cells used in turn.
+ */
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
   return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
