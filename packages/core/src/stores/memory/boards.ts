@@ -4,11 +4,13 @@ import type { Board } from '../store.js'
 /** A board of this process, on which each author has one text in `notes` until it expires. `now` in microseconds. */
 export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
   return {
+    /** Replaces the author's text, which expires after `lifeMs` milliseconds. Expired texts of others are removed first. */
     post(author, text, lifeMs) {
       const at = now()
       for (const [other, { until }] of notes) if (until <= at) notes.delete(other)
       notes.set(author, { text, until: at + lifeMs * 1000 })
     },
+    /** The texts of all authors that have not expired. */
     read() {
       const at = now()
       return [...notes.values()].filter(({ until }) => until > at).map(({ text }) => text)

@@ -23,8 +23,8 @@ export class Bookings {
   }
 
   /**
-   * Marks the state in `row` as changed, so that no earlier booking can be undone by restoring what it replaced. To be
-   * called before the state is written.
+   * Marks the state of the key in `row` as changed, by a new version, so that no earlier booking can be undone by restoring the
+   * copy of what it replaced. To be called before the state is written. Keys without bookings have no version.
    */
   bumpVersion(row: number): void {
     if (this.size === 0) return
@@ -44,9 +44,10 @@ export class Bookings {
   }
 
   /**
-   * Begins a booking of the key in `row` for the instant `at`. Returns a copy of all that the charge is about to replace, for
-   * `undo`. The key gets a new version: an undo may restore the copy only while that version is the latest, as otherwise
-   * another call has written since. To be called before the state is written; `Ring.seal` is to be called after.
+   * Begins a booking (a charge for a call that waits) of the key in `row` for the instant `at`. Returns a copy of all that the
+   * charge is about to replace, its `cells` and marks of its `rings`, for `undo`. The key's entry gets a new version: an undo may
+   * restore the copy only while that version is the latest, as otherwise another call has written since. The former version and
+   * last instant are copied too. To be called before the state is written; `Ring.seal` is to be called after.
    */
   open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let epoch = this.#epochs.get(row)
@@ -62,8 +63,9 @@ export class Bookings {
   }
 
   /**
-   * Takes a booking of the key in `row` back if the key's state was not written since, and returns whether that is so; the caller
-   * then restores the cells that the booking replaced. The version and the last instant become those of before, so that the
+   * Cancels a booking of the key in `row` if the key's state was not written since, and returns whether that is so; the caller
+   * then restores the cells that the booking replaced. Each write gives the key a new version, and a discarded state ends its
+   * `epoch`, so both must still be the booking's. The version and the last booked instant become those of before, so that the
    * booking before it can be undone next.
    */
   undo(row: number, undo: Undo): boolean {
@@ -74,7 +76,10 @@ export class Bookings {
     return true
   }
 
-  /** Removes the entries of keys whose last booking has passed. Checks one key at each step, so that the caller sets the pace. */
+  /**
+   * Removes the entries of keys whose last booked instant has passed. Checks one key between two yields, so that the caller
+   * decides how much is done at a time. `now` returns the instant, in microseconds.
+   */
   *purge(now: () => number): Generator<undefined> {
     for (const [row, { last }] of this.#epochs) {
       if (last <= now()) this.forget(row)

@@ -32,8 +32,8 @@ export class Eviction {
   }
 
   /**
-   * Checks the next `count` rows, going round all tables, and frees keys whose allowance is full again, at most
-   * `enough`. Returns how many were freed.
+   * Checks the next `count` rows, going round all tables, and frees the keys whose allowance is full again at `now`, at most
+   * `enough`. Returns how many were freed. `#isBarren` holds while a round has freed none.
    */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
@@ -49,9 +49,10 @@ export class Eviction {
   }
 
   /**
-   * Frees one key of a full store: of a sample the one that matters least by its rank, and of more keys if all of the
-   * sample matter much. Returns it if something was lost with it, undefined if its allowance was full again. `areAll`
-   * reports whether all keys are restricted, or banned, so that a search for one that is not would be in vain.
+   * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
+   * next rows are searched for a full key. Otherwise the victim is the key of the lowest rank (how much would be lost with it) in
+   * a sample. If even that one was denied and ranks above what samples usually find (`#usual`), or is blocked, more keys are
+   * searched. `areAll` reports whether all keys are restricted ('size') or banned ('bans'), when a search would be in vain.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
@@ -72,8 +73,9 @@ export class Eviction {
   }
 
   /**
-   * Samples keys of all tables. Returns the lowest rank among them, which is that of `#victim`. A rank as low as usual
-   * ends the sample; it is longer while all ranks seen are high or nothing usual is known.
+   * Draws random keys from all tables. Returns the lowest rank among them (how much would be lost with a key), and makes that key
+   * `#victim`. A rank as low as `#usual`, the lowest of the last evictions, ends the sample. The sample is 5 keys, or 64 while
+   * all of them are exhausted or nothing usual is known. Draws miss where rows are free, so their number is bounded too.
    */
   #sample(now: number): number {
     if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
@@ -91,8 +93,10 @@ export class Eviction {
   }
 
   /**
-   * Searches key by key, from the newest on, for one that ranks below `least`: among a few keys, and among all until
-   * one ranks below `wanted`.
+   * Searches key by key for a victim that ranks below `least`, the lowest rank of the sample, and returns the lowest rank found.
+   * The key that was added last is tried first, as it is likely to be one of a flood; then rows from a random chunk on. The first
+   * key that ranks below `least` and below `wanted`, the rank of penalized or banned keys, ends the search. After 256 keys the
+   * sample's victim suffices, if it ranks below `wanted`; otherwise the search goes on through all keys.
    */
   #walk(least: number, now: number, wanted: number): number {
     const { table, row } = this.#newest
@@ -114,7 +118,10 @@ export class Eviction {
     return rank
   }
 
-  /** Makes a key the victim, which is to be evicted, if it ranks below `least`. Returns the lower rank. */
+  /**
+   * Makes the key in `row` the victim, which is to be evicted, if its rank (how much would be lost with it) is below `least`.
+   * Returns the lower of both ranks.
+   */
   #prefer(table: Table, row: number, now: number, least: number): number {
     const rank = rankOf(table, row, now)
     if (rank >= least) return least
@@ -124,8 +131,9 @@ export class Eviction {
   }
 
   /**
-   * Moves the sweep, which looks for keys whose allowance is full again, on by one row: into the next chunk of 64 rows where one
-   * ends, and to the first after the last. Returns the chunk that it is in.
+   * Moves the sweep, which searches for keys whose allowance is full again, on by one row: from `#chunk` and `#row` to the next
+   * row of the chunk (64 rows), to the next chunk at its end, and after the last chunk to the first. Returns the chunk it is in
+   * then.
    */
   #step(now: number): Chunk<Table> {
     const chunk = this.chunks[this.#chunk]
@@ -173,7 +181,7 @@ function lastOf({ table, first }: Chunk<Table>): number {
   return Math.min(first + CHUNK_ROWS - 1, table.cursor.rows.top)
 }
 
-/** Whether a key's state is in this row of the chunk. */
+/** Whether this row of the chunk has a key's state: it was in use before, and was not freed since. */
 function isHeld(chunk: Chunk<Table>, row: number): boolean {
   return row <= lastOf(chunk) && chunk.table.cursor.rows.keyAt(row) !== undefined
 }
@@ -211,7 +219,10 @@ function rankOf(table: Table, row: number, now: number): number {
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
-/** The instant from which losing the key in `row` would lose nothing, under the limits it was last decided with. */
+/**
+ * The instant from which on losing the key in `row` would lose nothing: its allowance is full again under all policies it was
+ * last decided with, and its refusals, if a penalty counts them, are forgotten.
+ */
 function fullAt(table: Table, row: number, now: number): number {
   const { cursor, lists } = table
   cursor.select(row)
@@ -224,8 +235,8 @@ function fullAt(table: Table, row: number, now: number): number {
 }
 
 /**
- * The largest fraction of an allowance that the current key has spent under any policy: 0 if all are full, 1 if one is
- * empty.
+ * The largest fraction of an allowance that the current key of a table has spent under any policy: 0 if all are full, 1 if one is
+ * empty. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as `remaining` is rounded.
  */
 function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0
@@ -261,8 +272,10 @@ export class Overflow {
   constructor(private readonly maxKeys: number) {}
 
   /**
-   * Counts an evicted key that still mattered. Returns a warning for the first of a table, and for exhausted ones each
-   * time that twice as many keys as last reported would have been needed.
+   * Counts an evicted key that still mattered. Returns the warning to report, if one is due: for the first such key of its table,
+   * and for exhausted ones each time that the `maxKeys` which would have held all keys is twice what was last reported. That is
+   * estimated by the keys evicted within one span, until the first of them would have been full again; the larger number of the
+   * last two spans counts.
    */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {

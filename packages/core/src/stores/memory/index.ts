@@ -90,7 +90,10 @@ class Memory implements MemoryStore, TableOwner, Together {
   readonly #closing = new Closing()
   readonly program = this
 
-  /** @throws {PolicyError} INVALID_OPTION for options that are not valid. */
+  /**
+   * A store that keeps up to `maxKeys` keys in this process. It starts no timer: the first key that is added does.
+   * @throws {PolicyError} INVALID_OPTION for options that are not valid.
+   */
   constructor(options: MemoryStoreOptions) {
     const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
     this.maxShapes = maxShapes
@@ -105,8 +108,10 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * Opens the state of one limiter under one list. Lists of equal shapes have one table of state. Tables are opened
-   * again where they were dropped because there were too many.
+   * Opens the state of the limiter `name` under one list of policies. Lists of equal shapes (algorithms and windows) share one
+   * table of keys. `report` receives notices, such as of evicted keys. The keyspace calls `open` now, and again if its table was
+   * dropped meanwhile because there were too many without keys. A table that is opened moves to the end of the map, so that the
+   * one that was opened least recently comes first.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
@@ -121,7 +126,10 @@ class Memory implements MemoryStore, TableOwner, Together {
     return new MemoryKeyspace(open, policies, penalty, this)
   }
 
-  /** Decides parts of this store at one instant, as to read the clock for each step takes as long as the step. */
+  /**
+   * Decides a call on several keys of this store, of which each part is one key and its cost: all are charged, or none. Returns
+   * one answer a part. All steps share one instant: the clock stands still meanwhile, because to read it takes as long as a step.
+   */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()
     const [clock, time] = [this.#clock, this.lastRead]
@@ -149,7 +157,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.latest - this.lastRead
   }
 
-  /** The board of this name, which all limiters of the store share. */
+  /** The board of this name, made if there is none: texts that authors leave for each other, shared by all users of the store. */
   board(name: string): Board {
     const notes = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, notes)
@@ -157,8 +165,9 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * Makes room for one more key. The first starts the sweeper, and not the store, as some platforms allow no timer
-   * while modules are loaded.
+   * Makes room for one more key and counts it: frees a few keys whose allowance is full again, unless little of the store is in
+   * use, and evicts a key if the store is full. The first key starts the background sweeper. The store's constructor does not,
+   * as some platforms allow no timer while modules are loaded.
    */
   adding(now: number): void {
     this.#stopSweeping ??= sweepInBackground(this)
@@ -182,7 +191,11 @@ class Memory implements MemoryStore, TableOwner, Together {
     return 4 * this.#size < this.#maxKeys
   }
 
-  /** Frees keys that are full again, for at most 1 ms. Returns whether many of the keys were, so that more are likely. */
+  /**
+   * Frees keys whose allowance is full again, in the background, for at most 1 ms. Returns whether more than a quarter of the
+   * keys that it saw were, so that more are likely. A third of the time goes to bookings that have passed; `#purging` yields true
+   * at the end of a round over them. While little of the store is in use, keys that became full less than 5 s ago stay.
+   */
   sweep(): boolean {
     const now = this.now()
     const start = performance.now()
@@ -214,8 +227,9 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * Drops tables without keys, longest unopened first, until `maxShapes` are left; `opened` stays. A table without keys holds no
-   * state and is made again when its limiter needs it. Looks at LOOKS tables at most. Returns whether one was dropped.
+   * Drops tables without keys, the least recently opened first, until `maxShapes` are left. `opened`, the table that was just
+   * opened, stays. A table without keys holds no state and is made again when its limiter needs it. Checks LOOKS (16) tables at
+   * most, so that a call takes no longer when there are many. Returns whether a table was dropped.
    */
   #dropTables(opened: Table): boolean {
     const { size } = this.#tables
@@ -230,7 +244,10 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.#tables.size < size
   }
 
-  /** Forgets past bookings, a key a step, table by table. Yields true at the end of each round. */
+  /**
+   * Forgets the bookings that have passed, without end: checks one key at each step, so that the caller decides how long it
+   * takes. Yields undefined after a key, and true at the end of each round through all tables.
+   */
   *#purgeBookings(): Generator<true | undefined> {
     for (;;) {
       for (const { bookings } of this.#tables.values()) yield* bookings.purge(() => this.latest)
@@ -238,7 +255,10 @@ class Memory implements MemoryStore, TableOwner, Together {
     }
   }
 
-  /** Frees one key of the full store, and reports it if something was lost with it. */
+  /**
+   * Frees one key of the full store. If its allowance was not full again, something is lost with it: then its limiter's keyspaces
+   * get the notice 'evicted', and from time to time a warning that `maxKeys` is too small.
+   */
   #evict(now: number): void {
     const evicted = this.#eviction.evict(now, (of) => this.#areAll(of))
     if (!evicted) return
@@ -249,7 +269,10 @@ class Memory implements MemoryStore, TableOwner, Together {
     }
   }
 
-  /** Whether every key was blocked or held since it was added ('size'), or is blocked by an operator ('bans'). */
+  /**
+   * Whether all keys of the store are restricted, so that a search for another one would be in vain: every key was blocked or
+   * held since it was added ('size'), or every key is blocked by an operator ('bans').
+   */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
@@ -262,7 +285,10 @@ class MemoryKeyspace implements Keyspace {
   #table: Table
   #list: PolicyList
 
-  /** `open` returns the table, now and again after it was dropped. */
+  /**
+   * The state of a limiter under `policies`, in the table that `open` returns. It is called again if the store has dropped that
+   * table. The table gives the policies and the penalty a number, by which each key remembers under which it was decided.
+   */
   constructor(
     private readonly open: () => Table,
     readonly policies: readonly Policy[],
@@ -273,7 +299,9 @@ class MemoryKeyspace implements Keyspace {
     this.#list = this.#table.lists.open(policies, penalty)
   }
 
-  /** Decides a call, on a new table if the one at hand was dropped. */
+  /**
+   * Decides a call on a key. The store may have dropped its table while that held no keys; then a table is opened again first.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const table = this.#table.isDropped ? this.#openTable() : this.#table
     return table.decide(this.#list, ask, key, cost, maxWait)
@@ -299,7 +327,10 @@ class MemoryKeyspace implements Keyspace {
     return this.#openTable().correct(this.#list, change)
   }
 
-  /** The table of this keyspace, opened again if it was dropped. */
+  /**
+   * Returns the table of this keyspace. The store drops tables without keys when there are too many; then it is opened again, and
+   * the policies get their number in the new table.
+   */
   #openTable(): Table {
     if (this.#table.isDropped) {
       this.#table = this.open()
@@ -313,8 +344,9 @@ class MemoryKeyspace implements Keyspace {
 const LOOKS = 16
 
 /**
- * Sweeps from time to time while the store lives. The timer keeps neither the process nor the store alive, so a store that
- * was never closed can be collected. Returns a function that stops it.
+ * Has the store free keys that are full again, in the background: each second, or after 5 ms while it finds many. The timer
+ * keeps neither the process nor the store alive, so a store that was never closed can be collected, and then the timer is not
+ * set again. Returns a function that stops it.
  */
 function sweepInBackground(store: Memory): () => void {
   const weak = heldWeakly(store)

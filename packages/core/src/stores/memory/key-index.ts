@@ -5,12 +5,12 @@ export interface KeyedRows {
 }
 
 /**
- * Finds the row of a key. Few keys lie in a Map. Many lie in a hash table of segments: one that is full is split in two, so that no
- * call waits until a large table is copied, as the call does that makes a Map grow. A slot holds a row and the hash of its key, and
- * the key itself is read only where the hashes are equal.
+ * Finds the row of a key. Few keys lie in a Map. Many lie in a hash table of segments: one that is full is split in two, so that
+ * no call waits until a large table is copied, as the call does that makes a Map grow. A slot holds a row and the hash of its
+ * key, and the key itself is read only where the hashes are equal.
  *
- * The first slot of a key follows from its hash, and the key lies there or in one of the REACH - 1 slots behind it. A key that finds
- * no place there lies in a Map, so that keys which were made to collide cost little more than in a Map.
+ * The first slot of a key follows from its hash, and the key lies there or in one of the REACH - 1 slots behind it. A key that
+ * finds no place there lies in a Map, so that keys which were made to collide cost little more than in a Map.
  */
 export class KeyIndex {
   /** Undefined once the keys are in segments. */
@@ -28,8 +28,9 @@ export class KeyIndex {
   }
 
   /**
-   * Returns the row of `key`, 0 if it has none, out of the segments (parts of the hash table). The search ends at the first free
-   * slot: a key never lies behind one.
+   * Returns the row of `key`, 0 if it has none, out of the segments (parts of the hash table). A slot is two numbers, a row and
+   * the hash of its key. The search begins at the slot that follows from the hash and ends at the first free one: a key never
+   * lies behind that. A key that found no slot within REACH is in the Map `misplaced`.
    */
   #search(key: string): number {
     const hash = hashOf(key)
@@ -44,14 +45,17 @@ export class KeyIndex {
     return misplaced?.get(key) ?? 0
   }
 
-  /** Adds a key that has no row yet. `rows` must hold it already. */
+  /**
+   * Adds a key that is not in the index, with its row; the table's rows must hold the key already. Up to 1,024 keys lie in a Map
+   * (`few`), more of them in a hash table of segments.
+   */
   add(key: string, row: number): void {
     const few = this.#few
     if (few === undefined) this.#place(key, hashOf(key), row)
     else if (few.set(key, row).size > FEW) this.#leave(few)
   }
 
-  /** Removes a key that has a row. */
+  /** Removes a key from the index, of which it must be part: from the Map of few keys, from its segment's slots, or its Map. */
   delete(key: string, row: number): void {
     if (this.#few !== undefined) return void this.#few.delete(key)
     const hash = hashOf(key)
@@ -59,7 +63,10 @@ export class KeyIndex {
     if (!segment.remove(hash, row)) segment.misplaced!.delete(key)
   }
 
-  /** Leaves the one map of few keys for a table of segments, in which all keys are placed by their hashes. */
+  /**
+   * Leaves the Map of few keys for a hash table of segments, in which all keys are placed by their hashes. Hashes use random
+   * numbers of this process, which the first index to come here draws: the last of them is still 0 before.
+   */
   #leave(few: ReadonlyMap<string, number>): void {
     if (randoms[LONGEST] === 0) crypto.getRandomValues(randoms)
     this.#few = undefined
@@ -68,8 +75,9 @@ export class KeyIndex {
   }
 
   /**
-   * Puts a key into the segment that its hash names. A full segment is split; where that helps no more, the key goes
-   * into its map of misplaced ones.
+   * Puts a key with its row into the segment that the lowest bits of its hash name. A segment that has no slot for it is split in
+   * two, and the key is placed again. A split does not help if the segment has few keys, whose hashes are alike then, or has been
+   * split often enough: the key goes into its Map of misplaced ones.
    */
   #place(key: string, hash: number, row: number): void {
     const segment = this.#segments[hash & this.#mask]!
@@ -80,7 +88,12 @@ export class KeyIndex {
     } else (segment.misplaced ??= new Map<string, number>()).set(key, row)
   }
 
-  /** Puts the keys of a segment into two, by the next bit of their hashes. */
+  /**
+   * Replaces a segment by two, which share its keys by the next bit of their hashes. `depth` is how many of the lowest bits the
+   * keys of the segment share; `#segments` has a place for each value of the lowest bits in `#mask`, so a segment that shares
+   * fewer stands in several places, and the list is doubled when no further bit is left. `hash` is that of the key to be added,
+   * which shares these bits.
+   */
   #split({ slots, depth, misplaced }: Segment, hash: number): void {
     if (1 << depth > this.#mask) {
       this.#segments = this.#segments.concat(this.#segments)
@@ -108,7 +121,10 @@ class Segment {
   /** `depth`: how many of the lowest bits of the hash its keys share. */
   constructor(readonly depth: number) {}
 
-  /** Puts a row into the first free slot from the one that its hash names. Returns false if none is free within reach. */
+  /**
+   * Puts a row, with the hash of its key, into the first free slot from the one that follows from the hash. A slot is two
+   * numbers. Returns false if none of the REACH slots that a search reads is free.
+   */
   put(hash: number, row: number): boolean {
     const { slots } = this
     let slot = firstSlotOf(hash)
@@ -125,7 +141,9 @@ class Segment {
   }
 
   /**
-   * Frees the slot of `row`. Later ones move up, so that a search may end at the first free slot. Returns whether it was here.
+   * Removes `row`, whose key has this hash, from the slots. Returns whether it was there. A search ends at the first free slot,
+   * so no hole may lie between a row and the first slot of its hash. Each later row, up to the next free slot, therefore moves
+   * into the hole and leaves a new one, unless it would lie before its first slot then. Slots are circular.
    */
   remove(hash: number, row: number): boolean {
     const { slots } = this
@@ -156,9 +174,9 @@ function firstSlotOf(hash: number): number {
 }
 
 /**
- * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process, without which no caller can make keys
- * that collide, as one can for every hash that is a polynomial of the characters. Two keys have the same hash with a probability of
- * at most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
+ * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process, without which no caller can make keys that
+ * collide, as one can for every hash that is a polynomial of the characters. Two keys have the same hash with a probability of at
+ * most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
  */
 function hashOf(key: string): number {
   const { length } = key

@@ -36,7 +36,10 @@ export function permitsBeside(store: object, name: string): Permits {
   let listener: ((ticket: number) => void) | undefined
   const holder: PermitHolder = { tickets: new Map(), granted: (_, ticket) => listener?.(ticket) }
   return {
-    /** Takes one step for some tickets of the semaphore. In this process permits need no renewal. */
+    /**
+     * Takes one step, such as 'take' or 'release', for some tickets (calls of the semaphore, by number) and returns how each
+     * stands then. In this process permits need no renewal, so their lease is endless.
+     */
     ask(step, key, tickets, limit) {
       return queues.carryOut(holder, { step, semaphore: 0, name, key, tickets, limit, lease: Infinity })
     },
@@ -67,7 +70,11 @@ export class PermitQueues {
     this.#graceUntil = this.now() + GRACE_US
   }
 
-  /** Carries out a step on the queue of one semaphore and key, and calls the holders whose tickets got permits by it. */
+  /**
+   * Carries out a step, such as 'take' or 'release', on the queue of one semaphore's name and key, which is made if there is
+   * none. Returns how the call's tickets stand then. `holder` is the process that owns them. Last it calls the holders whose
+   * waiting tickets got permits by the step. Until `#graceUntil`, after a loss of state, only holders that renew get permits.
+   */
   carryOut(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     const id = `${call.name}\n${call.key}` // names have no line breaks
     let queue = this.#queues.get(id)
@@ -78,7 +85,12 @@ export class PermitQueues {
     return states
   }
 
-  /** Releases all tickets of a holder that is gone, and passes their permits on to those that wait. */
+  /**
+   * Releases all tickets of a holder (a process) that is gone, and grants their permits to the oldest waiting tickets. `serve` is
+   * called with limit 0 because no new ticket is about to take one. Within the time of grace after a loss of state it is not
+   * called: other holders may still renew permits that are unknown here, and the first step after that serves. `#finish` removes
+   * queues that are empty and calls the holders of new permits.
+   */
   leave(holder: PermitHolder): void {
     const now = this.now()
     const left = new Set<PermitQueue>()
@@ -95,8 +107,8 @@ export class PermitQueues {
   }
 
   /**
-   * Ends a change of a queue: removes it if it is empty, and calls the holders of new permits. They are called last, as
-   * they may poll at once.
+   * Ends a change of a queue: removes the queue if no ticket holds a permit or waits, and calls the holders of the waiting
+   * tickets that got permits. They are called last, as they may take the next step at once.
    */
   #finish(queue: PermitQueue): void {
     if (queue.isEmpty) this.#queues.delete(queue.id)
@@ -122,9 +134,10 @@ class PermitQueue {
   }
 
   /**
-   * Takes one step for some tickets of a holder, and returns how they stand. Permits that have expired are freed first,
-   * those that wait are served next, and only then may a ticket of this call take a permit. In the time of grace after
-   * a loss of state only `renew` grants any.
+   * Takes one step for some tickets of a holder (a process), and returns how each stands: 'held' with a permit, 'waiting' in the
+   * line, or 'unknown'. Permits that have expired are freed first; then tickets are released or renewed; then waiting tickets are
+   * served, and only then may a ticket of this call ('take', 'wait') get a permit (`isOpen`). In the time of grace after a loss
+   * of state (`isGrace`) only `renew` grants permits. A ticket that holds one keeps it until now plus the call's lease.
    */
   carryOut(holder: PermitHolder, call: PermitCall, now: number, isGrace: boolean): readonly TicketState[] {
     const { step, limit } = call
@@ -156,7 +169,7 @@ class PermitQueue {
     })
   }
 
-  /** Removes a ticket, with its permit or its place in the line. */
+  /** Removes a ticket from the queue and from its holder, with its permit or its place in the line of waiting tickets. */
   remove(ticket: Ticket): void {
     this.#held.delete(ticket)
     this.#leaveLine(ticket)
@@ -164,9 +177,11 @@ class PermitQueue {
   }
 
   /**
-   * Grants permits to the oldest waiting tickets, each under its own semaphore's limit; `limit` is that of a ticket
-   * about to take one. Tickets of a semaphore that has not polled for a while are removed once a permit is free under
-   * the widest limit. Until then they delay no other, and a semaphore that was only busy finds them where they were.
+   * Grants permits to waiting tickets, the oldest first, while fewer are held than the limit of the ticket's own semaphore. The
+   * first ticket that has to wait delays all behind it. Tickets of a semaphore that has not polled until now (`aliveUntil`) are
+   * removed when their turn comes, which is not before a permit is free under the widest limit. `limit` is that of a ticket about
+   * to take a permit, 0 without one. Granted tickets have CLAIM_US to notice their permit, and are listed in `#granted` for their
+   * holders.
    */
   serve(limit: number, now: number): void {
     if (!this.#line) return
@@ -196,20 +211,23 @@ class PermitQueue {
     return granted
   }
 
-  /** The ticket of this number in this queue; undefined if there is none. */
+  /** The ticket of this number, of one semaphore's `tickets`; undefined if there is none or it is in another key's queue. */
   #find(tickets: Tickets, number: number): Ticket | undefined {
     const ticket = tickets.get(number)
     return ticket?.queue === this ? ticket : undefined
   }
 
-  /** Makes a ticket, which neither holds a permit nor waits yet. */
+  /** Makes the ticket `number` of a semaphore of `holder`, and lists it there. It neither holds a permit nor waits yet. */
   #add(holder: PermitHolder, semaphore: number, number: number): Ticket {
     const ticket = { holder, semaphore, number, queue: this, until: 0, waitsWith: undefined }
     ticketsOf(holder, semaphore).set(number, ticket)
     return ticket
   }
 
-  /** Gives a ticket a permit until an instant, or its permit a new end. */
+  /**
+   * Gives a ticket a permit until the instant `until`, or its permit a new end. A waiting ticket leaves the line. `#nextEnd`
+   * stays at or before the earliest end of all permits.
+   */
   #hold(ticket: Ticket, until: number): void {
     this.#leaveLine(ticket)
     this.#held.add(ticket)
@@ -217,7 +235,10 @@ class PermitQueue {
     this.#nextEnd = Math.min(this.#nextEnd, until)
   }
 
-  /** Has a ticket wait at the end of the line. */
+  /**
+   * Puts a ticket at the end of the line of waiting tickets. `tickets` are all of its semaphore, by which the line finds the
+   * semaphore: its limit, until when it counts as alive without a poll, and how many of its tickets wait.
+   */
   #enqueue(ticket: Ticket, tickets: Tickets, limit: number, now: number): void {
     this.#line ??= { tickets: new Set(), semaphores: new Map() }
     let semaphore = this.#line.semaphores.get(tickets)
@@ -227,7 +248,10 @@ class PermitQueue {
     this.#line.tickets.add(ticket)
   }
 
-  /** Takes a ticket out of the line if it waits. The line goes with its last ticket. */
+  /**
+   * Removes a ticket from the line if it waits (`waitsWith` is its semaphore there). The semaphore leaves the line with the last
+   * of its waiting tickets, and an empty line is given up.
+   */
   #leaveLine(ticket: Ticket): void {
     const { waitsWith } = ticket
     if (!waitsWith) return
@@ -238,8 +262,8 @@ class PermitQueue {
   }
 
   /**
-   * Removes the tickets whose permits have not been renewed in time. Leases of one queue may differ, so all are looked
-   * at, but only when the earliest may have ended.
+   * Removes the tickets whose permits have ended, as they were not renewed in time. Leases of one queue may differ, so all
+   * permits are checked, but only from `#nextEnd` on, before which none ends; it becomes the earliest end of the others.
    */
   #expire(now: number): void {
     if (now < this.#nextEnd) return
@@ -269,7 +293,9 @@ class WaitingSemaphore {
     this.keepAlive(limit, now)
   }
 
-  /** Notes that the semaphore has polled, and under which limit. */
+  /**
+   * Notes that the semaphore has polled at `now`, and its limit. Its waiting tickets keep their places for ALIVE_US from then.
+   */
   keepAlive(limit: number, now: number): void {
     this.limit = limit
     this.aliveUntil = now + ALIVE_US
@@ -291,7 +317,7 @@ interface Ticket {
   waitsWith: WaitingSemaphore | undefined
 }
 
-/** The tickets of one semaphore of a holder. */
+/** The tickets of one semaphore of a holder (a process), by number; an empty map is made at first. */
 function ticketsOf({ tickets }: PermitHolder, semaphore: number): Tickets {
   let own = tickets.get(semaphore)
   if (!own) tickets.set(semaphore, (own = new Map()))

@@ -64,7 +64,10 @@ class CallsUnderOne implements PlainCalls {
   readonly #state: State
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  /** Decides by the algorithm's `take`, on the row of the cursor. */
+  /**
+   * A decider for one policy, whose algorithm decides and charges by `take`. It works on the row that `cursor` points at, so it
+   * keeps the State (a view of that row's cells) of the one policy.
+   */
   constructor(
     private readonly take: Take,
     private readonly cursor: Cursor,
@@ -75,8 +78,10 @@ class CallsUnderOne implements PlainCalls {
   }
 
   /**
-   * Decides a plain call under one policy, for the key that the cursor is on. Undefined, with nothing written, where
-   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal.
+   * Decides a plain call under one policy, for the key in `row`, which the cursor is on. Undefined, with nothing written, where
+   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal. If exactly the
+   * cost is missing after the charge, the key was full before: its state begins anew. The number of the list of policies is noted
+   * in the row only if the table has several lists.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     if (this.restrictions.live > 0 && this.restrictions.has(row, now))
@@ -91,8 +96,8 @@ class CallsUnderOne implements PlainCalls {
   }
 
   /**
-   * The answer to a call that may pass at `at` at the earliest. Undefined for a refusal that a penalty counts, which
-   * the table does.
+   * The answer to a call that passes at `at` at the earliest; Infinity: never. Undefined if the table has to decide it: a penalty
+   * counts the refusal, or the call may be booked, as `at` is no more than `maxWait` microseconds away. `#view` has been filled.
    */
   #denied(list: PolicyList, row: number, now: number, at: number, maxWait: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
@@ -102,7 +107,10 @@ class CallsUnderOne implements PlainCalls {
     return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
-  /** The answer to a call on a blocked key. Undefined if the key is only held, which the table decides. */
+  /**
+   * The answer to a call on a blocked key: denied, with the earliest instant at which the cost passes once block and hold are
+   * over (`until`). Undefined if the key is only held, which the table decides. A cost that never fits has the reason 'cost'.
+   */
   #blocked(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
     if (blockedUntil <= now) return undefined
@@ -124,7 +132,7 @@ class CallsUnderOne implements PlainCalls {
 class CallsUnderSeveral implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  /** Decides by the `take` of each policy's algorithm, on the row of the cursor. */
+  /** A decider for several policies, by the `take` of each one's algorithm, on the row of a key that `cursor` points at. */
   constructor(
     private readonly takes: readonly Take[],
     private readonly cursor: Cursor,
@@ -133,8 +141,10 @@ class CallsUnderSeveral implements PlainCalls {
   ) {}
 
   /**
-   * Decides a plain call under several policies, for the key that the cursor is on. Undefined, with nothing written,
-   * where the table has to decide: the key is restricted, or a policy denies.
+   * Decides a plain call under several policies, for the key in `row`, which the cursor is on. Undefined, with nothing written,
+   * where the table has to decide: the key is blocked or held, or a policy denies. All but the first policy are asked before, so
+   * only the first can deny while charging. `parts` gets three numbers a policy: earliest instant, remaining, resetAt. If every
+   * policy misses exactly the cost after the charge, the key was full before, and its state begins anew.
    */
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { policies } = list

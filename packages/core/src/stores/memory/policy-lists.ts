@@ -35,8 +35,9 @@ export class PolicyLists {
   }
 
   /**
-   * The number of a list, which all lists of equal limits and capacities share. A new list gets the next one, until
-   * there are so many that all others share one.
+   * Returns the number of a list of policies, which all lists of equal limits and capacities share. A new list gets the next
+   * number; beyond 8,191 lists all others share OTHERS, as a row has 13 bits for it. A list that is new also updates `smallest`,
+   * which has at each position the policy of the smallest limit so far.
    */
   #numberFor(policies: readonly Policy[]): number {
     const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()

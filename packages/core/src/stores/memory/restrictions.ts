@@ -19,8 +19,8 @@ export class Restrictions {
   }
 
   /**
-   * Whether the key in `row` is blocked or held at `now`. If both have ended, they are forgotten, so that `live` counts them no
-   * more.
+   * Whether the key in `row` is blocked (every call is denied) or held (a pause) at `now`. If both have ended, the entry becomes
+   * `OVER`, so that `live`, the number of other entries, can return to 0 and calls check no more than that.
    */
   has(row: number, now: number): boolean {
     const last = this.lastOf(row)
@@ -35,8 +35,8 @@ export class Restrictions {
   }
 
   /**
-   * Blocks the key in `row` until the instant `until`. An operator's block replaces any other, also by a shorter one. A penalty's
-   * block may only make one that lasts longer, and one that an operator began still counts as the operator's until it ends.
+   * Blocks the key in `row` until the instant `until`. An operator's block replaces any other, even a longer one. A penalty's
+   * block never shortens a block that lasts at `now`, and leaves it an operator's (`isBan`) if it was one.
    */
   block(row: number, now: number, until: number, isPenalty: boolean): void {
     const { blockedUntil, heldUntil, isBan } = this.lastOf(row)
@@ -58,8 +58,8 @@ export class Restrictions {
   }
 
   /**
-   * Replaces the restriction of the key in `row`, and counts it into `live` and `bans`, or out of them. `OVER` counts in
-   * neither.
+   * Sets the restriction (block and hold) of the key in `row`. Keeps two numbers up to date: `live`, of entries other than
+   * `OVER`, and `bans`, of blocks of operators. `OVER` stands for a key without a restriction.
    */
   #set(row: number, restriction: Restriction): void {
     const last = this.lastOf(row)
@@ -79,8 +79,9 @@ export interface Restriction {
 }
 
 /**
- * Returns why a call is denied at `now` that passes at the instant `at`, Infinity if it never does; undefined if it passes or may
- * be booked, as it waits no longer than `maxWait` microseconds. A block denies it however long it would wait.
+ * Returns why a call is denied at `now` if the earliest instant at which it passes is `at`: 'cost' if that is Infinity, 'blocked'
+ * if the key is, and 'held' (during a hold) or 'limit' if it is more than `maxWait` microseconds away. Undefined if the call
+ * passes, or may be booked for `at`. A block denies also calls that would wait for its end; a hold does not.
  */
 export function reasonOf(
   restriction: Restriction | undefined,
@@ -101,9 +102,10 @@ export class Refusals {
   readonly #byRow = new Map<number, Count>()
 
   /**
-   * Counts a refusal of the key in `row`, and blocks the key if that is due. `instants`, at which each policy would
-   * admit the call, are moved to the end of the block for the policies that refused it. Returns that end, or `now`
-   * without a block. `forgetAt` must follow.
+   * Counts a refusal of the key in `row`, from 1 again if the count was forgotten, and blocks the key from the refusal number
+   * `penalty.after` on. Returns the end of the block, or `now` without a block. `instants` has for each policy the instant at
+   * which it would admit the call; for policies that refuse now it becomes the end of the block, or stays if later, unless the
+   * block clears what was consumed ('fresh'). `forgetAt` must follow.
    */
   penalize(
     row: number,

@@ -21,7 +21,11 @@ export class Cursor {
   readonly #only: State | undefined = undefined
   readonly #stride: number
 
-  /** Lays the cells of each policy behind one another in a row, behind those of the header. */
+  /**
+   * Lays a row out: one header cell, then the cells that each policy's algorithm needs, in the order of the policies. `stride` is
+   * the number of cells of a row, and `#offsets` the first cell of each policy. Makes one State per policy, a view of its cells
+   * that is pointed at a row by `select`; a log's state has a ring too, a list of instants. It begins at row 0, which is blank.
+   */
   constructor(policies: readonly Policy[]) {
     let stride = HEADER_CELLS
     for (const policy of policies) {
@@ -39,7 +43,10 @@ export class Cursor {
     this.select(0)
   }
 
-  /** Makes `row` the current one: points the window of each policy's state at its cells. */
+  /**
+   * Makes `row` the current one: each policy's State, a view of cells, is pointed at the row's. Rows lie in pages; the upper bits
+   * of a row's number are its page. `#only` is the State if there is one policy without a ring, as usual: it needs no loop.
+   */
   select(row: number): void {
     const page = this.rows.pages[row >>> PAGE_BITS]!
     const only = this.#only
@@ -50,7 +57,10 @@ export class Cursor {
     } else this.#selectAll(page, base, row & PAGE_MASK)
   }
 
-  /** Points the states of several policies, or of one with a ring, at a row. */
+  /**
+   * Points the State of each policy at a row of this page: at its cells, of which the first lies at `base`, and at its rings
+   * (lists of instants), if the algorithm keeps one. `row` is the number within the page.
+   */
   #selectAll({ cells, rings }: RowPage, base: number, row: number): void {
     for (let i = 0; i < this.states.length; i++) {
       const state = this.states[i]!
@@ -61,7 +71,10 @@ export class Cursor {
     for (let i = 0; i < length; i++) this.#withRing[i]!.ring = rings[row * length + i]!
   }
 
-  /** The instant at which the state of the current key began: that of the last charge which found it full. */
+  /**
+   * The instant, in microseconds, at which the current key's state began: that of the last charge that found it full. It is the
+   * header cell, in front of the cells of the first policy. Charges decided earlier are not in the state.
+   */
   get born(): number {
     const { cells, base } = this.states[0]!
     return cells[base - HEADER_CELLS + BORN]!
@@ -77,7 +90,7 @@ export class Cursor {
     return true
   }
 
-  /** Whether `cost` passes at `now` under the policies from number `first` on. */
+  /** Whether `cost` units of the current key pass at `now` under each of the policies from index `first` on. */
   fits(policies: readonly Policy[], now: number, cost: number, first = 0): boolean {
     for (let i = first; i < policies.length; i++) {
       const policy = policies[i]!
@@ -93,7 +106,10 @@ export class Cursor {
     for (let i = 0; i < policies.length; i++) policies[i]!.algorithm.renew?.(this.states[i]!, policies[i]!)
   }
 
-  /** Charges `cost` at `at` under all policies. Returns the fewest units that took effect under one of them. */
+  /**
+   * Charges `cost` units of the current key at the instant `at` under all policies; a negative cost gives units back. Returns the
+   * fewest units that took effect under one of them, as policies cap what they record.
+   */
   admit(policies: readonly Policy[], at: number, cost: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
@@ -104,7 +120,10 @@ export class Cursor {
     return effect
   }
 
-  /** Releases units of a charge under all policies. Returns the fewest units that took effect under one of them. */
+  /**
+   * Gives back up to `units` units of one charge of the current key under all policies, as far as they still count at `now`.
+   * Returns the fewest units that took effect under one of them.
+   */
   release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
@@ -114,7 +133,7 @@ export class Cursor {
     return effect
   }
 
-  /** The cells of the current key, as a window and no copy. */
+  /** The current key's cells, the header first. A view of the memory and no copy: what is written there changes the state. */
   cells(): Float64Array {
     const { cells, base } = this.states[0]!
     const first = base - HEADER_CELLS
@@ -132,7 +151,11 @@ export class Cursor {
     for (const ring of this.rings()) ring.keep(0)
   }
 
-  /** Puts back all cells and entries that a booking has replaced. A state that the booking began anew stays so young. */
+  /**
+   * Undoes a booking of the current key: puts back all cells and ring entries that it replaced, of which `undo` holds copies.
+   * Only BORN, the instant at which the state began, stays: if the booking began it anew, earlier charges still give nothing
+   * back.
+   */
   restore(undo: Undo): void {
     const { born } = this
     this.cells().set(undo.cells)
@@ -156,7 +179,10 @@ class Rows {
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
-  /** Makes the first page. `stride` is the number of cells of a row. */
+  /**
+   * The memory of a table. `stride` is the number of cells of a row, and `ringsPerKey` how many policies keep a ring, a growing
+   * list of instants. Begins with one small page.
+   */
   constructor(
     private readonly stride: number,
     private readonly ringsPerKey: number,
@@ -174,17 +200,19 @@ class Rows {
     return this.pageOf(row).keys[row & PAGE_MASK]
   }
 
-  /** The page that holds `row`: the upper bits of its number are the page's, the lower ones its place there. */
+  /**
+   * The page that holds `row`. A page has 4096 rows: the upper bits of a row's number are its page, the lower its place in it.
+   */
   pageOf(row: number): RowPage {
     return this.pages[row >>> PAGE_BITS]!
   }
 
-  /** Index of the row's first cell in its page. */
+  /** The index of the row's first cell among the cells of its page. */
   baseOf(row: number): number {
     return (row & PAGE_MASK) * this.stride
   }
 
-  /** Index of the row's first ring in its page. */
+  /** The index of the row's first ring (list of instants) among the rings of its page. */
   ringBaseOf(row: number): number {
     return (row & PAGE_MASK) * this.ringsPerKey
   }
@@ -211,7 +239,12 @@ class Rows {
     return this.pageOf(row).notes[row & PAGE_MASK]! & MOST_DENIALS
   }
 
-  /** Gives a key that has no row a free one, or else the next that was never used. Returns the row's number. */
+  /**
+   * Gives a key that has no row a free one, or else the next that was never used, and adds it to the index by which keys are
+   * found. Returns the row's number. Free rows form a list: `#free` is the first, and the first cell of each holds the number of
+   * the next. Rows that were never used may need a new page, or a larger first page. `ownText` keeps no longer text alive than
+   * the key.
+   */
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
     const row = this.#free || ++this.top
@@ -229,8 +262,8 @@ class Rows {
   }
 
   /**
-   * Removes the key of a row and puts the row, cleared, on the list of free ones. With the last key all memory is given
-   * up.
+   * Removes the key of a row and clears the row. The row becomes the first of the list of free ones, so its first cell then holds
+   * the number of the former first. With the last key all memory is given up.
    */
   free(row: number): void {
     const page = this.pageOf(row)
@@ -245,7 +278,7 @@ class Rows {
     if (--this.size === 0) this.#shrink()
   }
 
-  /** Gives up the memory of all rows. */
+  /** Gives up the memory of all rows once there is no key: begins again with an empty index and one small page. */
   #shrink(): void {
     this.#index = new KeyIndex(this)
     this.pages = [this.#firstPage()]
@@ -253,7 +286,7 @@ class Rows {
     this.#free = 0
   }
 
-  /** A small first page. Its row 0 stays blank: keys that have no row are decided on it. */
+  /** Makes a small first page. Its row 0, with no key and empty rings, stays blank: keys that have no row are decided on it. */
   #firstPage(): RowPage {
     const page = this.#newPage(FIRST_ROWS)
     page.keys.push(undefined)
@@ -266,15 +299,18 @@ class Rows {
     return { cells: new Float64Array(rows * this.stride), notes: new Uint16Array(rows), keys: [], rings: [] }
   }
 
-  /** Gives one key empty rings, which lie in the page's list from index `first` on: one for each of its policies that has one. */
+  /**
+   * Gives a key empty rings (lists of instants): one for each policy whose algorithm keeps one. They lie in the page's list of
+   * rings from index `first` on.
+   */
   #fillRings(page: RowPage, first: number): void {
     for (let i = 0; i < this.ringsPerKey; i++) page.rings[first + i] = new Ring()
   }
 }
 
 /**
- * Doubles the rows of the first page, by larger copies of its cells and notes. The keys and rings are lists that grow by
- * themselves.
+ * Doubles the rows for which a page has memory, by larger copies of its cells and notes. Its keys and rings are lists that grow
+ * by themselves. Only the first page begins small and is ever doubled.
  */
 function grow(page: RowPage): void {
   const { cells, notes } = page

@@ -44,7 +44,10 @@ export class Table {
   readonly #chunks: Chunk<Table>[] = []
   readonly #plain: PlainCalls | undefined
 
-  /** A table without keys, for lists of policies of the shapes of `policies`. */
+  /**
+   * A table without keys, for all lists of policies that have the shapes (algorithms and windows) of `policies`. `owner` is the
+   * store, which bounds the keys of all tables. `#plain` decides nearly every call in one pass; undefined if an algorithm cannot.
+   */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner,
@@ -54,7 +57,12 @@ export class Table {
     this.#plain = plainCallsOf(policies, this.cursor, this.restrictions, this.lists)
   }
 
-  /** Decides one call. A key without a row is decided on row 0, which is blank, but gets a row if the call surely passes. */
+  /**
+   * Decides one call: what `ask` names, for `cost` units of a key, which may wait up to `maxWait` microseconds. A row is the
+   * place of a key's state. A key without one is decided on row 0, which stays blank, but gets a row first if the call surely
+   * passes. A call is plain if it charges now or books, and its key has no bookings; `#plain` decides it in one pass where it
+   * can.
+   */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
     let row = this.cursor.rows.find(key)
@@ -71,16 +79,17 @@ export class Table {
   }
 
   /**
-   * Gives a key without state a row if its call surely passes, and returns the row; 0 if it may be denied, so that denials take
-   * no memory.
+   * Gives a key without state a row (a place for it) if its call surely passes, as the cost is within every capacity and the
+   * algorithms decide in one pass. Returns the row; 0 if the call may be denied, so that denials take no memory.
    */
   #addIfFits(list: PolicyList, key: string, now: number, cost: number): number {
     return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
   /**
-   * Returns the answer; a denial with the clock's own time as `now`. If the clock was set back, the store's time stands still until
-   * it has caught up, and a denied caller has to wait for that too.
+   * Returns the answer, with a smaller `now` if it is a denial and the clock was set back. The store's time stands still until
+   * the clock, which is `behind` it by some microseconds, has caught up. A denied caller has to wait for that too, and computes
+   * its wait from `now`.
    */
   #dated(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
@@ -100,7 +109,11 @@ export class Table {
     return this.cursor.fits(policies, now, cost)
   }
 
-  /** Decides a call that is not plain: finds its instant, charges it or counts the refusal, and makes the answer. */
+  /**
+   * Decides any call in full: finds the instant at which it passes, charges it there or counts the refusal, and makes the answer.
+   * 'peek' and 'try' only ask, so they charge nothing. A refusal is a denial by a limit: it is noted in the key's row (0 if it
+   * has none), and a penalty counts it and may block the key. That count is forgotten some time after the key is full again.
+   */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
     const { penalty } = call.list
@@ -126,8 +139,9 @@ export class Table {
   }
 
   /**
-   * Finds the instant at which the call passes: the latest of those at which the policies admit it. No call passes
-   * before the end of a block or hold, nor a call with a cost before the last booking.
+   * Finds the instant at which the call passes: the latest of those at which the policies admit it. Writes it into `call.at`, the
+   * number of the policy that admits it last into `call.binding`, and each policy's own instant into `cursor.instants`. No call
+   * passes before the end of a block or hold, nor a call with a cost before the last booking: calls of a key go in order.
    */
   #findInstant(call: OpenCall): void {
     const { row, cost, restrictedUntil } = call
@@ -150,8 +164,10 @@ export class Table {
   }
 
   /**
-   * Charges the call at its instant. Returns the booking if that is after now, or if the charge may be undone: it holds what the
-   * charge replaced. Any other charge is written over, so that earlier bookings of the key cannot be undone exactly any more.
+   * Charges the call at its instant `call.at`, under all policies. If that is after now, or if `mayBeUndone`, it returns a
+   * booking, whose `undo` is a copy of the state that the charge has replaced; otherwise undefined. After any other charge,
+   * earlier bookings of the key cannot be undone by their copies any more, which `bumpVersion` marks. `seal` ends what the rings
+   * (logs of instants) record for `undo`.
    */
   #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
@@ -173,16 +189,17 @@ export class Table {
   }
 
   /**
-   * Whether a charge finds the key full. Such a key is charged as one that was never used, so that it makes no difference whether
-   * its row was freed.
+   * Whether the allowance of the key in `row` is full at `now`, and no booking lies ahead. Such a key is charged as if it were
+   * new: its row may have been freed at any time, and that must make no difference.
    */
   #isFull(policies: readonly Policy[], row: number, now: number): boolean {
     return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
 
   /**
-   * Counts a refused call. If the penalty then blocks the key, the call passes no earlier than the block ends; a penalty after which
-   * the key starts fresh also clears its state and its bookings.
+   * Counts a refused call for the penalty, which blocks keys that go on calling. If that blocks the key, the call passes no
+   * earlier than the block ends (`until`), which moves `call.at` and the policy that binds. With `then: 'fresh'` the block also
+   * clears what the key has consumed, and marks its bookings as lost.
    */
   #penalize(call: OpenCall, penalty: Penalty): void {
     const { instants } = this.cursor
@@ -199,8 +216,10 @@ export class Table {
   }
 
   /**
-   * Makes the answer. While the key is blocked, held or booked ahead, `remaining` is 0 and `resetAt` that of the state
-   * then.
+   * Makes the answer of a decided call: how the key stands under each policy, and over all: the smallest `remaining` and the
+   * latest `resetAt`. While the key is blocked, held or booked ahead (until `openFrom`), `remaining` is 0 and `resetAt` is what
+   * it will be then. The binding policy is the one with the least left; of a denial (`reason`) it is the one found before.
+   * `parts` has three numbers a policy, if there are several: earliest instant, remaining, resetAt.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
@@ -229,7 +248,10 @@ export class Table {
     return answer
   }
 
-  /** How a booking stands: 'lost' with its key's state, 'held' if the key is blocked or held now. */
+  /**
+   * How a booking (a charge at a later instant, for which a call waits) stands: 'lost' if its key's state was discarded, 'held'
+   * if the key is blocked or held now, otherwise 'stands'.
+   */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
@@ -237,8 +259,9 @@ export class Table {
   }
 
   /**
-   * Cancels a booking, once. Returns true if the key's state is as it was before it. Otherwise another call has written since: then
-   * only those units of the booking are given back that still count.
+   * Cancels a booking, once. If no call has written the key's state since, the copy of before (`undo`) is restored, and the
+   * result is true. Otherwise the result is false: the units of the booking that still count are given back, unless the state
+   * that held them was discarded (`isLost`).
    */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
     const now = this.owner.now()
@@ -257,8 +280,9 @@ export class Table {
   }
 
   /**
-   * Applies a correction to the key's state: a refund, release, charge, block, hold or reset. Returns the units that took
-   * effect; 0 for the last three.
+   * Applies a correction to a key: a refund, release, charge, block, hold or reset. Returns the units that took effect; 0 for the
+   * last three. Row 0 means that the key has no state: then there is nothing to give back, to unblock or to reset, and the
+   * other kinds make a row. Whatever writes units bumps the version, so that no booking of before is undone by its copy.
    */
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
@@ -293,8 +317,9 @@ export class Table {
   }
 
   /**
-   * Gives back up to `units` units of a charge of the key in `row`, as far as they still count. Returns how many. Without a row, or
-   * if the state began after the charge was decided, none of them is in the state.
+   * Gives back up to `units` units of a charge of the key in `row`, as far as they still count. Returns how many. Without a row
+   * (0), or if the state was born after the charge was decided, the state does not contain the charge. Units are released as of
+   * the last booking if one lies ahead, since a state is never written at an earlier instant than before.
    */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
@@ -314,15 +339,16 @@ export class Table {
     this.free(row)
   }
 
-  /** Discards the state of every key. */
+  /** Discards the state of every key, from the largest row in use (`top`) down. */
   discardAll(): void {
     const { rows } = this.cursor
     for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.discard(row)
   }
 
   /**
-   * Frees a row, with all that is known of its key: for a key whose allowance is full again, as any other goes through `discard`. With
-   * its last key the table gives up its chunks of rows.
+   * Frees a row, with all that is known of its key: bookings, block, hold and counted refusals. It is for a key whose allowance
+   * is full again; any other goes through `discard`, which marks its bookings as lost. With its last key the table takes its
+   * chunks (64 rows each) out of the store's list, from which keys to evict are drawn.
    */
   free(row: number): void {
     this.bookings.forget(row)
@@ -335,8 +361,8 @@ export class Table {
   }
 
   /**
-   * Returns the row of `key`, a new one if it has none, and selects it for the next step. `known` is its row if the caller knows
-   * that, 0 for none.
+   * Returns the row of `key` (the place of its state), a new one if it has none, and makes it the current one. Notes in it the
+   * number of the list of policies that the key is decided under. `known` is the row if the caller has looked it up, 0 for none.
    */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
@@ -347,8 +373,8 @@ export class Table {
   }
 
   /**
-   * Gives a key that has none a row, selects it for the next step and returns it. The store may evict another key before. Each 64
-   * rows are announced to the store as a chunk, from which it draws keys to evict.
+   * Gives a key that has no row one, makes it the current row and returns it. The store, which is asked first, evicts another key
+   * if it is full. Each 64 rows are announced to the store as a chunk; it draws keys to evict from the chunks of all tables.
    */
   #add(key: string, now: number): number {
     const { chunks } = this.owner
@@ -370,7 +396,10 @@ class OpenCall {
   at = 0
   binding = 0
 
-  /** `row` is the key's, 0 if it has none. */
+  /**
+   * A call for `cost` units of a key under a list of policies, at the instant `now`. `row` is the place of the key's state, 0 if
+   * it has none yet.
+   */
   constructor(
     readonly list: PolicyList,
     readonly key: string,
