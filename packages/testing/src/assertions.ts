@@ -35,7 +35,9 @@ export interface ExpectedDenial extends ExpectedLimit {
 }
 
 /**
- * Asserts that a call was allowed, or a request not answered 429 or 503, and what is left.
+ * Asserts that a call was allowed, or that a request was answered with any status but 429 and 503. Fields of `expected` (the
+ * limit, the units that remain) are compared if they are given.
+ * @throws {AssertionError} with both sides, for the test runner to show.
  * @example
  * await supertest(app).get('/').expect((response) => assertAllowed(response, { remaining: 9 }))
  */
@@ -46,7 +48,10 @@ export function assertAllowed(answer: Decision | AnyResponse, expected: Expected
 }
 
 /**
- * Asserts that a call was denied, or a request answered 429, and how long the caller is to wait.
+ * Asserts that a call was denied, or that a request was answered with `expected.status`, 429 if none is given; and how long the
+ * caller is to wait. The wait is given in milliseconds. A response states it in whole seconds, so for one it is rounded up first,
+ * to 1 second at least.
+ * @throws {AssertionError} with both sides, for the test runner to show.
  * @example
  * assertDenied(await fetch(url), { retryAfterMs: 60_000 })
  */
@@ -61,7 +66,11 @@ export function assertDenied(answer: Decision | AnyResponse, expected: ExpectedD
 
 type Seen = ReturnType<typeof readAnswer>
 
-/** The fields of a decision, or of a response by its status and headers, that assertions compare. */
+/**
+ * Returns the fields of an answer that assertions compare. A decision has them by name, and no status. A response has them in its
+ * status and headers: 429 and 503 are denials, and Retry-After is turned from seconds into milliseconds. A field is undefined
+ * where its header is missing. Test tools keep headers either in an object with `get` or in a plain one.
+ */
 function readAnswer(answer: Decision | AnyResponse) {
   if ('allowed' in answer) {
     const { allowed, limit, remaining, retryAfterMs } = answer
@@ -85,8 +94,9 @@ function readAnswer(answer: Decision | AnyResponse) {
 }
 
 /**
- * Compares the fields that are expected.
- * @throws {AssertionError} with all that differ.
+ * Compares the fields of an answer, `seen`, with those that are expected; an expected field that is undefined is not compared.
+ * `assertion` is the function that the test called, for the stack of the error.
+ * @throws {AssertionError} that names every field that differs.
  */
 function compare(assertion: Assertion, seen: Seen, expected: Partial<Record<keyof Seen, unknown>>): void {
   const names = Object.keys(expected) as (keyof Seen)[]
@@ -98,7 +108,11 @@ function compare(assertion: Assertion, seen: Seen, expected: Partial<Record<keyo
 
 type Assertion = typeof assertAllowed | typeof assertDenied
 
-/** The error of an assertion, whose stack begins at its caller. */
+/**
+ * Makes the error of a failed assertion: its message, and the expected and the actual fields, which test runners show as a
+ * difference. `assertion` is the function that the test called: frames from it upwards are left out, so the stack begins at the
+ * line of the test.
+ */
 function failure(assertion: Assertion, what: string, expected: unknown, actual: Seen): AssertionError {
   const error = new AssertionError(`the answer ${what}`, expected, actual)
   Error.captureStackTrace(error, assertion)

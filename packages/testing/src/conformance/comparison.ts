@@ -35,7 +35,11 @@ const KINDS = {
 /** Operations without an answer, which are followed by a look at the key. */
 const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
 
-/** Sequences of calls on one key whose policies have these shapes, in this order. */
+/**
+ * Draws scenarios: random calls on one key whose policies have these shapes (algorithms in a variant), in this order. Each policy
+ * gets numbers for two tiers, sets of a limit and a capacity of which each call brings one; each tier gets a penalty or, always
+ * without `hasPenalties`, none. `chain`, because the numbers that a shape takes are known only once it is drawn.
+ */
 export function scenarios(
   shapes: fc.Arbitrary<readonly Shape[]>,
   hasPenalties: boolean,
@@ -54,7 +58,14 @@ export function scenarios(
 
 type MostCost = (shapes: readonly Shape[]) => number
 
-/** Plays a sequence on the store and on the model. Every answer must be the same, to the tick. */
+/**
+ * Plays one scenario on the store and on the model, which is the contract written out naively, and compares each answer, to the
+ * microsecond. `most` returns the largest cost that the store takes for a list of shapes. A drawn step becomes a call with
+ * numbers only here, as they depend on the answers so far (as much as remains, the instant that was announced). Operations that
+ * return no answer are followed by a `peek` that shows the state of the key. In the end a `peek` under each tier asks for the
+ * whole capacity, or the most that the store takes.
+ * @throws {Error} with all operations so far, at the first answer that differs.
+ */
 export async function expectModelled(
   openStore: OpenStore,
   scenario: Scenario,
@@ -88,7 +99,7 @@ export async function expectModelled(
   }
 }
 
-/** The model, on which the same operations are carried out. */
+/** The model of one key, with the bookings and charges so far, on which the operations of the store are carried out too. */
 class Modelled {
   readonly #key = new KeyModel()
   readonly #rules: readonly (readonly Rule[])[]
@@ -96,13 +107,21 @@ class Modelled {
   readonly #bookings: NonNullable<Expected['booking']>[] = []
   readonly #charges: Charged[] = []
 
-  /** A model of one key that nothing has been consumed of, called under these rules and penalties. */
+  /**
+   * A model of one key from which nothing has been consumed. A call of tier i is decided by the policies `rules[i]` and counted
+   * by the penalty `penalties[i]`, if there is one.
+   */
   constructor(rules: readonly (readonly Rule[])[], penalties: Scenario['penalties']) {
     this.#rules = rules
     this.#penalties = penalties
   }
 
-  /** Carries out an operation on the model. Returns what the store has to return. */
+  /**
+   * Carries out an operation on the model. Returns what the store has to return: an answer; of a `cancel` whether the key is as
+   * before the booking; of a correction the units that take effect. `operation.booking` and `operation.charge` are indexes of the
+   * bookings made so far and of the charges that gave nothing back yet, below 0 for none; a block and a hold last for `maxWait`
+   * microseconds. A charge is released once: it leaves the list. The model counts in BigInt, so the numbers are converted first.
+   */
   perform(operation: Operation): Expected | boolean | number | void {
     const [now, cost, maxWait] = [BigInt(operation.now), BigInt(operation.cost), BigInt(operation.maxWait)]
     const [rules, penalty] = [this.#rules[operation.tier]!, this.#penalties[operation.tier]]
@@ -130,7 +149,11 @@ class Modelled {
     return this.#key[operation.kind](rules, now, cost)
   }
 
-  /** Cancels a booking, unless it was given back before. */
+  /**
+   * Cancels a booking. Returns true if the key is as if it had never been booked, false if its units were released instead, and
+   * undefined, with nothing done, if there is no such booking or its units were given back before. A booking stands in the list
+   * of charges as long as it gave nothing back.
+   */
   #cancel(now: bigint, booking: Expected['booking']): boolean | void {
     const i = booking ? this.#charges.indexOf(booking) : -1
     if (i < 0) return
@@ -138,7 +161,10 @@ class Modelled {
     return this.#key.cancel(now, booking!)
   }
 
-  /** Notes the charge of an admitted call, to be released later. */
+  /**
+   * Notes the charge of an admitted call, so that a later operation can release it; a denied call and a cost of 0 charge nothing.
+   * A booking is noted as the object that it is: by that, `#cancel` finds out whether it was released.
+   */
   #note(answer: Expected, cost: bigint): void {
     if (answer.reason !== undefined || cost === 0n) return
     this.#charges.push(answer.booking ?? { at: BigInt(answer.at), cost, decidedAt: BigInt(answer.now) })
@@ -148,8 +174,9 @@ class Modelled {
 const FIELDS = ['now', 'at', 'reason', 'binding', 'remaining', 'resetAt', 'parts', 'booking'] as const
 
 /**
- * Compares a result of the store with that of the model.
- * @throws {Error} with the trace and all differences.
+ * Compares a result of the store with that of the model: two answers field by field, other results (a boolean, units, undefined)
+ * as they are. `trace` holds the operations so far, as text.
+ * @throws {Error} with the trace and every field that differs, one a line.
  */
 function expectSame(actual: Returned, expected: Expected | boolean | number | void, trace: string[]): void {
   if (typeof actual !== 'object' || typeof expected !== 'object') {
@@ -166,7 +193,10 @@ function expectSame(actual: Returned, expected: Expected | boolean | number | vo
   if (differences.length > 0) throw new Error([...trace, ...differences].join('\n'))
 }
 
-/** A field of an answer as text; of a booking its instant. */
+/**
+ * A field of an answer as text, to be compared and shown. Of a booking it is the instant alone, since a store may add fields of
+ * its own to its bookings; 'undefined' without one.
+ */
 function shown(answer: Answer | Expected, field: (typeof FIELDS)[number]): string {
   const value = field === 'booking' ? answer.booking && Number(answer.booking.at) : answer[field]
   return String(value)

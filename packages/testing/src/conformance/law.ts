@@ -34,7 +34,11 @@ export interface Past {
 
 const LIMIT_MS = 60_000
 
-/** Declares one law: tried on each value that is drawn, in a store of its own. */
+/**
+ * Declares one law as a test: `check` is called `runs` times, each time with a value that is drawn anew and a session, that is a
+ * store of its own on a clock that starts at `value.start`. It throws where the store breaks the law. With a `seed` the draws of
+ * an earlier run are repeated.
+ */
 export function law<T extends Pick<Past, 'start'>>(
   { openStore, runs: numRuns, seed }: Trial,
   name: string,
@@ -55,9 +59,16 @@ export function law<T extends Pick<Past, 'start'>>(
 /** A key's policy, and all that was drawn for a law about it. */
 type Given<T> = T & { readonly session: Session; readonly policy: Policy }
 
-/** Declares laws about keys of one policy that a drawn past lies behind. */
+/**
+ * Returns two functions that declare laws about keys of one policy: `ofKey` about one key, `ofTwins` about two. In each run the
+ * keys are new and get the calls of a drawn past (`steps`) first; then the law is checked with the callers of the keys, and with
+ * all that was drawn as `given`.
+ */
 export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<T>) {
-  /** Opens one or two new keys and makes the same drawn calls on each, so that a law can compare them. */
+  /**
+   * Makes one or two new keys of the drawn policy, each with its caller, and carries out the drawn calls on each of them, so that
+   * a law can compare the keys.
+   */
   async function keysOf(count: 1 | 2, session: Session, value: T) {
     const policy = subject.shape.factory(value.options)
     const callers = Array.from({ length: count }, () => session.caller([policy]))
@@ -66,13 +77,17 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
   }
 
   return {
+    /** Declares a law about one key. `check` gets its caller, with the past behind it, and throws where the law is broken. */
     ofKey(name: string, check: (caller: Caller, given: Given<T>) => Promise<void>): void {
       law(subject, name, drawn, async (session, value) => {
         const { callers, given } = await keysOf(1, session, value)
         await check(callers[0]!, given)
       })
     },
-    /** Registers a law of two keys with the same past, which have to give the same answers again in the end. */
+    /**
+     * Declares a law about two keys with the same past. `check` does to one of them what must leave no trace, or to both in
+     * different ways what must come to the same: afterwards both must give the same answers, now and later.
+     */
     ofTwins(name: string, check: (one: Caller, other: Caller, given: Given<T>) => Promise<void>): void {
       law(subject, name, drawn, async (session, value) => {
         const { callers, given } = await keysOf(2, session, value)
@@ -84,12 +99,16 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
   }
 }
 
-/** Draws a past of calls, which a law may begin with. */
+/** Draws what one key went through before a law is checked: options of a policy, an instant to start at, and at most 8 calls. */
 export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
   return fc.record({ options: options(shape), start: starts, steps: traffic({ kinds, most: 8 }) })
 }
 
-/** Makes the calls of `steps` on the key of each caller, so that all have the same past. The first one's answers steer them. */
+/**
+ * Carries out the calls of `steps` on the key of each caller, so that all keys have the same past. The numbers of a step depend
+ * on the last answer (as much as remains, the instant that was announced): the answers of the first caller set them for all. It
+ * is asked before each step, as its last operation may have returned no answer.
+ */
 export async function replay(subject: Subject, steps: readonly Step[], ...callers: readonly Caller[]) {
   const [guide] = callers as [Caller]
   for (const step of steps) {
@@ -101,7 +120,12 @@ export async function replay(subject: Subject, steps: readonly Step[], ...caller
 
 const MOST_INSTANTS = 50
 
-/** Asserts that two keys give the same answers, now and at every later instant that one of them names until it is full. */
+/**
+ * Asserts that two keys of one session give the same answers to `peek`, for costs of 0, 1, half and all of the capacity: now, and
+ * at every later instant that one of the answers names as its `at` or `resetAt`. Ends after the last of them, at which the key is
+ * full again.
+ * @throws {Error} if answers go on naming later instants at the 50th, as a key that nothing charges must fill up.
+ */
 export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
   const capacity = a.tiers[0]![0]!.capacity
   const costs = new Set([0, 1, Math.ceil(capacity / 2), capacity])
@@ -118,7 +142,11 @@ export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
   throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
 }
 
-/** The result of an operation, without the parts that differ between two equal keys, or that only a store elsewhere reports. */
+/**
+ * The result of an operation, as far as two equal keys, or two stores, must agree on it. Of a booking only the instant is left,
+ * since it names its key; the policies' numbers become a plain array; and `nextUnitAt`, which not every store reports, is left
+ * out. Units that took effect become undefined. A boolean or undefined is returned as it is.
+ */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
