@@ -1,7 +1,7 @@
 /*
- * A fake clock for limiters that are already made, or made by code under test. Every copy of @sluice/core in the process looks for
- * it under one symbol of the global object, so nothing is passed through the application. It moves limits alone: timers and dates
- * of the application, of the test runner and of the clients of Redis go on.
+ * A fake clock for limiters that are already made, or made by code under test. Every copy of @sluice/core in the process looks
+ * for it under one symbol of the global object, so nothing is passed through the application. It moves limits alone: timers and
+ * dates of the application, of the test runner and of the clients of Redis go on.
  */
 
 /** The clock under the symbol that @sluice/core looks for. */
@@ -25,9 +25,11 @@ export interface InstalledClock {
 }
 
 /**
- * Puts all limiters, semaphores and queues of this process on a clock that stands still until it is moved: whether they were
- * made before or after, by whichever copy of @sluice/core, with their waits and deadlines. Stores with a `clock` of their own keep it,
- * and `redisStore` that of Redis, which it warns of once.
+ * Puts all limiters, semaphores and queues of this process on a clock that stands still until it is moved: whether they were made
+ * before or after, by whichever copy of @sluice/core, with their waits and deadlines. Stores with a `clock` of their own keep it,
+ * and `redisStore` that of Redis, which it warns of once. The clock goes on from that of an earlier test, as limits cannot go
+ * back in time.
+ * @throws {Error} if one is installed that was not restored.
  * @example
  * import { installFakeClock } from '@sluice/testing'
  * const clock = installFakeClock()
@@ -50,7 +52,9 @@ const TIME = ((globalThis as Record<symbol, unknown>)[Symbol.for('sluice.time')]
 
 /** Time that stands still, or runs behind or ahead of the system's once it was restored: limits cannot go back. */
 class FakeTime implements TestTime {
+  /** Whether time stands still: from the start until `run`. */
   stands = true
+  /** The time in milliseconds while it stands; afterwards what is added to the system's. */
   #ms: number
   readonly #timers = new Set<FakeTimer>()
 
@@ -58,12 +62,18 @@ class FakeTime implements TestTime {
     this.#ms = ms
   }
 
-  /** The time in milliseconds: it stands still until `pass` moves it; once `run` was called it goes with the system's. */
+  /**
+   * The time in milliseconds. It stands still until `pass` moves it; once `run` was called it goes with the system's, at a fixed
+   * distance.
+   */
   now(): number {
     return this.stands ? this.#ms : this.#ms + performance.now()
   }
 
-  /** Sets a timer on this clock, or a real one once time runs again. */
+  /**
+   * Sets a timer that runs `task` once `ms` milliseconds of this clock have passed; a real timer once time runs again. A fake
+   * timer is kept in `#timers` until it runs or is cleared.
+   */
   setTimeout(task: () => void, ms: number): RealTimer | FakeTimer {
     if (!this.stands) return setTimeout(task, ms)
     const timer = new FakeTimer(task, this.#ms + Math.max(0, ms))
@@ -71,14 +81,21 @@ class FakeTime implements TestTime {
     return timer
   }
 
-  /** Clears a timer of this clock, or a real one. */
+  /**
+   * Clears a timer of this clock, or a real one. A fake timer has a real one in its place (`timer.real`) if time began to run
+   * before it was due.
+   */
   clearTimeout(timer: unknown): void {
     if (!(timer instanceof FakeTimer)) return clearTimeout(timer as RealTimer)
     this.#timers.delete(timer)
     clearTimeout(timer.real)
   }
 
-  /** Moves the time on by `ms`, and runs the timers that are due meanwhile at their instants. */
+  /**
+   * Moves the time on by `ms` milliseconds. Timers that are due by then run one after the other, each with the clock at its
+   * instant, also those that a task sets meanwhile. After each, what waited for it may run (`turn`). A task may call `run`: then
+   * time no longer stands, and the rest is left to the real timers.
+   */
   async pass(ms: number): Promise<void> {
     await turn() // what was called before has begun to wait
     const until = this.#ms + ms
@@ -92,7 +109,10 @@ class FakeTime implements TestTime {
     await turn()
   }
 
-  /** Lets time run again from where it stands. Timers that are left become real ones. */
+  /**
+   * Lets time run again from where it stands, once. Timers that are left become real ones, with the milliseconds that they have
+   * left. `#ms` becomes the distance to the system's clock.
+   */
   run(): void {
     if (!this.stands) return
     this.stands = false

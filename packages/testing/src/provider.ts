@@ -63,9 +63,11 @@ export interface Arrival {
 }
 
 /**
- * Starts an HTTP server on loopback that keeps a limit its own way, by a log of instants on its own clock, and knows nothing of
- * Sluice. It answers 200, or 429 with Retry-After, unless `answer` says otherwise. While it runs, this process has a higher priority if it may, because the
- * server stands for another machine, which is not late when this one is busy.
+ * Starts an HTTP server on loopback that keeps a limit its own way, by a log of the instants of accepted calls on its own clock,
+ * and knows nothing of Sluice. It answers 200, or 429 with Retry-After, unless `answer` says otherwise for a call. It notes every
+ * call in `calls`, but for one of `/warm`, with which a client opens a connection beforehand. `serving` counts calls that were
+ * accepted and not answered yet, bounded by `atOnce`; `underWay` all open ones. While it runs, this process has a higher priority
+ * if it may, because the server stands for another machine, which is not late when this one is busy.
  * @example
  * const provider = await startProvider({ limit: 100, windowMs: 1000 })
  * await fetch(provider.origin)
@@ -112,6 +114,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     get mostAtOnce() {
       return mostAtOnce
     },
+    // Ends the server, and its open connections, which would keep it up; then sets the priority of the process back.
     close() {
       server.close()
       server.closeAllConnections()
@@ -120,7 +123,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   }
 }
 
-/** Sends a reply, as text or as JSON. */
+/** Sends a reply that a test has chosen: its status, its headers, and its body, a text as it is and any other value as JSON. */
 function reply(res: ServerResponse, { status, headers, body = '' }: ProviderReply): void {
   const isText = typeof body === 'string'
   const text = isText ? body : JSON.stringify(body)
@@ -130,7 +133,10 @@ function reply(res: ServerResponse, { status, headers, body = '' }: ProviderRepl
     .end(text)
 }
 
-/** Raises the priority of this process where the system lets it. Returns a function that sets it back. */
+/**
+ * Raises the priority of this process (-19 is nearly the highest) where the system allows that; it usually does not to an
+ * ordinary user, which is no failure. Returns a function that sets the priority back.
+ */
 function goFirst(): () => void {
   const before = getPriority()
   try {
@@ -142,8 +148,9 @@ function goFirst(): () => void {
 }
 
 /**
- * The most calls that arrived in any span of `windowMs` milliseconds. `at` is in milliseconds; calls are in the order of
- * their arrival.
+ * The most calls that arrived in any span of `windowMs` milliseconds, for a test to compare with a provider's limit. `at` is in
+ * milliseconds; calls are in the order of their arrival. The span slides: `first` is the oldest call that is less than `windowMs`
+ * before `last`.
  */
 export function mostIn(calls: readonly { readonly at: number }[], windowMs: number): number {
   let most = 0

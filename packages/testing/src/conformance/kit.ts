@@ -54,6 +54,7 @@ const LAWS = [
  * Declares, as tests, what every store has to do: each law of the contract for each shape (an algorithm in one of its variants),
  * the laws of permits and boards, and random sequences of calls that the store and a model have to answer alike: half of them
  * under one policy, 30 in 100 under two, 20 in 100 under three. An algorithm of core without a model fails.
+ *
  * The test runner must provide `describe` and `it` as globals, as Jest does. `openStore` opens a store for each sequence, on a
  * clock that the sequence sets; its keys are new each time, so all may share one server. CONFORMANCE_RUNS sets the number of
  * sequences, and of runs of the laws in proportion. A failure prints its seed, and CONFORMANCE_SEED tries that seed again.

@@ -28,8 +28,10 @@ export function permitsOf(store: Store, name: string, leaseMs: number): Permits 
 }
 
 /**
- * Takes the same steps of tickets of three semaphores in a store and in a simple model, the line, and asserts after each that the store
- * returned the same states: which tickets hold a permit, which wait, and which are unknown. All steps are at one instant.
+ * Takes the same steps of tickets (calls that hold a permit, or wait for one) of three semaphores of one key in a store and in a
+ * simple model, the line, and asserts after each that both return the same states: held, waiting or unknown. `take` and `wait`
+ * bring a new ticket, the number after the semaphore's newest; other steps go to some of its newest, by `picks`. All steps are at
+ * one instant, so no lease ends.
  */
 export async function expectInLine({ store, freshKey }: Session, steps: readonly DrawnStep[]): Promise<void> {
   const key = freshKey()
@@ -64,7 +66,12 @@ class Line {
     return this.#held.length + this.#waiting.length === 0
   }
 
-  /** Takes one step for tickets of a semaphore. Returns their states after it. */
+  /**
+   * Takes one step for tickets of a semaphore, by their numbers, and returns their states after it, in the same order. A ticket
+   * gets a permit only while fewer than `limit` are held, by all semaphores together; `wait` and `poll` set that limit for the
+   * semaphore's waiting tickets. Permits that are released or renewed come before the queue is served, a new ticket comes after
+   * it.
+   */
   ask(
     semaphore: number,
     step: PermitStep,
@@ -80,7 +87,11 @@ class Line {
     return tickets.map((ticket) => this.#stateOf(ticket))
   }
 
-  /** Grants permits to those that wait, the oldest first, until one has none under its own limit. */
+  /**
+   * Grants permits to the waiting tickets, oldest first, until the oldest may not have one: as many are held, by any semaphore,
+   * as its own semaphore's limit allows. Tickets behind it wait too, even under a higher limit, so that they cannot pass it for
+   * ever.
+   */
   #serve(): void {
     const [oldest] = this.#waiting
     if (!oldest || this.#held.length >= this.#limits.get(oldest.semaphore)!) return
@@ -89,14 +100,20 @@ class Line {
     this.#serve()
   }
 
-  /** Grants a permit before all that wait, if fewer than `limit` are held: the holder had it before. */
+  /**
+   * Grants a ticket a permit before all that wait, if fewer than `limit` are held, for a step `renew`: a holder that renews had
+   * its permit before, and the store has lost it. Does nothing if the ticket still holds one.
+   */
   #takeFirst(ticket: Ticket, limit: number): void {
     if (this.#stateOf(ticket) === 'held' || this.#held.length >= limit) return
     this.#forget(ticket)
     this.#held = [...this.#held, ticket]
   }
 
-  /** Grants a permit behind all that wait; otherwise a ticket that may wait joins the queue. */
+  /**
+   * Grants a new ticket a permit if none waits and fewer than `limit` are held. Otherwise it joins the end of the queue on
+   * `wait`, and is left unknown on `take`. A ticket that holds a permit or waits already is left as it is.
+   */
   #takeLast(ticket: Ticket, limit: number, step: 'take' | 'wait'): void {
     if (this.#stateOf(ticket) !== 'unknown') return
     if (this.#waiting.length === 0 && this.#held.length < limit) this.#held = [...this.#held, ticket]

@@ -17,16 +17,19 @@ import type { Rule } from './rule.js'
 
 export class KeyModel {
   #writes: Entry[] = []
-  /** When the first call after the state was lost wrote something. */
+  /** The instant of the first write since the state was lost or reset; undefined while the key does not exist. */
   #born: bigint | undefined
   readonly #cancelled = new Set<Entry>()
-  /** The charges from before one that found the key full. */
+  /** For a charge that found the key full again, the writes that were dropped for it: cancelling it restores them. */
   readonly #replaced = new Map<Entry, Entry[]>()
   #blockedUntil = 0n
   #heldUntil = 0n
   readonly #refusals = new Refusals()
 
-  /** The answer that a store must give to `consume`: the cost is charged now, or denied. `now` is in microseconds. */
+  /**
+   * The answer that a store must give to `consume`: the cost is charged at `now` (microseconds), or denied. Without a `penalty`
+   * no refusal is counted.
+   */
   consume(rules: readonly Rule[], now: bigint, cost: bigint, penalty?: Penalty): Expected {
     return this.#ask(rules, now, cost, 0n, true, penalty)
   }
@@ -37,16 +40,17 @@ export class KeyModel {
   }
 
   /**
-   * The answer that a store must give to a booking: the cost is charged at the first instant at which it fits, if that comes within
-   * `maxWait` microseconds, and denied otherwise.
+   * The answer that a store must give to a booking: the cost is charged at the first instant at which it fits, if that comes
+   * within `maxWait` microseconds, and denied otherwise.
    */
   book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, penalty?: Penalty): Expected {
     return this.#ask(rules, now, cost, maxWait, true, penalty)
   }
 
   /**
-   * Cancels a booking. If it is the newest write, the writes are again as before it, and the result is true. Otherwise the
-   * units of one that was not lost are released, and the result is false.
+   * Cancels a booking, once: false for one that was cancelled before. If it is the newest write, the writes are again as before
+   * it (with those that it had replaced, of a key that was full) and the result is true. Otherwise its units are released, unless
+   * the writes were lost meanwhile, and the result is false.
    */
   cancel(now: bigint, booking: Entry): boolean {
     if (this.#cancelled.has(booking)) return false
@@ -59,22 +63,26 @@ export class KeyModel {
     return true
   }
 
-  /** Gives back the newest units. Returns how many; 0 for a key that does not exist. */
+  /** Gives the newest units of the key back. Returns how many took effect; 0 for a key that does not exist, which stays so. */
   refund(rules: readonly Rule[], now: bigint, cost: bigint): number {
     return this.#born === undefined
       ? 0
       : this.#write({ kind: 'refund', at: now, cost, rules, decidedAt: now })
   }
 
-  /** Charges units whether they fit or not, behind all bookings. Returns the units that took effect. */
+  /**
+   * Charges units whether they fit or not, behind all bookings: they count from `now`, or from the last booked instant if that is
+   * later. Returns the units that took effect.
+   */
   charge(rules: readonly Rule[], now: bigint, cost: bigint): number {
     const at = latest(now, this.#last())
     return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
   }
 
   /**
-   * Gives back units of one charge. Returns how many took effect: 0 for a charge from before the key was lost or reset, as its units
-   * do not count any more.
+   * Gives back units of one charge. Returns how many took effect: 0 for a charge from before the state was lost, reset or begun
+   * anew (`#born`), as its units do not count any more. While there are bookings ahead of now the write is dated at the last of
+   * them.
    */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
@@ -82,21 +90,27 @@ export class KeyModel {
     return this.#write({ kind: 'release', at, cost, charge, rules, decidedAt: now })
   }
 
-  /** Blocks the key from now on; the latest block wins. No units take effect. */
+  /**
+   * Blocks the key for `duration` microseconds from now on; the latest block replaces any other. Returns 0, as no units take
+   * effect. A key that did not exist does so from now on.
+   */
   block(now: bigint, duration: bigint): number {
     this.#born ??= now
     this.#blockedUntil = now + duration
     return 0
   }
 
-  /** Holds the key from now on, unless it is held for longer. No units take effect. */
+  /**
+   * Holds the key for `duration` microseconds from now on, unless it is held for longer already. Returns 0, as no units take
+   * effect. A key that did not exist does so from now on.
+   */
   hold(now: bigint, duration: bigint): number {
     this.#born ??= now
     this.#heldUntil = latest(this.#heldUntil, now + duration)
     return 0
   }
 
-  /** Forgets all that was written, blocks and holds included. No units take effect. */
+  /** Forgets all that was written: units, block, hold and counted refusals. Returns 0, as no units take effect. */
   reset(): number {
     this.#writes = []
     this.#born = undefined
@@ -106,8 +120,10 @@ export class KeyModel {
   }
 
   /**
-   * The units that take effect: the least over the policies, and no more than were asked for even where a release frees
-   * units of an earlier one (`releasesLater`).
+   * Adds an entry to the writes of the key; an admission or a charge of a key that is full again drops those of before. Returns
+   * the units that take effect: the change of what each policy keeps at that instant, turned from the policy's parts of a unit
+   * into units, and of these the least over the policies. No more than were asked for, as a release may free units of an earlier
+   * one besides (`releasesLater`).
    */
   #write(entry: Entry): number {
     const { rules } = entry
@@ -125,7 +141,10 @@ export class KeyModel {
     return Math.min(Number(entry.cost), ...effects)
   }
 
-  /** A key that is full again under the limits of a charge is as one that was never used. */
+  /**
+   * Drops all writes if the key is full again under every policy of this charge and nothing is booked ahead, as such a key counts
+   * as one that was never used. The dropped writes are kept in `#replaced`: to cancel the charge brings them back.
+   */
   #beginAnew(charge: Entry): void {
     const { rules, decidedAt } = charge
     const isFull = rules.every(
@@ -137,7 +156,16 @@ export class KeyModel {
     this.#born = decidedAt
   }
 
-  /** Decides a call as the promises say, and writes it if `write` and if it passes. */
+  /**
+   * Decides a call, and charges it if `write` and if it passes. The cost passes at the latest instant of all policies (`at`),
+   * each asked from the end of block, hold and last booking on; a cost of 0 is not asked of the policies and waits for no
+   * booking. It is allowed if `at` comes within `maxWait` microseconds. With a `penalty`, a denial for want of room counts as a
+   * refusal, which may begin or prolong a block: then the instants of those policies that made it wait move to the end of that
+   * block.
+   *
+   * The answer is viewed after the charge, at `seen`: while that instant lies ahead of now nothing remains. Binding is the policy
+   * of the longest wait for a denied call, of the least remaining for an allowed one.
+   */
   #ask(
     rules: readonly Rule[],
     now: bigint,
@@ -188,7 +216,10 @@ export class KeyModel {
     }
   }
 
-  /** Why a call that passes at `at` is denied now; undefined if it is not. */
+  /**
+   * Why a call whose cost passes at the instant `at` is denied now; undefined if it is allowed, as `at` comes within `maxWait`
+   * microseconds. A cost that never passes comes first, then a block, which even a booking cannot wait for.
+   */
   #reason(now: bigint, at: bigint, maxWait: bigint): Expected['reason'] {
     if (at === NEVER) return 'cost'
     if (this.#blockedUntil > now) return 'blocked'
@@ -196,7 +227,7 @@ export class KeyModel {
     return this.#heldUntil > now ? 'held' : 'limit'
   }
 
-  /** The last instant at which units were charged or booked; 0 without any. */
+  /** The latest instant at which units were charged or booked, which may lie ahead of now; 0 without any. */
   #last(): bigint {
     return latest(
       0n,
@@ -204,7 +235,10 @@ export class KeyModel {
     )
   }
 
-  /** The state of one policy of the list, counted again from everything that was ever written. `index` is the policy's place in the list. */
+  /**
+   * The key's state under one policy of the list, at place `index`, counted again from all writes so far. Each write counts with
+   * the numbers of the list that it came with, as they may change from call to call.
+   */
   #standing(rule: Rule, index: number): unknown {
     return rule.model.recount(this.#writes.map((write) => ({ ...write, rule: write.rules[index]! })))
   }

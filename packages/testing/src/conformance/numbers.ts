@@ -10,11 +10,15 @@ export type Tier = Options
 const WINDOWS = [
   1, 2, 3, 7, 10, 100, 1000, 3000, 60_000, 3_600_000, 3_600_010, 7_200_000, 86_400_000, 31_536_000_000,
 ]
-/** Four years in microseconds: sixteen such waits from our days on stay below 2^53. */
+/** Four years in microseconds: sixteen such waits from our days on stay below 2^53, up to which numbers are exact. */
 const LONGEST = 2 ** 47
 const LIMITS = [1, 2, 3, 5, 7, 10, 60, 240, 1000, 100_000, 300_000, 700_000, 2 ** 31]
 
-/** Draws `count` sets of options of one shape, which differ in limit and capacity alone. */
+/**
+ * Draws `count` sets of options of one shape (an algorithm in one of its variants), which differ in limit and capacity alone: one
+ * key may be called under any of them. The window, in milliseconds, and the options that make the shape are the same for all. A
+ * draw is discarded if the contract refuses its window for this shape, or if its debts would last too long.
+ */
 export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]> {
   return fc
     .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...(shape.model.draws ?? [])))
@@ -24,7 +28,10 @@ export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]
     .filter((drawn) => endsInTime(shape, drawn))
 }
 
-/** Penalties of windows' lengths, up to those that never grow and those that reach the longest block at once. */
+/**
+ * Penalties whose blocks are as long as windows. `factor` 1 or `maxBlock` equal to `block` make blocks that never grow, a factor
+ * of 1,000 the longest block at once. Durations are microseconds.
+ */
 export const penalties: fc.Arbitrary<Penalty> = fc
   .tuple(
     fc.integer({ min: 1, max: 3 }),
@@ -43,14 +50,18 @@ export const penalties: fc.Arbitrary<Penalty> = fc
     }
   })
 
-/** Draws one set of options that the algorithm takes in this variant. */
+/** Draws one set of options of a shape, an algorithm in one of its variants. */
 export function options(shape: Shape): fc.Arbitrary<Options> {
   return tiers(shape, 1).map(([only]) => only!)
 }
 
 type Fixed = Partial<Options> & { readonly window: number }
 
-/** Draws limits and capacities for a shape: mostly small ones, and the largest that it allows. */
+/**
+ * Draws a limit for a shape with a given window, and a capacity (`burst` for gcra) where the algorithm has one, which is left out
+ * in some draws. Half of the limits are at most 9, where edges are near; others are round, or the largest that the contract
+ * allows for the window and one below it.
+ */
 function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
   const most = largest(shape, fixed)
   const small = fc.integer({ min: 1, max: Math.min(9, most) })
@@ -68,7 +79,11 @@ function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
   }))
 }
 
-/** Products of units and ticks are taken up to 2^52, of windows that fade up to 2^51, with slots 2^50; a cost may be at most 2^31. */
+/**
+ * The largest limit that the contract allows a shape with this window. An algorithm that multiplies units by the window's ticks
+ * keeps the product within 2^52, as sums of it must stay exact below 2^53; with weighted buckets within 2^51, with slots within
+ * 2^50. No limit is above 2^31, and that of a log is smaller still.
+ */
 function largest({ model }: Shape, fixed: Fixed): number {
   const ticks = (fixed.window * 1000) / Number(ticksOf(model, fixed))
   const most = fixed.slots ? 50 : model.capacity ? 52 : 51
@@ -76,12 +91,18 @@ function largest({ model }: Shape, fixed: Fixed): number {
   return Math.min(model.largestLimit ?? Infinity, product, 2 ** 31)
 }
 
-/** Whether these options divide the window evenly into its buckets, 10 by default, in whole ticks; other windows are refused. */
+/**
+ * Whether these options divide the window into buckets, 10 by default, of whole ticks each (a tick is a microsecond, or a
+ * millisecond in long windows). The contract refuses other windows.
+ */
 function dividesEvenly({ model }: Shape, fixed: Fixed): boolean {
   return ((fixed.window * 1000) / Number(ticksOf(model, fixed))) % (fixed.buckets ?? 10) === 0
 }
 
-/** The debt of the fullest capacity under the slowest limit is paid back while instants are still exact numbers. */
+/**
+ * Whether a debt of the largest capacity, drained at the smallest limit of the drawn sets of options, is paid off within LONGEST
+ * microseconds: after some such waits instants are still exact numbers.
+ */
 function endsInTime({ model }: Shape, drawn: readonly Tier[]): boolean {
   const most = Math.max(...drawn.map((tier) => (model.capacity && tier[model.capacity]) ?? tier.limit))
   const slowest = Math.min(...drawn.map(({ limit }) => limit))

@@ -26,7 +26,13 @@ export interface Known {
 
 const MOST_COST = 2 ** 31
 
-/** Gives a step its numbers. Time never moves back, costs stay within 0 (or 1 where nothing takes 0) and 2^31. */
+/**
+ * Turns a drawn step into a call with numbers, for the store and the model alike. `now` is the clock, in microseconds; `known`
+ * holds the last answer and the charges so far, from which costs and instants are chosen so that they lie at the edges. Time
+ * never moves back. A cost is at least 1, or 0 for calls that take it, and at most `mostCost`; that of a release is at most its
+ * charge. `booking` and `charge` count back from the newest by `step.pick`, charges in strides so that old ones are reached too;
+ * -1 if there is none.
+ */
 export function operationOf(
   step: Step,
   now: number,
@@ -50,7 +56,12 @@ export function operationOf(
   }
 }
 
-/** The instant that a step moves the clock to: near a boundary of the algorithm, or near one that the last answer named. */
+/**
+ * The instant, in microseconds, that a step moves the clock to: nowhere or a microsecond on ('stay'), a part of a window ahead,
+ * the beginning of a later bucket or window, or what the last answer announced: the instant `at` at which its cost passes, or
+ * 'reset', at which the key is full. `off` is a microsecond before or after. 'idle' lets up to three windows pass. The result may
+ * lie before `now`: the caller then stays at `now`.
+ */
 function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, known: Known): number {
   const bucket = Math.ceil(window / buckets)
   switch (to) {
@@ -71,7 +82,11 @@ function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Poli
   }
 }
 
-/** The cost of a step: a given one, or one near what remains or near the capacity. */
+/**
+ * The units that a step asks for: `units` by themselves, -1 to 4, or what the last answer left, or the smallest capacity of the
+ * policies, or half of that. `units` up to 2 are added to what was left or to the capacity, so that costs fall on both sides of
+ * it; 3 and 4 leave it exact.
+ */
 function costOf({ of, units }: Step, policies: readonly Policy[], known: Known): number {
   const capacity = Math.min(...policies.map((policy) => policy.capacity))
   switch (of) {
@@ -86,7 +101,10 @@ function costOf({ of, units }: Step, policies: readonly Policy[], known: Known):
   }
 }
 
-/** The store is never asked to book, refund or charge nothing: its callers see to that. */
+/**
+ * The smallest cost of an operation: 0 for `consume` and `peek`, which then only read, otherwise 1. The store is asked for no
+ * less.
+ */
 function lowestCost(kind: Kind): number {
   return kind === 'consume' || kind === 'peek' ? 0 : 1
 }
@@ -96,7 +114,11 @@ function lowestWait(kind: Kind): number {
   return kind === 'block' || kind === 'hold' ? 1 : 0
 }
 
-/** The longest wait of a step: near the wait that the last answer named, or a part of the window. */
+/**
+ * How long a step may wait, in microseconds; the duration of a block or hold too. 'known' is the wait until the instant `at` that
+ * the last answer named, with `waitOff`, a microsecond more or less, so that bookings are just refused or just made; otherwise,
+ * and where that cost never passes, it is `parts` sixths of a window.
+ */
 function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, known: Known): number {
   if (wait === 'known' && known.at !== Infinity) return known.at - now + waitOff
   return Math.floor((window * parts) / 6)

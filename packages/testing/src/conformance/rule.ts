@@ -75,7 +75,11 @@ export interface Model<Standing = unknown> {
 
 const HOUR_MS = 3_600_000
 
-/** The numbers of a policy with these options, in exact arithmetic. */
+/**
+ * The numbers of a policy with these options, whose window is in milliseconds, in exact arithmetic: `window` and `tick` in
+ * microseconds, `windowTicks` the ticks of a window. The capacity is the option that the model names (`capacity` or `burst`), or
+ * the limit where it names none or the option is left out.
+ */
 export function ruleOf(model: Model, options: Options): Rule {
   const tick = ticksOf(model, options)
   const window = BigInt(options.window) * 1000n
@@ -90,7 +94,10 @@ export function ruleOf(model: Model, options: Options): Rule {
   }
 }
 
-/** Microseconds in a tick: one, but a thousand where numbers are multiplied by a window above one hour. */
+/**
+ * Microseconds in a tick, the unit in which an algorithm counts time: 1, or 1,000 where numbers are multiplied by a window above
+ * one hour, which keeps the products exact.
+ */
 export function ticksOf(model: Model, options: Partial<Options> & { readonly window: number }): bigint {
   return model.multiplied(options) && options.window > HOUR_MS ? 1000n : 1n
 }

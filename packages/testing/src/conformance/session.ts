@@ -10,13 +10,13 @@ export class Session {
   readonly store: Store
   readonly #clock: { now: number }
 
-  /** Made by `open`, as stores may open asynchronously. */
+  /** A session of a store that reads `clock`. Private: only `open` makes one, as stores may open asynchronously. */
   private constructor(store: Store, clock: { now: number }) {
     this.store = store
     this.#clock = clock
   }
 
-  /** Opens a store on a clock of the session, which stands at `start`. */
+  /** Opens a store that reads the clock of the session, in microseconds, which stands at `start` until the session moves it. */
   static async open(openStore: OpenStore, start: number): Promise<Session> {
     const clock = { now: start }
     return new Session(await openStore(() => clock.now), clock)
@@ -27,7 +27,7 @@ export class Session {
     return this.#clock.now
   }
 
-  /** Never runs back. */
+  /** Moves the clock to an instant in microseconds. It never runs back: an earlier instant leaves it where it stands. */
   set now(instant: number) {
     this.#clock.now = Math.max(this.#clock.now, instant)
   }
@@ -37,12 +37,19 @@ export class Session {
     return this.store.denialCache !== undefined
   }
 
-  /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
+  /**
+   * A caller of a new key. `tiers` are lists of policies of the same shapes, so they share the state of the key; each call names
+   * the list that comes with it, by its index.
+   */
   caller(...tiers: readonly (readonly Policy[])[]): Caller {
     return this.callerUnder([], ...tiers)
   }
 
-  /** A caller of a new key, whose lists of policies each have the penalty of the same index. */
+  /**
+   * A caller of a new key, as `caller` makes it, with a penalty for each list of policies, by its index; undefined for none. A
+   * list and its penalty are opened as a keyspace of the store; all have one name and equal shapes, so the state of the key is
+   * the same in each.
+   */
   callerUnder(penalties: readonly (Penalty | undefined)[], ...tiers: readonly (readonly Policy[])[]): Caller {
     const keyspaces = tiers.map((policies, i) =>
       this.store.keyspace('conformance', policies, () => {}, penalties[i]),
@@ -50,7 +57,7 @@ export class Session {
     return new Caller(this, keyspaces, this.freshKey())
   }
 
-  /** A key, or a name, that no other part of this store has. */
+  /** A key, or a name, that nothing else has used: its prefix is drawn anew for each process, as servers outlast a run. */
   freshKey(this: void): string {
     return `${run}-${++keys}`
   }
@@ -76,7 +83,10 @@ export class Caller {
   known: Known
   readonly #bookedIn = new Map<Booking, Keyspace>()
 
-  /** A caller of one key, under one list of policies in each keyspace. */
+  /**
+   * A caller of one key of a session, with a keyspace (the key's state under one list of policies) for each tier. Nothing has
+   * been asked yet, so `known`, the numbers of the last answer, says that nothing remains.
+   */
   constructor(
     readonly session: Session,
     readonly keyspaces: readonly Keyspace[],
@@ -116,18 +126,27 @@ export class Caller {
     return this.#bookedIn.get(booking)!.confirm(booking)
   }
 
-  /** Cancels a booking in the keyspace that made it. */
+  /**
+   * Cancels a booking in the keyspace that made it, and drops its charge from `charges`. Returns true if the key is as if it had
+   * never been booked, false if its units were released instead or had been given back.
+   */
   async cancel(booking: Booking): Promise<boolean> {
     this.#forgetCharge(booking)
     return this.#bookedIn.get(booking)!.cancel(booking)
   }
 
-  /** Gives the newest units of the key back, whichever call took them. Returns how many took effect. */
+  /**
+   * Gives the newest units of the key back, whichever call took them, under the list of policies of index `tier`. Returns how
+   * many took effect.
+   */
   async refund(cost: number, tier = 0): Promise<number> {
     return this.keyspaces[tier]!.correct({ kind: 'refund', key: this.key, cost })
   }
 
-  /** Gives units of a charge back, for the first and only time. */
+  /**
+   * Gives `units` of a charge back, under the list of policies of index `tier`. Returns how many took effect. Each charge is
+   * released once, so it leaves `charges`.
+   */
   async release(charge: DatedCharge, units: number, tier = 0): Promise<number> {
     this.#forgetCharge(charge)
     return this.keyspaces[tier]!.correct({ kind: 'release', key: this.key, charge, units })
@@ -138,7 +157,11 @@ export class Caller {
     return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
   }
 
-  /** Blocks the key for so many microseconds. With `isPenalty` it is the block of a penalty. */
+  /**
+   * Blocks the key for so many microseconds, 0 to end its block. Returns 0, as no units take effect. With `isPenalty` it is the
+   * block of a penalty, which never shortens another one. A block concerns the key under every list of policies, so any keyspace
+   * will do.
+   */
   async block(duration: number, isPenalty?: boolean): Promise<number> {
     const penalty = isPenalty === undefined ? {} : { isPenalty }
     return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, ...penalty })
@@ -159,7 +182,11 @@ export class Caller {
     return this.keyspaces[0]!.correct({ kind: 'reset', key: this.key })
   }
 
-  /** Moves time to the operation's instant and carries it out. Returns the store's result, and remembers answers in `known`. */
+  /**
+   * Moves the clock to the instant of an operation and carries it out on the store. Returns the store's result; an answer is kept
+   * in `known`. `booking` and `charge` are indexes of `bookings` and `charges`, below 0 for none. A booking that was released is
+   * not cancelled too: then the result is undefined. A block and a hold last for `maxWait` microseconds.
+   */
   async perform({ kind, now, tier, cost, maxWait, booking, charge }: Operation): Promise<Returned> {
     this.session.now = now
     const place = this.bookings[booking]
@@ -171,7 +198,11 @@ export class Caller {
     return kind === 'reset' ? this.reset() : this[kind](cost, tier)
   }
 
-  /** Makes a call, and notes its answer, its booking and its charge. */
+  /**
+   * Asks the store for a decision under the list of policies of index `tier`, and returns its answer. Keeps what later calls
+   * refer to: the answer as `known`, a booking with the keyspace that made it, and the charge of an admitted call. A booking is
+   * its own charge, the same object.
+   */
   async #ask(ask: Ask, cost: number, maxWait: number, tier: number): Promise<Answer> {
     const keyspace = this.keyspaces[tier]!
     const answer = await keyspace.decide(ask, this.key, cost, maxWait)
@@ -186,7 +217,7 @@ export class Caller {
     return answer
   }
 
-  /** Forgets a charge that is given back. */
+  /** Drops a charge that is given back from `charges`, so that no later operation gives it back again. */
   #forgetCharge(charge: DatedCharge): void {
     const i = this.charges.indexOf(charge)
     if (i >= 0) this.charges.splice(i, 1)

@@ -14,7 +14,10 @@ export interface Shape {
   readonly [toStringMethod]: () => string
 }
 
-/** Every variant of every algorithm of core, and the names of those that have no model to be judged by. */
+/**
+ * Returns every variant of every algorithm of core, each with the model that judges it, and the names of algorithms without a
+ * model: a new algorithm fails the kit until one is written. Both are in the order of names.
+ */
 export function findShapes(): { readonly shapes: readonly Shape[]; readonly unjudged: readonly string[] } {
   const shapes: Shape[] = []
   const unjudged: string[] = []
@@ -26,7 +29,7 @@ export function findShapes(): { readonly shapes: readonly Shape[]; readonly unju
   return { shapes, unjudged }
 }
 
-/** A policy of these numbers for each variant of each algorithm, after its title. */
+/** Returns a policy with these numbers for each variant of each algorithm, each after the title of its variant. */
 export function everyPolicy(numbers: Options): readonly (readonly [title: string, policy: Policy])[] {
   return findShapes().shapes.map(({ title, variant, factory }) => [
     title,
@@ -34,7 +37,10 @@ export function everyPolicy(numbers: Options): readonly (readonly [title: string
   ])
 }
 
-/** The shapes of an algorithm: the plain one, and one for each variant of its model. */
+/**
+ * Returns the shapes of one algorithm: the plain one, without further options, and one for each variant that its model names. All
+ * have its factory and its model; a counterexample of fast-check shows the title in place of the whole object.
+ */
 function variantsOf(title: string, factory: Shape['factory'], model: Model): Shape[] {
   return [{}, ...(model.variants ?? [])].map((variant) => {
     const name = titleOf(title, variant)
@@ -42,7 +48,7 @@ function variantsOf(title: string, factory: Shape['factory'], model: Model): Sha
   })
 }
 
-/** The name of an algorithm and its variant in the titles of tests. */
+/** The name of an algorithm with the options of a variant, for the titles of tests: "token-bucket, refill interval". */
 function titleOf(algorithm: string, variant: Partial<Options>): string {
   const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
   return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')

@@ -1,20 +1,29 @@
 import { strict as assert } from 'node:assert'
 import type { Rule } from './rule.js'
 
-/** Everything let through, oldest first, less what was given back. Kept in the parts of a unit that the model counts. */
+/**
+ * All units that a key let through, each call at its instant, less what was given back, to be compared with the promise of an
+ * algorithm: the most that may pass in any span. Counted in the parts of a unit that its model counts, as a release may free a
+ * fraction.
+ */
 export class Trace {
   readonly #rule: Rule
   readonly #parts: bigint
   readonly #calls: Call[] = []
   readonly #byCharge = new Map<object, Call>()
 
-  /** A trace without calls, under one rule. */
+  /**
+   * A trace without calls, of a key under one policy. `#parts` are the parts that a unit has in its model: 1, or those of a debt.
+   */
   constructor(rule: Rule) {
     this.#rule = rule
     this.#parts = rule.model.parts?.(rule) ?? 1n
   }
 
-  /** Notes an admitted call. `charge` is the object by which `released` will name it. */
+  /**
+   * Notes that `cost` units were let through, to count at the instant `at` in microseconds. `charge` is the object by which
+   * `released` or `left` will name the call, if any of it may be given back by name.
+   */
   admitted(at: bigint, cost: bigint, charge?: object): void {
     if (cost === 0n) return
     const call = { at, kept: cost * this.#parts }
@@ -22,7 +31,10 @@ export class Trace {
     if (charge) this.#byCharge.set(charge, call)
   }
 
-  /** Takes units off the newest calls, as the model says for a refund. */
+  /**
+   * Takes `cost` units off the calls, from the one noted last back to the first. Where the model says that a refund leaves
+   * bookings alone ('newest until now'), calls whose instant lies after `now` stay as they are.
+   */
   refunded(now: bigint, cost: bigint): void {
     let left = cost * this.#parts
     for (const call of this.#calls.toReversed()) {
@@ -33,22 +45,26 @@ export class Trace {
     }
   }
 
-  /** Units of one charge were given back; a fraction of one is a whole number of parts. */
+  /**
+   * Takes units off the call of a charge. `units` may be a fraction, as a debt that has drained in part gives back: it is rounded
+   * to a whole number of the parts that the model counts.
+   */
   released(charge: object, units: number): void {
     this.#byCharge.get(charge)!.kept -= BigInt(Math.round(units * Number(this.#parts)))
   }
 
-  /** Notes that a booking was cancelled, so that its units count no more, whatever that freed in the store. */
+  /** Notes that a booking was cancelled: its units count no more in the trace, however many of them the store has freed. */
   left(charge: object): void {
     this.#byCharge.get(charge)!.kept = 0n
   }
 
   /**
-   * Checks the promise for each span between two calls.
-   * @throws where more units were kept than it allows.
+   * Checks the promise for each span that begins and ends with a call: the whole units that were kept in it may be no more than
+   * the model's bound. Other spans hold no more calls than one of these and are longer.
+   * @throws {AssertionError} with the first span that holds more.
    */
   check(): void {
-    // A place that was left may lie behind later calls.
+    // Calls are noted as they are made: after a booking was cancelled, a later call may get an earlier instant than it had.
     const calls = this.#calls.toSorted((a, b) => Number(a.at - b.at))
     calls.forEach(({ at: from }, first) => {
       let kept = 0n

@@ -5,9 +5,10 @@ import type { Model, Options, Rule, Write } from '../rule.js'
  * Token bucket, leaky bucket and GCRA have this in common: every unit is a debt of one window, counted in units x
  * ticks, that is paid off at `limit` a tick. A cost fits while debt <= (capacity - cost) x window. Elapsed time is
  * rounded down to ticks and the remainder kept: the reference instant moves by whole ticks, and to the instant
- * itself when nothing is left to pay, or so little that it ends inside the tick. A refund lowers the debt, as it stands at that instant, to no less than 0;
- * with a place booked ahead it lowers the debt as it will stand then. A charge saturates at a debt of
- * 2 x capacity x window and never lowers what is there. A changed limit pays off what is already owed.
+ * itself when nothing is left to pay, or so little that it ends inside the tick. A refund lowers the debt, as it stands
+ * at that instant, to no less than 0; with a place booked ahead it lowers the debt as it will stand then. A charge
+ * saturates at a debt of 2 x capacity x window and never lowers what is there. A changed limit pays off what is
+ * already owed.
  *
  * A release gives back what is surely still owed of its charge: the cost less what the fastest limit so far can have paid
  * off since, each tick that was begun counted whole. With a place booked ahead that is counted until its instant.
@@ -20,7 +21,10 @@ export const debt = {
   refunds: 'newest',
   multiplied: () => true,
 
-  /** The debt that all writes to a key leave, counted one after the other. */
+  /**
+   * The debt that all writes to a key leave, counted from the first write on. `fastest` is 0 until a write names the first limit;
+   * `apart`, the charges by slots of time, is undefined until a charge begins them.
+   */
   recount(writes: readonly Write[]): Debt {
     let owed: Debt = { units: 0n, since: 0n, fastest: 0n, apart: undefined }
     for (const write of writes) owed = written(owed, write)
@@ -33,7 +37,10 @@ export const debt = {
 
   parts: (rule: Rule) => rule.windowTicks,
 
-  /** How many whole units fit at an instant, in microseconds: the capacity less the debt; -1 where more than the capacity is owed. */
+  /**
+   * How many whole units fit at an instant, in microseconds: the capacity less the debt that is left then, a unit of which weighs
+   * `windowTicks`. -1 where more than the capacity is owed.
+   */
   room(owed: Debt, rule: Rule, instant: bigint): bigint {
     const free = rule.capacity * rule.windowTicks - paid(owed, rule, instant).units
     return free >= 0n ? free / rule.windowTicks : -1n
@@ -43,6 +50,7 @@ export const debt = {
 } as const satisfies Model<Debt>
 
 export interface Debt {
+  /** What is owed at `since`, in units x ticks. */
   readonly units: bigint
   readonly since: bigint
   /** The largest limit that has paid any of it off. */
@@ -52,13 +60,23 @@ export interface Debt {
 }
 
 interface Apart {
+  /** The instant of the first charge, when nothing was owed. */
   readonly begun: bigint
+  /** The number of the newest slot that was charged. */
   readonly newest: bigint
   /** Units by the number of their slot, all of them. */
   readonly units: ReadonlyMap<bigint, bigint>
 }
 
-/** The debt after a write: what had drained by then, and the units that it charges or gives back. */
+/**
+ * The debt after one write, in units x ticks: a unit weighs `windowTicks`. First it drains until the instant of the write, of a
+ * release until the last booking if that is later. Then an admission adds its cost, a charge too but up to twice the capacity and
+ * never below what was owed, a refund takes its cost off, down to 0.
+ *
+ * With `slots`, what is charged is counted a second time, apart by the slot of time in which it came: from a charge on that finds
+ * nothing owed and no faster limit used before. It ends once another limit has drained some of the debt, as `recounted` goes by
+ * one limit.
+ */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write
   const instant = kind === 'release' ? latest(at, owed.since) : at
@@ -79,8 +97,9 @@ function written(owed: Debt, write: Write): Debt {
 }
 
 /**
- * The slots after a charge at one of them. The debt that it added is counted in whole units, rounded up, and no more in one slot than
- * calls can charge in its time at all.
+ * The charges by slots of time after one more charge, of a debt in units x ticks, in the slot of that number. It is counted in
+ * whole units, rounded up. A slot holds at most twice the capacity, the most that can be owed, and what drains within its time:
+ * more cannot have been charged in it.
  */
 function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
   const held = apart.units.get(slot) ?? 0n
@@ -89,7 +108,12 @@ function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart
   return { ...apart, newest: latest(apart.newest, slot), units: new Map(apart.units).set(slot, held + more) }
 }
 
-/** The debt after a release, which gives back only units of the charge that have not drained. */
+/**
+ * The debt after a release of `cost` units of `charge` at an instant. It gives back only what is surely still owed of the charge:
+ * its units less what `fastest`, the largest limit so far, can have drained since, with a tick that was begun counted whole. If
+ * the charge is also kept apart, in one of the newest slots, the debt is counted anew from all slots without the released units;
+ * the smaller of both debts is the result.
+ */
 function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
   const ticks = ceil(instant - charge!.at, rule.tick)
   const left = charge!.cost * rule.windowTicks - ticks * owed.fastest
@@ -105,8 +129,9 @@ function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): D
 }
 
 /**
- * The debt at an instant if only the charges in these slots had been made, each of them as if it had come at the end of its slot. What
- * is paid off between two slots is taken away, down to 0.
+ * The debt at an instant, in units x ticks, if only the charges in these slots had been made, each as if it had come at the end
+ * of its slot: the latest it can have come, so never less is owed than in truth. Between two slots the debt drains, down to 0.
+ * `end` is the instant up to which it is counted; the newest slot may not be over yet, and then ends at `instant`.
  */
 function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigint {
   let owed = 0n
@@ -123,7 +148,7 @@ function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigin
 
 const MOST_DEBT = 2n ** 52n
 
-/** The debt that is left after so many ticks, in each of which `limit` is paid off; at least 0. */
+/** The debt that is left, in units x ticks, after so many ticks, in each of which `limit` drains; at least 0. */
 function drained(owed: bigint, ticks: bigint, rule: Rule): bigint {
   return least(owed - ticks * rule.limit, owed)
 }
@@ -158,7 +183,12 @@ export function least(...numbers: readonly bigint[]): bigint {
   return latest(0n, numbers.reduce(leastOf))
 }
 
-/** The debt that is left at an instant, and the instant as of which it is counted. */
+/**
+ * The debt that is left at an instant, in units x ticks, and `since`, the instant as of which that is counted. Each whole tick
+ * drains `limit`. `since` moves on by whole ticks, so that the begun one is not lost but counted next time; it moves to the
+ * instant itself where nothing is left, or no more than one tick drains. Before `since`, the instant of a booking, the debt stays
+ * as it is.
+ */
 function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed
   if (instant < since) return { units, since }

@@ -3,13 +3,18 @@ import type { Model } from '../rule.js'
 /**
  * Fixed window: at most `limit` units in each window [kW, (k+1)W), k counted from the Unix epoch. Only the newest booked
  * window is remembered: a refund that arrives in an earlier one has no effect, one in a later one finds nothing
- * left. A release takes units out of its own window while that is the newest and not over. A charge saturates at 2 x limit in its window and never lowers what is there.
+ * left. A release takes units out of its own window while that is the newest and not over. A charge saturates at 2 x limit
+ * in its window and never lowers what is there.
  */
 export const model: Model<Count> = {
   refunds: 'newest until now',
   multiplied: () => false,
 
-  /** The state that all writes to a key leave, counted one after the other: the newest window and the units in it. */
+  /**
+   * The state that all writes to a key leave, counted one after the other: the number of the newest window, from the Unix epoch
+   * on (-1 before any), and the units in it. A write to a later window begins with 0 units there. A release counts only if the
+   * window of its charge is the newest and the release does not come after it, a refund only if it comes in the newest window.
+   */
   recount(writes) {
     let newest: Count = { window: -1n, units: 0n }
     for (const { kind, at, cost, charge, rule } of writes) {
@@ -42,7 +47,10 @@ interface Count {
   readonly units: bigint
 }
 
-/** The units after a charge, which `most` bounds but never lowers. */
+/**
+ * The units in a window after a charge that is made whether it fits or not: `before + cost`, but no more than `most`; and never
+ * less than `before`, where a larger limit has let more than `most` pass.
+ */
 function charged(before: bigint, cost: bigint, most: bigint): bigint {
   const after = before + cost < most ? before + cost : most
   return after > before ? after : before

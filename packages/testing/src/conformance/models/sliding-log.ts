@@ -11,7 +11,11 @@ export const model: Model<readonly Entry[]> = {
   largestLimit: 100_000,
   multiplied: () => false,
 
-  /** The state that all writes to a key leave, counted one after the other: the entries of the log, oldest first. */
+  /**
+   * The state that all writes to a key leave, counted one after the other: the entries of the log, each an instant and its units.
+   * An admission adds an entry. A charge adds one of at most the units that are free below twice the limit. A refund drops units
+   * of the newest entries, a release those of the instant of its charge, unless that has left the window.
+   */
   recount(writes) {
     const entries: Entry[] = []
     for (const { kind, at, cost, charge, rule } of writes) {
@@ -40,16 +44,23 @@ interface Entry {
   readonly units: bigint
 }
 
-/** The units of entries that are still in the window at `instant`. */
+/**
+ * The units of the entries that count at `instant`: those made less than `window` microseconds before it, or later (bookings).
+ */
 function live(entries: readonly Entry[], window: bigint, instant: bigint): bigint {
   let units = 0n
   for (const entry of entries) if (entry.at > instant - window) units += entry.units
   return units
 }
 
+/** Units at the end of a log, counted from the newest on, among which a release looks for those of its charge. */
 const NEWEST = 1000n
 
-/** Drops up to `cost` units of entries of exactly this instant, within the newest ones. */
+/**
+ * Drops up to `cost` units of the entries of exactly this instant, as far as they are among the newest 1,000 units of the log: a
+ * real log looks through no more of it for a release. `newer` counts the units from the newest entry on, `seen` those of an entry
+ * within the bound.
+ */
 function dropEntriesAt(entries: Entry[], instant: bigint, cost: bigint): void {
   let newer = 0n
   for (let i = entries.length - 1; i >= 0; i--) {
@@ -63,7 +74,10 @@ function dropEntriesAt(entries: Entry[], instant: bigint, cost: bigint): void {
   }
 }
 
-/** Drops up to `cost` units of the newest entries at or before `now`. */
+/**
+ * Drops up to `cost` units of the entries, from the newest at or before `now` back to the oldest; later ones are bookings and
+ * stay. An entry may be left with part of its units, or with 0.
+ */
 function dropNewest(entries: Entry[], now: bigint, cost: bigint): void {
   for (let i = entries.length - 1; i >= 0 && cost > 0n; i--) {
     const { at, units } = entries[i]!

@@ -5,8 +5,9 @@ import type { Model, Options, Rule } from '../rule.js'
  * Sliding window of N buckets aligned to the Unix epoch, each W/N wide. At an instant in bucket k the buckets k-N..k
  * count. 'whole': all of them fully. 'weighted': bucket k-N by the part of it that the window still covers,
  * (w-e)/w, where w is a bucket's width and e the time since bucket k began, both in ticks, e rounded down. A refund
- * empties the newest buckets at or before its instant first, a release its charge's bucket while that counts. A charge saturates when what counts at its instant
- * reaches 2 x limit, so that it is never lost while anything remains; it never lowers what is there.
+ * empties the newest buckets at or before its instant first, a release its charge's bucket while that counts. A charge
+ * saturates when what counts at its instant reaches 2 x limit, so that it is never lost while anything remains; it never
+ * lowers what is there.
  */
 export const model: Model<Buckets> = {
   refunds: 'newest until now',
@@ -14,7 +15,12 @@ export const model: Model<Buckets> = {
   draws: [1, 2, 3, 5, 60].map((buckets) => ({ buckets })),
   multiplied: ({ count }) => count === 'weighted',
 
-  /** The state that all writes to a key leave, counted one after the other: the units in each bucket, by its number. */
+  /**
+   * The state that all writes to a key leave, counted one after the other: the units in each bucket, by its number from the Unix
+   * epoch on. An admission adds its cost to the bucket of its instant, a charge no more than is free below twice the limit
+   * (`free`). A refund empties the newest buckets first; a release takes units out of the bucket of its charge (`own`), unless
+   * that is older than any that count.
+   */
   recount(writes) {
     const buckets: Buckets = new Map()
     for (const { kind, at, cost, charge, rule } of writes) {
@@ -37,13 +43,21 @@ export const model: Model<Buckets> = {
 
   room: (buckets, rule, instant) => rule.limit - counted(buckets, rule, instant),
 
-  /** The units that a later give-back could still take out at an instant: of the buckets that count then, whole. */
+  /**
+   * The units that a refund or release could still take out at an instant: all of those buckets that count then, the oldest with
+   * its full units even where it counts in part. With a booking ahead the buckets are those that count at its instant.
+   */
   kept(buckets, rule, instant) {
     const last = latest(newest(buckets), instant / width(rule))
     return unitsIn(buckets, last - count(rule), last)
   },
 
-  /** The most units that may be admitted from one instant to another, both included: what the algorithm promises. */
+  /**
+   * The most units that may be admitted from one instant to another, both included, in microseconds: what the algorithm promises.
+   * Where buckets count whole, any N + 1 neighbours (N buckets a window) hold at most `limit`, so the buckets touched are cut
+   * into groups of N + 1, rounded up. Where the oldest is weighted, a span of at most a window holds limit x (1 + span / window),
+   * and a longer one is cut into windows.
+   */
   bound(rule, from, to) {
     if (rule.options.count !== 'weighted') {
       const touched = to / width(rule) - from / width(rule) + 1n
@@ -70,7 +84,11 @@ function width(rule: Rule): bigint {
   return rule.window / count(rule)
 }
 
-/** Units that count at an instant, rounded up. */
+/**
+ * The units that count at an instant, in microseconds: those of the bucket that it lies in and of the N before it, N to a window.
+ * With 'weighted' the oldest of them counts by the share that the window still covers, (wide - elapsed) / wide in ticks, rounded
+ * up in favour of the limit.
+ */
 function counted(buckets: Buckets, rule: Rule, instant: bigint): bigint {
   const newest = instant / width(rule)
   const oldest = newest - count(rule)
@@ -81,19 +99,22 @@ function counted(buckets: Buckets, rule: Rule, instant: bigint): bigint {
   return unitsIn(buckets, oldest + 1n, newest) + (fading + wide - 1n) / wide
 }
 
-/** The number of the newest bucket that holds units; 0 without any. */
+/** The number of the newest bucket of a key, which may be that of a booking ahead of now; 0 without any. */
 function newest(buckets: Buckets): bigint {
   return latest(0n, ...buckets.keys())
 }
 
-/** The units in the buckets from `from` to `to`. */
+/** The units in the buckets with the numbers `from` to `to`, both included. */
 function unitsIn(buckets: Buckets, from: bigint, to: bigint): bigint {
   let units = 0n
   for (const [bucket, held] of buckets) if (bucket >= from && bucket <= to) units += held
   return units
 }
 
-/** Takes up to `cost` units out of the newest buckets at or before `now`. */
+/**
+ * Takes up to `cost` units out of the buckets, from the newest at or before the bucket `now` back to the oldest; later ones
+ * belong to bookings and stay. What the buckets do not have is not given back.
+ */
 function giveBack(buckets: Buckets, now: bigint, cost: bigint): void {
   const newestFirst = [...buckets.keys()].filter((bucket) => bucket <= now).sort((a, b) => (a < b ? 1 : -1))
   for (const bucket of newestFirst) {

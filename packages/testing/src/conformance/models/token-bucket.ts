@@ -14,7 +14,10 @@ export const model: Model<Debt> = {
   variants: [{ refill: 'interval' }],
   multiplied: ({ refill }) => refill !== 'interval',
 
-  /** The state that all writes to a key leave, counted one after the other: the tokens that are missing. With gradual refill they are a debt. */
+  /**
+   * The tokens that are missing after all writes to a key, counted one after the other. With interval refill they are whole
+   * units; with gradual refill they are a debt in units x ticks, which the model of debts counts.
+   */
   recount(writes) {
     if (writes[0]?.rule.options.refill !== 'interval') return debt.recount(writes)
     let missing: Debt = { units: 0n, since: 0n, fastest: 0n }
@@ -22,13 +25,19 @@ export const model: Model<Debt> = {
     return missing
   },
 
-  /** How many tokens there are at an instant. */
+  /**
+   * How many tokens there are at an instant, in microseconds: the capacity less those that are missing after the refills until
+   * then.
+   */
   room(missing, rule, instant) {
     if (rule.options.refill !== 'interval') return debt.room(missing, rule, instant)
     return rule.capacity - refilled(missing, rule, instant).units
   },
 
-  /** How many tokens are missing at an instant, as of the last write at the earliest. */
+  /**
+   * How many tokens are missing at an instant: what a later refund or release could put back. No earlier instant than that of the
+   * last write (`since`) is asked about, which may be a booking ahead of now. With gradual refill it is a debt in units x ticks.
+   */
   kept(missing, rule, instant) {
     if (rule.options.refill !== 'interval') return debt.kept(missing, rule, instant)
     return refilled(missing, rule, latest(instant, missing.since)).units
@@ -36,14 +45,21 @@ export const model: Model<Debt> = {
 
   parts: (rule) => (rule.options.refill === 'interval' ? 1n : rule.windowTicks),
 
-  /** The most units that may be admitted from one instant to another, both included: what the algorithm promises. */
+  /**
+   * The most units that may be admitted from one instant to another, both included, in microseconds: what the algorithm promises.
+   * With interval refill: a full bucket, and `limit` for each multiple of the window (a refill) between the two instants.
+   */
   bound(rule, from, to) {
     if (rule.options.refill !== 'interval') return debt.bound(rule, from, to)
     return rule.capacity + rule.limit * (to / rule.window - from / rule.window)
   },
 }
 
-/** The missing tokens after a write: those left by the refills until then, and what it takes or gives back. */
+/**
+ * The missing tokens after a write under interval refill: what the refills until its instant have left of them, and what the
+ * write takes or puts back. A charge stops at twice the capacity, without lowering what is missing. A release puts back at most
+ * what is surely still missing of its charge: its cost less `fastest`, the largest limit so far, for each refill since.
+ */
 function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   const { units, since } = refilled(missing, rule, at)
   const fastest = latest(missing.fastest, rule.limit)
@@ -57,7 +73,11 @@ function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   return { units: charged > units ? charged : units, since, fastest }
 }
 
-/** The tokens that are missing at an instant, after all refills until then. */
+/**
+ * The tokens that are missing at an instant under interval refill, and the instant as of which that is counted. `limit` tokens
+ * come back at each multiple of the window since `since`, down to none missing. Before `since`, the instant of a booking, nothing
+ * changes.
+ */
 function refilled(
   { units, since }: Debt,
   { limit, window }: Rule,
