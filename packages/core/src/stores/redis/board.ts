@@ -6,8 +6,9 @@ import { modules } from './script/modules.gen.js'
 import { packed, type ScriptRunner } from './script/wire.js'
 
 /**
- * A board in one key of Redis: each operation is one call of lua/board.lua. `clock` returns microseconds, or -1 for Redis's
- * own clock.
+ * Makes a board: texts that processes leave for each other, each until it expires, all in one hash in Redis. `keyspace` begins
+ * its key. Each operation is one call of lua/board.lua, which takes a life of 0 for a read. `clock` returns microseconds, or -1
+ * for Redis's own clock.
  */
 export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
@@ -23,7 +24,10 @@ export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock)
   }
 }
 
-/** The texts in a reply of lua/board.lua: before each stands its length in bytes, as a number of 8 bytes. */
+/**
+ * Returns the texts in a reply of lua/board.lua, one after the other: before each stands its length in bytes, as a number of 8
+ * bytes.
+ */
 function textsOf(reply: Buffer): readonly string[] {
   const texts: string[] = []
   for (let from = 0; from < reply.length;) {

@@ -13,19 +13,28 @@ export class EvictionCheck {
   #reports: Set<Report> | undefined = new Set()
   #evicts = false
 
-  /** Prepares the check. `key` is any key that the store's user may access; it is neither read nor written. */
+  /**
+   * Prepares the check whether Redis evicts keys when its memory is full. `key` is any key that the store's user may access: a
+   * script must name one, and it is neither read nor written.
+   */
   constructor(
     readonly connection: RedisConnection,
     readonly key: Buffer,
   ) {}
 
-  /** Warns through `report` if Redis may evict keys: now if that is known, else once Redis has answered. */
+  /**
+   * Warns a limiter, through `report`, if Redis evicts keys when its memory is full: now if that is known, once Redis has
+   * answered if the check is still to come, and not at all if Redis evicts none.
+   */
   warn(report: Report): void {
     if (this.#evicts) report({ event: 'warning', ...EVICTS })
     else this.#reports?.add(report)
   }
 
-  /** Asks Redis. To be called after a reply of Redis. */
+  /**
+   * Asks Redis for its eviction policy. Is called after the first reply of Redis, when there surely is a connection. A failure,
+   * such as a missing permission, counts as an unknown policy: no warning.
+   */
   ask(): void {
     this.connection.eval(READ, [this.key], [this.key]).then(
       (reply) => this.#received(String(reply)),
@@ -34,8 +43,8 @@ export class EvictionCheck {
   }
 
   /**
-   * Notes Redis's eviction policy, '' if it was not allowed to be read, and warns those who wait if it is one that
-   * evicts.
+   * Takes note of Redis's eviction policy, '' if it is unknown or memory is not bounded. If it is one that evicts keys, warns all
+   * limiters that wait for the check (`#reports`); later ones are warned at once.
    */
   #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'

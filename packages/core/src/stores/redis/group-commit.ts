@@ -51,7 +51,10 @@ export class GroupCommit {
   /** The number of its latest use, as its owner counts. */
   lastUse = 0
 
-  /** Combines calls of `script`, which `runner` runs. */
+  /**
+   * Combines calls of `script` into batches, each one script call, which `runner` runs. The counts of calls and of batches in
+   * flight (sent and not answered yet) decide when a batch is sent; only batches have an upper bound.
+   */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     readonly script: string,
@@ -64,13 +67,18 @@ export class GroupCommit {
     this.#batches = new InFlight(MOST_BATCHES, this.#now)
   }
 
-  /** Whether no call waits or is in flight. */
+  /** Whether no call waits to be sent or for its answer. Calls without an answer for a minute count as lost, and do not. */
   get isIdle(): boolean {
     this.#calls.dropLost()
     return this.#waiting.size === 0 && this.#calls.count === 0
   }
 
-  /** Sends a call: alone while few are in flight, otherwise in a batch when that is full or the turn ends. @throws CLOSED. */
+  /**
+   * Sends a call: at once by itself while few are in flight (sent and not answered), otherwise in a batch, which goes when it is
+   * full, has its expected part, or this turn of the event loop ends. If as many batches as may be are in flight, it waits for a
+   * reply. Batches are gathered by tag: in a Cluster only keys of one hash tag may go together, elsewhere all.
+   * @throws {StoreError} CLOSED.
+   */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
     const isAlone = this.#waiting.size === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
@@ -91,7 +99,7 @@ export class GroupCommit {
     if (this.#waiting.size > 0) this.#flushLater()
   }
 
-  /** Rejects the calls that wait to be sent. Each later one is refused. */
+  /** Rejects the calls that wait to be sent, and makes each later one fail. Calls that were sent still get their answers. */
   close(): void {
     this.#closed = true
     const waiting = [...this.#waiting.values()].flat()
@@ -99,14 +107,17 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
-  /** Has the waiting calls sent at the end of this turn of the event loop, once. */
+  /** Has the waiting calls sent at the end of this turn of the event loop; once, however often it is called in the turn. */
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true
     this.#atTurnEnd(this.#flush)
   }
 
-  /** Sends the calls that wait, to each server in one write. */
+  /**
+   * Sends the calls that wait, at the end of a turn of the event loop: in a Cluster to each server in one write. Puts that off
+   * while replies bring more calls with every turn (see #isFilling). The counts of calls answered in this turn begin anew.
+   */
   #flushAll(): void {
     this.#isFlushDue = false
     if (this.#isFilling()) return this.#flushLater()
@@ -120,8 +131,9 @@ export class GroupCommit {
   }
 
   /**
-   * Whether replies to calls with tags go on coming in, turn by turn: nodes answer one after the other, and each batch becomes
-   * larger by the next calls of those whom they answer. Nothing is sent meanwhile, so it ends.
+   * Whether to hold back calls with hash tags (as keys of a Cluster have them with groups) for another turn, because further
+   * replies came in this one. The nodes of a Cluster answer one after the other, and callers who are answered ask again, so each
+   * batch still grows. Nothing is sent meanwhile, so the replies run out and this becomes false.
    */
   #isFilling(): boolean {
     const isFilling = this.#justAnswered > this.#answeredBefore && this.#calls.count > 0
@@ -129,7 +141,11 @@ export class GroupCommit {
     return isFilling && this.#waiting.size > 0 && !this.#waiting.has('')
   }
 
-  /** Sends waiting calls while there is room for batches: those of a tag whole, others in parts of at most `#partSize`. */
+  /**
+   * Sends waiting calls while there is room for more batches in flight. A batch of calls with a hash tag goes whole. One without
+   * a tag is divided into equal parts of at most `#partSize` keys, so that Redis works on one part while the process reads the
+   * reply to another.
+   */
   #sendWaiting(): void {
     const most = this.#partSize()
     for (const [tag, waiting] of this.#waiting) {
@@ -143,14 +159,22 @@ export class GroupCommit {
     }
   }
 
-  /** The most calls of a batch, equal ones counted, such that the pending calls make several batches. */
+  /**
+   * Returns the number of calls at which a batch is large enough: a quarter of all calls that are in flight, answered in this
+   * turn or waiting, half if they are more than 64; at least two. So several batches are under way at once, and Redis and this
+   * process work at the same time. Equal calls count each.
+   */
   #partSize(): number {
     let calls = this.#calls.count + this.#justAnswered
     for (const { size } of this.#waiting.get('') ?? []) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
-  /** Sends calls whose callers still wait, as one batch where the server takes several keys, or those of this tag. */
+  /**
+   * Sends calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with a
+   * hash tag go as one batch too, as their keys lie in one slot, but it takes no room from others; without a tag each call goes
+   * by itself.
+   */
   #send(gathered: ScriptCall[], tag = ''): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
@@ -160,7 +184,11 @@ export class GroupCommit {
     for (const call of calls) this.#sendBatch([call], false)
   }
 
-  /** Sends calls as one script call. If Redis refuses it since not all of their keys lie in one place, they go one by one. */
+  /**
+   * Sends calls as one script call. `isBatch` says whether it counts against the bound of batches in flight. If Redis refuses the
+   * batch because its keys lie in several slots, nothing was carried out, so its calls are sent again, one by one; any other
+   * failure fails them all. `callers` counts equal calls too, which are sent once with the number of times.
+   */
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = packBatch(gathered)
     const keys: string[] = []
@@ -189,7 +217,12 @@ export class GroupCommit {
     })
   }
 
-  /** Notes that a batch has ended, and sends what waits for its room. `batch` is undefined for calls that took none. */
+  /**
+   * Notes that `callers` calls have been answered or have failed, and sends those that wait for their room. `cohort` is the calls
+   * sent in the same second, by which they were counted; `batch` the same for the batch, undefined for one that took no room.
+   * Callers who were answered together usually ask again in this turn, so their number sets the size of the next batch, which is
+   * sent at the turn's end.
+   */
   #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)
     if (!this.#calls.end(cohort, callers)) return // they counted as lost before, which made room for others then
@@ -233,6 +266,10 @@ class Batch {
   /** On logs, which write an entry for each; a single call may have as many as a batch. */
   #units = 0
 
+  /**
+   * Whether the batch has as many keys, calls or entries of logs as one script call may have, since it keeps other clients of
+   * Redis waiting.
+   */
   get isFull(): boolean {
     return this.keys >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
@@ -243,8 +280,9 @@ class Batch {
   }
 
   /**
-   * Adds a call and returns true, or returns false if there is no room. A key that is in the batch already takes only calls
-   * equal to its first one, which carries them as duplicates: the script makes those without an argument of their own.
+   * Adds a call to the batch and returns true; false if there is no room, or if its key has another call in the batch that
+   * differs from it. An equal call on the same key becomes a duplicate of the first: the script makes that one several times.
+   * Each call of a log also counts the entries that it writes.
    */
   add(call: ScriptCall): boolean {
     if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
@@ -271,7 +309,10 @@ function keysOf({ keys }: ScriptCall): number {
   return keys ? keys.length : 1
 }
 
-/** Adds the call to the first waiting batch that has room, but to none before another batch with the same key. */
+/**
+ * Puts a call into the first of the waiting batches (oldest first) that has room, or into a new one. Calls on a key keep their
+ * order: it goes into no batch before the last that has its key.
+ */
 function gather(call: ScriptCall, waiting: Batch[]): void {
   let i = waiting.length - 1
   while (i > 0 && !waiting[i]!.has(call)) i--
@@ -288,7 +329,11 @@ function gather(call: ScriptCall, waiting: Batch[]): void {
 const MOST_KEYS = 64
 const MOST_CALLS = 128
 
-/** The calls in a new order and their arguments: those that share an argument, usually all, come last, so it is sent once. */
+/**
+ * Returns the calls of a batch in a new order, and the script's arguments for them. Calls that share an argument (the same cost
+ * and limits), usually all, come last: the script uses the last argument for all remaining keys, so it is sent once. A call with
+ * duplicates has one of its own, which says how often it is made.
+ */
 function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
   const common = gathered.find(({ duplicates }) => !duplicates)
@@ -311,7 +356,11 @@ function argumentOf(call: ScriptCall): Buffer {
   return call.argument(1 + (call.duplicates?.length ?? 0))
 }
 
-/** Passes each call its part of the replies. A part that makes no sense fails its call alone. */
+/**
+ * Gives each call of a batch its answer. A call that passed at once has it in the packed reply, which all share; a mark there
+ * says that the call has a reply of its own, the next in `own`, or an error in its place. A reply that makes no sense fails its
+ * call alone.
+ */
 function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
   let next = 0
   for (const call of calls) {
@@ -334,7 +383,11 @@ function failAll(call: ScriptCall, error: unknown): void {
   if (call.duplicates) for (const other of call.duplicates) other.fail(error)
 }
 
-/** The calls whose callers still wait; the others are rejected. A duplicate takes over from a first call that is gone. */
+/**
+ * Returns the calls whose callers still wait for an answer; the others are rejected, with an error that says that they were not
+ * sent. If the caller of a call is gone but not those of its duplicates (equal calls on the same key that travel with it), the
+ * first of them takes its place.
+ */
 function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
   if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
   const gaveUp = new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })

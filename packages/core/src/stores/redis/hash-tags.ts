@@ -5,8 +5,10 @@
  */
 
 /**
- * Makes the function that returns the hash tag of a caller's key, `{n.number}:`, in a store with `groups` groups. The slots of a
- * Cluster are divided into as many equal ranges, and each group's tag lies in another range, so that groups spread evenly.
+ * Makes the function that returns the hash tag of a caller's key, `{n.number}:`, in a store whose keys are divided into n groups.
+ * Redis Cluster puts keys of one tag into one of its 16,384 slots. The slots are divided into n equal ranges, and numbers are
+ * tried until each range has a tag that lies in it, so that the groups spread evenly over the servers. The range of a caller's
+ * key decides its group.
  */
 export function hashTags(groups: number): (callerKey: string) => string {
   const groupOf = (text: string): number => Math.floor((slotOf(text) * groups) / SLOTS)
@@ -21,7 +23,10 @@ export function hashTags(groups: number): (callerKey: string) => string {
 
 const SLOTS = 16_384
 
-/** The slot of a Cluster that a text of ASCII lies in: CRC16 (XMODEM). Of other units both bytes count. */
+/**
+ * Returns the slot of a Redis Cluster that a text lies in: its CRC16 (XMODEM) modulo 16,384. Exact for ASCII, of which tags
+ * consist; of other UTF-16 units, which only choose a group, both bytes count.
+ */
 function slotOf(text: string): number {
   let crc = 0
   for (let i = 0; i < text.length; i++) {
@@ -32,7 +37,7 @@ function slotOf(text: string): number {
   return crc % SLOTS
 }
 
-/** The CRC16 of a text and one more byte, from the CRC16 of the text. */
+/** Returns the CRC16 of a text and one more byte, from the CRC16 of the text alone. */
 function next(crc: number, byte: number): number {
   return ((crc << 8) & 0xffff) ^ REMAINDERS[(crc >> 8) ^ byte]!
 }

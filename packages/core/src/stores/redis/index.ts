@@ -155,7 +155,11 @@ class StoreInRedis implements RedisStore {
   #trouble: { readonly cause: unknown; readonly error: Error } | undefined
   readonly #closing = new Closing()
 
-  /** Takes over the client that was handed in, or makes a connection, and connects it at once unless `lazy`. */
+  /**
+   * Takes over the client that was handed in, or makes a connection of its own, which begins to connect unless the store is
+   * `lazy`. Calls of each list of policies go out by a group of their own, and so do calls on several keys. The check whether
+   * Redis evicts keys is made after the first reply.
+   */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
@@ -178,8 +182,10 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Opens the state of a limiter under one list of policies, whose script is composed here, so that a mistake in it is
-   * found at set-up.
+   * Opens the state of the limiter `name` under one list of policies. Its script is composed now, so that a mistake in it is
+   * found at set-up. Keyspaces of equal shapes (algorithm, window and whatever else state depends on) and penalty share a script
+   * and the group that sends its calls; those of one name and equal shapes share state, and so the smallest limits seen. `report`
+   * gets warnings.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     warnOfReplays(this.#client, this.#connection, report)
@@ -209,7 +215,10 @@ class StoreInRedis implements RedisStore {
     return this.#connection.address
   }
 
-  /** Why the client is not connected, as a StoreError; undefined while it is. */
+  /**
+   * Returns why the client is not connected, as a StoreError; undefined while it is. The error is kept while its cause is the
+   * same, as thousands of calls may fail for it in one turn.
+   */
   trouble(): Error | undefined {
     const trouble = this.#connection.trouble()
     if (trouble === undefined) return undefined
@@ -218,14 +227,21 @@ class StoreInRedis implements RedisStore {
     return this.#trouble.error
   }
 
-  /** Connects. The promise settles when the connection is made, has failed, or `startTimeout` is over. */
+  /**
+   * Connects before the first call. The promise settles when the connection is made, has failed, or has taken `startTimeout`; the
+   * deadlines of the first calls count from then. Undefined if there is nothing to wait for.
+   */
   start(): Promise<unknown> | undefined {
     if (this.#started) return this.#started
     const connected = this.#connection.connect()
     return connected && (this.#started = Promise.race([connected, this.#startTimeout()]))
   }
 
-  /** Resolves once Redis answers; rejects with the first failure. */
+  /**
+   * Connects unless that has begun, and resolves once Redis answers. A client that was handed in is asked by a script that does
+   * nothing.
+   * @throws {StoreError} the first failure.
+   */
   async ready(): Promise<void> {
     try {
       if (this.#own) await this.#own.connect()
@@ -235,7 +251,10 @@ class StoreInRedis implements RedisStore {
     }
   }
 
-  /** Resolves when the first calls have waited long enough for the connection, or when the store closes. */
+  /**
+   * Resolves when the first calls have waited `startTimeout` for the connection, or when the store closes. The time counts from
+   * when the client package is loaded, because that keeps the process busy and says nothing about Redis.
+   */
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
       const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
@@ -247,7 +266,7 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Microseconds on the clock of this process.
+   * Returns microseconds on a clock of this process, by which limiters measure waits; Redis decides by its own.
    * @throws {StoreError} CLOSED.
    */
   now(): number {
@@ -255,7 +274,10 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  /** The permits of one semaphore of this process. They are closed with the store, or before by the semaphore. */
+  /**
+   * Returns the permits of one semaphore of this process, whose queues Redis keeps: a permit that is not renewed for `leaseMs`
+   * milliseconds is free again. They are closed with the store, or before by the semaphore.
+   */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
@@ -274,7 +296,10 @@ class StoreInRedis implements RedisStore {
     return this.#closing.signal
   }
 
-  /** Ends the calls and the permits of this process, and the connection if the store made it. */
+  /**
+   * Closes the store: calls and permits of this process end, waiting calls are rejected, and the connection is ended if the store
+   * made it.
+   */
   close(): void {
     this.#closing.close()
     this.#groups.close()
@@ -292,14 +317,20 @@ class Groups {
   #uses = 0
   #isClosed = false
 
-  /** Holds at most `most` lists of shapes, each penalty counted, and those with calls in flight. */
+  /**
+   * Holds the scripts of at most `most` different lists of shapes and penalties. Scripts with calls in flight are held beyond
+   * that. `gathers` is the option `groupCommit`: whether calls are combined.
+   */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,
     readonly most: number,
   ) {}
 
-  /** The group that sends the calls of the script with this id. */
+  /**
+   * Returns the group that sends the calls of the script with this id, and composes the script if it is not held. If another one
+   * had to be dropped for it, a warning goes to `report`.
+   */
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
     const group = held ?? this.#add(id, compose())
@@ -316,7 +347,10 @@ class Groups {
     return group
   }
 
-  /** Drops the idle scripts that were not used for longest, while there are too many. Returns whether one was dropped. */
+  /**
+   * Drops the scripts that were used least recently and have no call in flight, while there are more than `most`. Returns whether
+   * one was dropped. The one used just now stays.
+   */
   #trim(): boolean {
     const surplus = this.#byShapes.size - this.most
     if (surplus <= 0) return false
@@ -329,7 +363,7 @@ class Groups {
     return dropped.length > 0
   }
 
-  /** Rejects all calls that wait, and all later ones. */
+  /** Rejects all calls that wait to be sent, and all later ones. */
   close(): void {
     this.#isClosed = true
     for (const group of this.#byShapes.values()) group.close()

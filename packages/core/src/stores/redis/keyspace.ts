@@ -38,7 +38,10 @@ export class RedisKeyspace implements Keyspace {
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
 
-  /** Notes the limits of its policies, the smallest of which a script has to know. */
+  /**
+   * Opens the state of one limiter under one list of policies, and takes their limits into account for the smallest that Redis
+   * has to know: state is kept until it would be full again under those.
+   */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -50,20 +53,27 @@ export class RedisKeyspace implements Keyspace {
     return this.options.together()
   }
 
-  /** Decides a call in one script call. A cost that would write too many entries of a log is refused. */
+  /**
+   * Decides a call of `cost` units on `key` in one script call. A booking waits at most `maxWait` microseconds. A cost that would
+   * write more entries of a sliding log than one script call may is refused, unless the call only reads.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
     return this.#ask({ operation: ask, cost, span: maxWait }, key, unpackAnswer, caller)
   }
 
-  /** Decides a plain call without a promise: `receiver` gets the answer. */
+  /**
+   * Decides a plain `consume` without a promise for each call: `receiver` gets the answer later, so nothing is returned.
+   * @throws {InputError} INVALID_COST for a cost that would write too many entries of a log.
+   */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
     this.#send(this.#consume(cost), key, unpackAnswer, receiver, caller)
   }
 
   /**
-   * Returns a part, which is the share that a call on several keys has of one key, with the request that its script decides it by.
+   * Returns a part, the share that a call on several keys has of one key, with the request by which its script decides it.
+   * `units` is the part's share of Redis's time: 1, or the cost on a sliding log, which writes an entry for each unit.
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
    */
   partOf({ key, cost, enforce }: Part): WholePart {
@@ -73,16 +83,17 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Asks how a booking stands whose turn has come: 'lost' with its key's state, 'held' if the key is blocked or held now. The
-   * first 16 bytes of its token are the numbers by which the script knows it.
+   * Asks how a booking stands whose turn has come: 'lost' if its key's state is gone, 'held' if the key is blocked or held now.
+   * The script knows the booking by the first two numbers of its token, 16 bytes: the epoch (random, of state begun anew) and the
+   * version (random, of the write that made it).
    */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
 
   /**
-   * Cancels a booking, once. True if Redis has restored the key's state of before it. False if another call has charged the key
-   * since, so that only those of the booking's units are given back that still can be, and where the state is gone or the
+   * Cancels a booking, once. True if Redis has restored the key's state as it was before the booking. False if another call has
+   * charged the key since, so that only those of its units are given back that still count; and where the state is gone or the
    * booking was cancelled before.
    */
   async cancel(booking: RedisBooking): Promise<boolean> {
@@ -93,8 +104,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Applies a correction to a key's state: a refund, release, charge, block, hold or reset. Returns the units that took effect;
-   * 0 for the last three.
+   * Applies a correction to a key's state: a refund, release, charge, block, hold or reset. Returns the units that took effect
+   * under every policy; 0 for a block, hold or reset. A charge may take several script calls.
    */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
@@ -103,8 +114,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Charges a key, whether the cost fits or not. Returns the units that took effect. A sliding log writes an entry for each
-   * unit, so there it takes several calls, none of which keeps Redis busy for longer than a decision.
+   * Charges a key, whether the cost fits or not. Returns the units that took effect. A sliding log writes an entry for each unit,
+   * so there a charge takes several calls, of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a
+   * decision. If a later call fails, the error no longer says that nothing was sent, as an earlier one was carried out.
    */
   async #charge(key: string, cost: number): Promise<number> {
     const most = this.#hasLog ? MOST_ENTRIES : cost
@@ -134,7 +146,10 @@ export class RedisKeyspace implements Keyspace {
     })
   }
 
-  /** Sends a request; `receiver` gets what `read` makes of its reply. */
+  /**
+   * Sends a request about `key` in the next batch of its script; `receiver` gets what `read` makes of the reply. On a sliding log
+   * its share of Redis's time is its cost, as it writes an entry for each unit, otherwise 1.
+   */
   #send<T>(
     request: ScriptRequest,
     key: string,
@@ -149,8 +164,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The request of a plain call. The last one is used again while cost and limits are equal, as it is for nearly every
-   * call.
+   * Returns the request of a plain `consume` of this cost. `slowest` is the smallest limits that this process has seen for the
+   * state, if they are below its own; Redis keeps the state until it would be full under those. Most calls have the same numbers
+   * as the last one, and get the same object, which is quickly compared.
    */
   #consume(cost: number): ScriptRequest {
     const slowest = this.options.smallestLimits.below(this.policies)
@@ -168,8 +184,9 @@ export class RedisKeyspace implements Keyspace {
 type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 
 /**
- * Returns the cost, duration and token that the request of a correction has; the script tells the corrections apart by its
- * operation. A block's cost of 1 says that a penalty has begun it, 0 that an operator has.
+ * Returns the cost, duration and token of the request for a correction; the script tells corrections apart by the operation. A
+ * release names its charge by a token. For a block, a cost of 1 says that a penalty began it, so that it never shortens another
+ * block, and 0 that an operator did.
  */
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
@@ -194,7 +211,10 @@ export class KeyspaceCall<T> implements ScriptCall {
   caller: Caller | undefined = undefined
   readonly tag: string
 
-  /** A call on one key, for GroupCommit to send. `read` makes of its reply what `receiver` gets. */
+  /**
+   * A call on one key, for GroupCommit to send in a batch. `read` makes of its reply what `receiver` gets. `tag` is the hash tag
+   * of the key, by which calls go together in a Cluster.
+   */
   constructor(
     readonly context: RedisKeyspaceOptions,
     readonly callerKey: string,
@@ -213,20 +233,23 @@ export class KeyspaceCall<T> implements ScriptCall {
     return redisKey(this.context.keyspace, this.callerKey, this.tag)
   }
 
-  /** Whether the other call may be sent with this one's argument: both consume, with equal cost and limits. */
+  /** Whether the other call may be sent with this one's argument: both are `consume`, with equal cost and limits. */
   sharesArgument(other: KeyspaceCall<T>): boolean {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /** The script's argument for this call, made `times` times in a row. */
+  /**
+   * Returns the script's argument for this call, made `times` times in a row: for equal calls on the same key, which are sent
+   * once.
+   */
   argument(times: number): Buffer {
     const request = times === 1 ? this.request : { ...this.request, count: times }
     return packRequest(request, this.context.clock(), nonce())
   }
 
   /**
-   * Gives each caller its answer out of the script's reply for this key: the first to this call, the others in order to its
-   * duplicates, which are equal calls on the same key that travelled with it.
+   * Gives this call and its duplicates (equal calls on the same key that travelled with it) their answers, which the script's
+   * reply for the key holds in that order. Reports the key as healed where the script has discarded unreadable state.
    */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
@@ -238,8 +261,8 @@ export class KeyspaceCall<T> implements ScriptCall {
   }
 
   /**
-   * Gives this call and its duplicates (equal calls on the same key) their answers: the next ones in a reply that plain calls on
-   * other keys share.
+   * Gives this call and its duplicates (equal calls on the same key) their answers. They passed at once, and so are the next ones
+   * in a reply that such calls on all keys of the batch share.
    */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
@@ -262,7 +285,10 @@ export interface WholePart extends ScriptPart {
   readonly units: number
 }
 
-/** Whether two calls are of `consume`, with the same numbers. */
+/**
+ * Whether two requests are plain `consume` calls with the same numbers: cost, limits and capacities, and the smallest limits that
+ * Redis has to know.
+ */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
   return a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies))
@@ -291,7 +317,10 @@ export class SmallestLimits {
     this.#limits = policies.map(({ limit }, i) => Math.min(limit, this.#limits[i] ?? limit))
   }
 
-  /** The smallest limits, in the order of the policies; undefined if none is below theirs. */
+  /**
+   * Returns the smallest limits seen, in the order of the policies, if one of them is below the limit that these policies have;
+   * otherwise undefined, as nothing need be sent then.
+   */
   below(policies: readonly Policy[]): readonly number[] | undefined {
     return policies.some(({ limit }, i) => limit > this.#limits[i]!) ? this.#limits : undefined
   }
@@ -308,22 +337,23 @@ export const STATE_FORMAT = 3
 const LONGEST = 128
 
 /**
- * The Redis key of a caller: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`. Percent signs, colons, braces and controls in names and keys
- * are escaped, so that no two limiters or callers share a key and braces in keys never choose a Cluster slot. A part longer
- * than 128 bytes, or of malformed Unicode, is replaced by its digest.
+ * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
+ * `keyspace` is the part up to the shapes. Percent signs, colons, braces and controls in names and keys are escaped, so that no
+ * two limiters or callers share a key, and braces in keys never choose a Cluster slot. A caller's part longer than 128 bytes, or
+ * of malformed Unicode, is replaced by its digest.
  */
 export function redisKey(keyspace: string, key: string, tag = ''): string {
   return `${keyspace}:${tag}${callerPart(key)}`
 }
 
-/** `prefix:format:name:shapes`, the same for all callers. */
+/** Returns `prefix:format:name:shapes`, with which the Redis keys of all callers of one limiter begin. */
 export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
   return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
 }
 
 /**
- * The caller's part of a key in Redis: escaped, or as a digest if that would be too long or has lone surrogates, which
- * all would be written alike.
+ * Returns the caller's part of a key in Redis: the key escaped, or its digest if that would be too long, or if the key has lone
+ * surrogates, all of which UTF-8 writes alike, so that two callers would share a key.
  */
 function callerPart(key: string): string {
   const ascii = escapedAscii(key)
@@ -338,7 +368,10 @@ function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** A key escaped as by `escaped` in a third of the time; undefined for one that is not ASCII, which few are. */
+/**
+ * Returns a key escaped as by `escaped`, in a third of the time; undefined for a key that is not ASCII, which few are. A key
+ * without anything to escape is returned as it is.
+ */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

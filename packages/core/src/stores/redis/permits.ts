@@ -20,7 +20,11 @@ export function redisPermits(
   const semaphore = randomBytes(9).toString('base64url')
   let unsubscribe: (() => void) | undefined
   return {
-    /** Takes one step for some tickets of the semaphore, in one call of lua/semaphore.lua. Returns how they stand. */
+    /**
+     * Takes one step (`take`, `wait`, `poll`, `renew` or `release`) for tickets of this semaphore, which are numbers of its
+     * calls, in one call of lua/semaphore.lua. Returns how each stands after it: unknown, waiting or held. `limit` is this
+     * semaphore's: its tickets get permits of the key only while fewer are held. Times are microseconds.
+     */
     async ask(step, key, tickets, limit) {
       const times = [leaseMs * 1000, CLAIM_US, ALIVE_US, GRACE_US, clock()]
       const words = [`${keyspace}:to:`, semaphore, ...tickets.map((ticket) => `${semaphore}:${ticket}`)]
@@ -29,13 +33,16 @@ export function redisPermits(
       const reply = await runner.run(modules['semaphore']!, redisKey(keyspace, key), argument)
       return Array.from(reply, (digit) => TICKET_STATES[digit - ZERO]!)
     },
-    /** Calls `granted` with each ticket that gets a permit while it waits, by messages of Redis. Some clients have none. */
+    /**
+     * Calls `granted` with the number of each waiting ticket that gets a permit, by messages of Redis on the channel of this
+     * semaphore. Clients that cannot subscribe have none; the semaphore also polls.
+     */
     listen(granted) {
       unsubscribe ??= runner.connection.subscribe?.(`${keyspace}:to:${semaphore}`, (message) =>
         granted(Number(message.slice(semaphore.length + 1))),
       )
     },
-    /** Ends the messages. */
+    /** Ends the messages, and reports to the store that these permits are closed. Permits that are held stay held. */
     close() {
       unsubscribe?.()
       unsubscribe = undefined

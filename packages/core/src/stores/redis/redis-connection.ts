@@ -54,20 +54,26 @@ export interface Location extends Partial<Readonly<Record<keyof Address, unknown
   readonly cluster?: readonly unknown[] | undefined
 }
 
-/** The address that a client connects to, for messages. Never credentials. */
+/**
+ * Returns the address that a client or connection with these options connects to, for messages: the nodes of a Cluster, the name
+ * of the master and its Sentinels, a Unix socket, or host and port. It never shows credentials.
+ */
 export function addressOf({ path, name, sentinels, cluster, ...server }: Location): string {
   if (cluster) return `a Cluster of ${cluster.map(hostAndPort).join()}`
   if (sentinels) return `${String(name)} of the Sentinels ${sentinels.map(hostAndPort).join()}`
   return path ?? hostAndPort(server)
 }
 
-/** A server as messages name it, with Redis's defaults. */
+/** Returns `host:port` of a server, as messages name it, with Redis's defaults for what is missing or is no text and number. */
 function hostAndPort(server: unknown): string {
   const { host, port } = server as Location
   return `${typeof host === 'string' ? host : '127.0.0.1'}:${typeof port === 'number' ? port : 6379}`
 }
 
-/** Warns once per client, however many stores and limiters use it, if it repeats commands whose reply was lost. */
+/**
+ * Warns that a client may send a call again whose reply was lost (`replays`), so that it is charged twice. Once per client,
+ * however many stores and limiters use it, also those of another copy of this package.
+ */
 export function warnOfReplays(client: object, { replays }: RedisConnection, report: Report): void {
   const reported = inCommon('reportedClients', () => new WeakSet<object>())
   if (!replays || reported.has(client)) return

@@ -21,8 +21,9 @@ export class RedisTogether implements Together {
   constructor(private readonly groupFor: GroupFor) {}
 
   /**
-   * Puts a call on several keys into the next batch of those with the same lists of policies, which one script call decides. The
-   * answers to the parts go to `receiver`.
+   * Puts a call on several keys, of which all are charged or none, into the next batch of its kind, to be decided by one script
+   * call. A part is its share of one key. Calls whose parts have the same lists of policies, in the same order, have one script
+   * and so one kind. The answers to the parts go to `receiver`.
    */
   decide(given: readonly Part[], receiver: WholeReceiver, caller?: Caller): undefined {
     const parts = given.map((part) => (part.keyspace as RedisKeyspace).partOf(part))
@@ -30,7 +31,11 @@ export class RedisTogether implements Together {
     group.add(new WholeCall(parts, receiver, caller))
   }
 
-  /** The id of the script for the lists of these parts. To put it together and to look that up takes longer than to compare. */
+  /**
+   * Returns the id of the script for the policies of these parts (one part a key), which is made of the ids of their lists, in
+   * order. Most calls have the lists of the call before, and to compare these is faster than to put the id together and look it
+   * up.
+   */
   #idOf(parts: readonly WholePart[]): string {
     const lists = this.#lists
     let isSame = parts.length === lists.length
@@ -44,8 +49,8 @@ export class RedisTogether implements Together {
 }
 
 /**
- * Returns the list of policies and penalty of each part. Parts of equal lists get the same object, so that the script has the
- * code for it once.
+ * Returns for each part (one key of a call on several) its list of policies and penalty. Parts of equal lists get the same
+ * object, so that the script has the code for them once.
  */
 function listsOf(parts: readonly WholePart[]): readonly ScriptList[] {
   const lists = new Map(parts.map(({ keyspace: { options } }) => [options.listId, options]))
@@ -62,7 +67,10 @@ class WholeCall implements ScriptCall {
   readonly keys: readonly string[]
   readonly duplicates = undefined
 
-  /** A call on the keys of these parts, whose answers go to `receiver`. */
+  /**
+   * A call on the keys of these parts (one part a key), whose answers go to `receiver`. `caller` says whether somebody still
+   * waits.
+   */
   constructor(
     readonly parts: readonly WholePart[],
     readonly receiver: WholeReceiver,
@@ -82,8 +90,8 @@ class WholeCall implements ScriptCall {
   }
 
   /**
-   * Whether the other call can be decided by this one's argument: each part has the same cost and limits, and is enforced or not
-   * alike. Both are of one script, so their lists are the same.
+   * Whether the other call can be decided by this one's argument, so that it is sent once: each part (one part a key) has the
+   * same cost and limits, and both are enforced or both are not. The two have one script, so their lists are the same.
    */
   sharesArgument({ parts }: WholeCall): boolean {
     return this.parts.every(
@@ -97,7 +105,10 @@ class WholeCall implements ScriptCall {
     return packWhole(this.parts, this.parts[0]!.keyspace.options.clock(), nonce)
   }
 
-  /** Passes on the answers of the parts from a reply of its own, in which each stands behind the number of its bytes. */
+  /**
+   * Passes on the answers to the parts, one for each key, from a reply of its own, in which each stands behind the number of its
+   * bytes. A part whose state was unreadable, and was discarded, is reported as healed.
+   */
   answer(reply: Buffer): void {
     let end = 0
     const answers = this.parts.map(({ keyspace, key, request }) => {
@@ -110,14 +121,14 @@ class WholeCall implements ScriptCall {
     this.receiver.answered(answers)
   }
 
-  /** Takes the next answers, one for each part, out of a reply that it shares with other calls which passed at once. */
+  /** Takes the next answers, one for each part, out of a reply that all calls of the batch share which passed at once. */
   answerPlain(reply: PackedReply): void {
     this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
   }
 
   /**
-   * Fails the call. A server that is in a Cluster, or a proxy before one, refuses keys of several slots: then nothing was
-   * carried out, and undefined tells the receiver to decide the parts by themselves.
+   * Fails the call. But Redis refuses a call whose keys lie in several slots of a Cluster (CROSSSLOT), also where only a proxy
+   * hides one: nothing was carried out then, and the answer undefined has the receiver decide the parts one by one.
    */
   fail(error: unknown): void {
     if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) this.receiver.answered(undefined)
