@@ -135,8 +135,8 @@ export class RedisKeyspace implements Keyspace {
 
   /**
    * Sends a request about `key` under the policies of this keyspace, and resolves with what `read` makes of the reply. The
-   * request also carries the smallest limits that this process has seen for the key's state, as Redis must keep the state until
-   * it is over under those too. A request about a booking, which has a token, needs none.
+   * request also carries the smallest limits that this process has seen for the key's state, if they are below its own, as Redis
+   * must keep the state until it would be full again under those. A request about a booking, which has a token, needs none.
    */
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)

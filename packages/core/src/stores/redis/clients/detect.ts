@@ -17,26 +17,32 @@ export const CLIENTS =
   'a client of ioredis or iovalkey (Redis, Cluster) or of node-redis 5 or later (client, pool, cluster, sentinel)'
 
 /**
- * A connection over a client that was handed in; undefined for any other value. Closing the connection leaves the client
- * open.
+ * Returns a connection over a client that was handed in, of ioredis, iovalkey or node-redis; undefined for any other value.
+ * Closing the connection leaves the client open.
  */
 export function connectionOf(value: unknown): RedisConnection | undefined {
   if (isIoredis(value)) return ioredisConnection(value)
   return isNodeRedis(value) ? nodeRedisConnection(value) : undefined
 }
 
-/** Whether a value is a client of ioredis or iovalkey, by its methods: an application may have a copy of its own. */
+/**
+ * Whether a value is a client of ioredis or iovalkey. Asks for their methods and not for their class, as an application may have
+ * another copy of the package.
+ */
 function isIoredis(value: unknown): value is IoredisClient {
   const isOne = has(value, 'evalshaBuffer', 'evalBuffer', 'sendCommand', 'on', 'off')
   return isOne && isRecord((value as { options?: unknown }).options)
 }
 
-/** Whether a value is a client of node-redis 5 or later, by the methods that only those have. */
+/** Whether a value is a client of node-redis 5 or later, by methods that only those have. */
 function isNodeRedis(value: unknown): value is NodeRedisClient {
   return has(value, 'withTypeMapping', 'evalSha', 'eval', 'on', 'off')
 }
 
-/** Description of a value that is no client, with the remedy if one is known. Shows nothing that the value holds. */
+/**
+ * Describes a value that is no client of a known kind, for an error message, with the remedy if one is known: a promise to be
+ * awaited, a client that is too old. Shows nothing that the value holds, which may be a password.
+ */
 export function described(value: unknown): string {
   if (typeof value === 'function') return 'a function: hand in the client that it makes'
   if (!isRecord(value)) return String(value)

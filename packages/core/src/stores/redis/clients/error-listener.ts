@@ -22,10 +22,11 @@ interface Watch {
 const watches = new WeakMap<Emitter, Watch>()
 
 /**
- * Keeps one 'error' listener on a client while any connection uses it. Without a listener, node-redis ends the process when
- * a connection breaks. All stores that share a client share one listener, because one for each would raise Node's warning
- * about leaks. `close` ends this use of the client. A client that says that it is ready before the server has accepted its
- * password hands in `ask`, which the server answers behind the log-in.
+ * Keeps one 'error' listener on a client while any connection uses it, and returns what it learns: `trouble`, why the client is
+ * not connected, and `connect`, a promise that it is. Without a listener, node-redis ends the process when a connection breaks.
+ * All stores that share a client share one, because one for each would raise Node's warning about leaks; `close` ends this use.
+ * `isReady` asks the client itself. A client that says so before the server has accepted its password hands in `ask`, a command
+ * that the server answers only after the log-in.
  */
 export function listenForErrors(
   client: Emitter,
@@ -37,12 +38,16 @@ export function listenForErrors(
   let held = true
   return {
     trouble: () => (isReady() && !watch.isUnanswered ? undefined : (watch.latest ?? NOT_CONNECTED)),
+    /**
+     * Resolves with the client's next 'ready', rejects with its next error. Undefined if it is connected, or has failed already.
+     */
     connect() {
       if ((isReady() && !watch.isUnanswered) || watch.latest !== undefined) return undefined
       return new Promise<void>((resolve, reject) => {
         watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
       })
     },
+    /** Ends this use of the client, once. With the last use the listeners are taken off. */
     close() {
       if (!held) return
       held = false
@@ -54,7 +59,11 @@ export function listenForErrors(
   }
 }
 
-/** Begins to watch a client: its latest error, until it is ready again. Those who wait for either are called. */
+/**
+ * Begins to watch a client: notes its latest error until it is ready again, and calls those who wait for either. The client is
+ * ready when it says so, or with `ask`, a command that the server answers only after the log-in, once that has been answered. The
+ * error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
+ */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   const failed = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
@@ -83,7 +92,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
   return watch
 }
 
-/** Whether the server said it. */
+/** Whether an error came from the server itself, for example of a wrong password, and not from a connection that failed. */
 function isRefusal(error: unknown): boolean {
   return error !== undefined && storeFailure(error) !== 'unavailable'
 }

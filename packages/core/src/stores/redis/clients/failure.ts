@@ -15,7 +15,7 @@ export function isRefusedBy(code: Refusal, error: unknown): boolean {
 type Refusal = 'NOSCRIPT' | 'CROSSSLOT' | 'TRYAGAIN' | 'READONLY' | 'NOAUTH'
 
 /**
- * Converts what a client rejected with into a StoreError. Its failure is:
+ * Converts what a client rejected with into a StoreError, unless it is an error of this package. Its failure is:
  * - `timeout`: the client stopped waiting for the reply (`commandTimeout` of ioredis).
  * - `unavailable`: no connection, a broken one, or a Cluster that does not serve this slot.
  * - `oom`: Redis is out of memory and evicts nothing.
@@ -23,6 +23,8 @@ type Refusal = 'NOSCRIPT' | 'CROSSSLOT' | 'TRYAGAIN' | 'READONLY' | 'NOAUTH'
  * - `loading`, `busy`: Redis is loading its data, or runs a long script.
  * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
  * - `error`: anything else, such as a script that failed.
+ * If the server refused the call, it was not carried out, and the error says so (`sent: false`); a script that failed may have
+ * written.
  */
 export function storeError(error: unknown): Error {
   if (error instanceof SluiceError) return error
@@ -35,8 +37,9 @@ export function storeError(error: unknown): Error {
 }
 
 /**
- * The error of one node where a Cluster has failed, and without the text of the command: ioredis hangs it onto an error
- * with its arguments, and a server without AUTH or HELLO shows them. One of them is the password.
+ * Returns an error without what may hold a password: ioredis hangs the command onto it, with its arguments, and a server without
+ * AUTH or HELLO puts them into its message. One of them is the password. Where a Cluster has failed, it is the error of its last
+ * node.
  */
 function withoutSecrets(error: unknown): unknown {
   const cause = (error as { lastNodeError?: unknown } | null)?.lastNodeError ?? error
@@ -52,7 +55,11 @@ function textOf(cause: unknown): string {
   return message || code || String(cause)
 }
 
-/** Classifies what a client rejected with. Only the first word of an error reply counts; the rest differs by version. */
+/**
+ * Returns the kind of failure that an error of a client means (`storeError` lists them). Of an error reply of Redis only the
+ * first word counts, as the rest differs by version. Any other error comes from the client: a broken connection, which has a
+ * dozen different texts, unless JavaScript itself threw it, which means a bug.
+ */
 export function storeFailure(error: unknown): StoreFailure {
   if (error instanceof StoreError && error.failure) return error.failure
   const code = replyCode(error)
@@ -79,7 +86,11 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   WRONGPASS: 'forbidden',
 }
 
-/** The first word of an error reply, such as OOM, by which failures differ; undefined for an error of the client. */
+/**
+ * Returns the first word of an error reply of Redis, such as OOM, by which failures differ; undefined for an error of the client.
+ * Three replies begin with the plain word ERR and are recognized by their text: a missing permission in Redis 7, a script sent
+ * before the log-in, and in Redis 6.2 the error of a command inside a script.
+ */
 function replyCode(error: unknown): string | undefined {
   const text = (error as { message?: unknown } | null | undefined)?.message
   if (typeof text !== 'string') return undefined

@@ -27,7 +27,11 @@ interface IoredisScripts {
   evalBuffer(script: string, keys: number, ...args: (readonly RedisKey[])[]): Promise<unknown>
 }
 
-/** A connection over a client that was handed in, which stays open. The client itself follows MOVED and ASK. */
+/**
+ * Returns a connection over a client of ioredis or iovalkey that was handed in, and stays open. The client itself follows MOVED
+ * and ASK, by which nodes of a Cluster send it to another. A client with a password says that it is ready before the server has
+ * accepted it, so it is asked by a PING too.
+ */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = scriptsOf(client)
   const isReady = (): boolean => client.status === 'ready'
@@ -35,6 +39,10 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   return {
     address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
     ...errors,
+    /**
+     * Resolves once the client is connected, rejects with what it reports before. A lazy client, which would connect only with
+     * its first command, is told to.
+     */
     connect() {
       const connected = errors.connect()
       // A lazy client would connect with the first command.
@@ -52,9 +60,9 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 }
 
 /**
- * Makes the function that subscribes to a channel. A subscribed connection takes no other commands, so each has one of
- * its own, made like the client that was handed in. Messages that are published while it is broken are lost, so
- * semaphores also poll.
+ * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
+ * each has a client of its own, a duplicate of the one that was handed in, which subscribes anew whenever it is ready. Messages
+ * that are published while it is broken are lost, so semaphores also poll.
  */
 function subscribeBy(client: IoredisClient): Subscribe {
   return (channel, receive) => {
@@ -70,7 +78,8 @@ function subscribeBy(client: IoredisClient): Subscribe {
 }
 
 /**
- * Has all commands of `send` written to each node at once: a client writes each command by itself, and every write is a
+ * Runs `send`, and has all commands that it sends to a node written at once. The sockets of `nodes` are corked, which means that
+ * they collect what is written until they are uncorked. A client writes each command by itself otherwise, and every write is a
  * system call here and wakes the server.
  */
 function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send: () => void): void {
@@ -115,8 +124,8 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
 }
 
 /**
- * Whether a subclass or a wrapper has replaced these methods, so that several objects between the client and the class
- * that all clients extend have them.
+ * Whether a subclass or a wrapper has replaced the methods that run scripts. Such a client should be called as it is. All clients
+ * inherit these methods from one class, so if not exactly one object in the chain of prototypes has them, they were replaced.
  */
 function isReplaced(client: object): boolean {
   let owners = 0
@@ -136,7 +145,8 @@ interface Command {
 }
 
 /**
- * Rejects a command whose keys are being moved at once. A Cluster client would send it to nodes at random, once in 100 ms, and
+ * Has a command rejected at once whose keys are being moved to another node (TRYAGAIN). A Cluster client puts a handler of its
+ * own in place of `reject`, the command's function before it was sent: this would send it to nodes at random, once in 100 ms, and
  * give up after sixteen times.
  */
 function rejectAtOnce(command: Command, reject: Command['reject']): void {
@@ -157,16 +167,17 @@ export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[
 }
 
 /**
- * The command in Redis's protocol. Nearly all texts are ASCII, so their characters are taken for their bytes, and only
- * where that was wrong each is measured.
+ * Returns the command as bytes in Redis's protocol, which gives each text behind its length in bytes. Nearly all texts are ASCII,
+ * so characters are first counted for bytes, which is faster. Where that was wrong, each text is measured.
  */
 function toWritable(this: Command): Buffer {
   return encoded(this, charactersOf) ?? encoded(this, (text) => Buffer.byteLength(text))!
 }
 
 /**
- * A command as the bytes that Redis reads. `lengthOf` is the length of a text: characters are counted faster than
- * bytes, and are as many in ASCII. Undefined where they were counted and a text has more bytes.
+ * Returns a command as the bytes that Redis reads: each argument behind its length. `lengthOf` gives the length of a text, in
+ * characters, which are counted faster and as many as bytes in ASCII, or in bytes. Undefined where characters were counted and a
+ * text has more bytes, so that the lengths are wrong. Texts in a row are put together before they become bytes.
  */
 function encoded({ name, args }: Command, lengthOf: (text: string) => number): Buffer | undefined {
   const pieces: Buffer[] = []
@@ -228,7 +239,11 @@ interface IoredisOptions extends Location {
   readonly redisOptions?: IoredisOptions | null
 }
 
-/** Whether a client with these options may run a script twice for one call. */
+/**
+ * Whether a client with these options may send a command again whose reply was lost, so that a script is run twice for one call.
+ * A client alone does so after it reconnects (`retryStrategy`); in a Cluster it does after `retryDelayOnFailover`, or as a node
+ * that reconnects.
+ */
 function replays(options: IoredisOptions, isCluster: boolean): boolean {
   if (!isCluster) return typeof options.retryStrategy === 'function' && resends(options)
   // A node that gives up reconnecting leaves its calls to `retryDelayOnFailover`, whatever its own settings.

@@ -26,7 +26,11 @@ interface ScriptOptions {
   readonly arguments: readonly Buffer[]
 }
 
-/** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
+/**
+ * Returns a connection over a client of node-redis that was handed in, and stays open: a client, pool, cluster or sentinel, told
+ * apart by methods that only one kind has. The client itself follows MOVED and ASK, by which nodes of a Cluster send it to
+ * another. The type mapping makes replies Buffers, as scripts reply with bytes.
+ */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
   return {
@@ -45,9 +49,9 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 }
 
 /**
- * Makes the function that subscribes to a channel. A subscribed connection takes no other commands, so each has one of
- * its own, made like the client that was handed in. Messages that are published while it is broken are lost, so
- * semaphores also poll.
+ * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
+ * each has a client of its own, a duplicate of the one that was handed in. Messages that are published while it is broken are
+ * lost, so semaphores also poll. If it is ended while it connects, it is ended once more when it has connected.
  */
 function subscribeBy(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {

@@ -93,8 +93,9 @@ const REDIS = {
 } satisfies option.DeclarationOf<RedisOptions>
 
 /**
- * The options, if they name exactly one place where Redis is.
- * @throws {PolicyError} INVALID_OPTION.
+ * Checks the names of the options and that they say exactly one place where Redis is: `url`, `path`, `cluster`, `sentinels`, or a
+ * host or port. Returns them.
+ * @throws {PolicyError} INVALID_OPTION for several places or none, for an unknown option, and for what is no object of options.
  */
 function placed(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
@@ -110,13 +111,16 @@ function placed(given: unknown): RedisOptions {
   return given
 }
 
-/** Whether an object is a literal, and not made by a class. */
+/** Whether an object is a literal, and not made by a class, as clients are. A literal's prototype is Object's, or none. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** The error about a value that is neither a client nor says where Redis is. */
+/**
+ * Makes the error about a value that is neither a client nor says where Redis is. It describes the value without showing what it
+ * holds, which may be a password.
+ */
 function notRedis(given: unknown): Error {
   const place = 'options that say where Redis is (url, host, port, path, sentinels or cluster)'
   return invalid(`redisStore takes ${CLIENTS}, a redis:// URL, or ${place}, got ${described(given)}`)
@@ -135,8 +139,8 @@ const ABOUT: option.About = {
 }
 
 /**
- * The options that a URL stands for.
- * @throws {PolicyError} INVALID_OPTION, without the URL, as it may hold a password.
+ * Returns the options that a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` stands for; rediss means TLS.
+ * @throws {PolicyError} INVALID_OPTION, without the URL or the part that is wrong, as they may hold a password.
  */
 function fromUrl(given: string): RedisOptions {
   const url = URL.canParse(given) ? new URL(given) : undefined
@@ -161,8 +165,8 @@ function fromUrl(given: string): RedisOptions {
 }
 
 /**
- * A part of a URL without its percent-encoding.
- * @throws {PolicyError} INVALID_OPTION.
+ * Returns a part of a URL without its percent-encoding.
+ * @throws {PolicyError} INVALID_OPTION where the encoding is broken, without the part, which may be a password.
  */
 function decoded(part: string): string {
   try {
@@ -173,9 +177,9 @@ function decoded(part: string): string {
 }
 
 /**
- * An option of a URL's query, as a number where it is one.
- * @throws {PolicyError} INVALID_OPTION for an unknown name, which is not shown: a question mark in a password begins
- * the query.
+ * Returns the value of an option in a URL's query, as a number where it is all digits.
+ * @throws {PolicyError} INVALID_OPTION for an unknown name, which is not shown: a question mark inside a password would begin the
+ * query.
  */
 function parameter(option: string, value: string): unknown {
   if (!IN_URLS.includes(option)) throw invalid(`the options of a Redis URL are ${IN_URLS.join(', ')}`)
@@ -184,7 +188,7 @@ function parameter(option: string, value: string): unknown {
 
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
-/** Whether a value is an object with a host and a valid port. */
+/** Whether a value is an object with a host, as text, and a valid port. */
 function isAddress(value: unknown): value is Address {
   if (!isRecord(value) || typeof value['host'] !== 'string') return false
   return port.parse(value['port'], 'port') !== option.REFUSED

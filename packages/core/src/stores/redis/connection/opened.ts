@@ -20,9 +20,10 @@ export interface Opened extends RedisConnection {
 export const SILENCE_MS = 1000
 
 /**
- * Milliseconds to wait before attempt `times` (1, 2, ...) to connect. The first delay is short, so that a connection that
- * was merely closed is back before most deadlines. Later ones stay short too, because Redis decides nothing until one
- * succeeds. Random, so that the processes of a fleet do not reconnect all at once.
+ * Returns the milliseconds to wait before attempt number `times` (1, 2, ...) to connect: doubled each time, at most 200, and by
+ * chance as little as half of that. The first delay is short, so that a connection that was merely closed is back before most
+ * deadlines. Later ones stay short too, because Redis decides nothing until one succeeds. Chance keeps the processes of a fleet
+ * from reconnecting all at once.
  */
 export function backOffMs(times: number): number {
   return Math.min(10 * 2 ** times, LONGEST_MS) * (0.5 + Math.random() / 2)

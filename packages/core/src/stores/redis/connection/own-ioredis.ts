@@ -10,7 +10,11 @@ interface IoredisPackage {
   readonly Cluster: new (nodes: readonly object[], options: object) => IoredisClient
 }
 
-/** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
+/**
+ * Makes a client of ioredis or iovalkey (whose package has these classes) that sends no command twice and reconnects soon after
+ * Redis is back. It connects at once. Returns the connection over it. `first` is the outcome of the first attempt: a client that
+ * is closed before it was ready reports no error by itself, so that counts as one.
+ */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoint): Opened {
   const { cluster, ...rest } = options
   const client = cluster
@@ -32,6 +36,7 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,
+    /** Ends the client, and in a Cluster also the connections that it makes to learn the slots, which it does not end itself. */
     close() {
       client.disconnect()
       endRefreshers?.()
@@ -40,9 +45,9 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
 }
 
 /**
- * Makes the function that a failed call is passed to. For READONLY, which means that the master became a replica, it
- * returns a promise that the old connection is closed, as the client then reconnects (`reconnectOnError`); undefined
- * for any other error.
+ * Makes the function to which each failed call is passed. READONLY means that the master has become a replica. The client then
+ * closes its connection and connects to the new master (`reconnectOnError`): the function returns a promise that the old
+ * connection is closed, after which the call can be repeated. Undefined for any other error.
  */
 function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined
@@ -60,9 +65,10 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 }
 
 /**
- * Closes the connection of one server when a reply is due and no byte has come for `SILENCE_MS`: a peer that vanished closes no
- * socket, and TCP notices only after a quarter of an hour. Counted are looks and not time, because in a process that was busy
- * for a second replies lie unread, and a late timer comes before them. That is why `socketTimeout` is not used.
+ * Closes the connection to one server when a reply is due and no byte has come for `SILENCE_MS`: a peer that vanished closes no
+ * socket, and TCP notices only after a quarter of an hour. A timer looks eight times in that span and counts the looks in a row
+ * without a new byte. It counts looks and not time, because replies lie unread in a process that was busy for a second, and a
+ * late timer runs before they are read. `socketTimeout` is not used for that reason.
  */
 function endSilence(client: IoredisClient): void {
   client.on('connect', () => {
@@ -90,8 +96,9 @@ interface Connected extends IoredisClient {
 const LOOKS = 8
 
 /**
- * A Cluster client of ioredis refreshes its slots over separate connections and does not end them when it is ended. One to
- * a node that does not answer would keep the process alive. Returns a function that ends them.
+ * Returns a function that ends the connections over which a Cluster client of ioredis refreshes its list of slots. The client
+ * does not end them when it is ended, and one to a node that does not answer would keep the process alive. The client makes them
+ * by `duplicate` of a node, which is wrapped here to note each.
  */
 function endRefreshersOf(client: IoredisClient): () => void {
   const refreshers = new Set<IoredisClient>()

@@ -13,7 +13,12 @@ interface OwnNodeRedis extends NodeRedisClient {
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
 }
 
-/** Makes a node-redis client, which never repeats a command. It connects at once. */
+/**
+ * Makes a client of node-redis, which never sends a command twice, and begins to connect. Returns the connection over it. `first`
+ * is the outcome of the first attempt. Calls on a cluster wait until it is connected, as it takes none before it knows its nodes;
+ * a single client queues them itself.
+ * @throws {StoreError} CLIENT_MISSING for Sentinels, which need ioredis or iovalkey.
+ */
 export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): Opened {
   if (options.sentinels) {
     const what = 'a connection by Sentinel needs ioredis or iovalkey: npm install ioredis'
@@ -41,6 +46,10 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
       eval: async (...args) => (await connected, connection.eval(...args)),
     }),
     first,
+    /**
+     * Ends the client. Nodes to which a cluster is still connecting finish that first and are forgotten by it, so they are ended
+     * once it has connected.
+     */
     close() {
       ended = true
       // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
@@ -51,7 +60,11 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   }
 }
 
-/** The options of an endpoint as node-redis names them, with our defaults. */
+/**
+ * Returns the options of an endpoint as node-redis names them, with this package's defaults: short pauses between attempts to
+ * connect, and an end of the connection when no byte came for SILENCE_MS. node-redis counts idle time too, so pings keep replies
+ * coming.
+ */
 function clientOptions(options: Endpoint) {
   const { username, password, db, tls, path, connectTimeout, keepAlive, family } = options
   return {
@@ -75,8 +88,9 @@ function clientOptions(options: Endpoint) {
 }
 
 /**
- * Connects, and tries again until it succeeds or `ended` is true: a cluster gives up when no root node answers, while a
- * client goes on by itself.
+ * Connects, and tries again after short pauses until it succeeds or `ended()` is true. A cluster gives up when no root node
+ * answers, while a single client goes on by itself. A client that is ended while it connects is ended once more afterwards, as it
+ * would keep its sockets.
  */
 async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promise<void> {
   for (let times = 1; !ended(); times++) {
@@ -92,7 +106,10 @@ async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promi
   }
 }
 
-/** node-redis cannot be ended while it waits for its next attempt, and keeps the process alive until then. */
+/**
+ * Returns the milliseconds before attempt number `times` to connect, at most 80: node-redis cannot be ended while it waits for
+ * its next attempt, and keeps the process alive until then.
+ */
 function shortBackOffMs(times: number): number {
   return Math.min(backOffMs(times), 80)
 }

@@ -30,7 +30,7 @@ export class OwnConnection implements RedisConnection {
   #closed = false
 
   /**
-   * Reads where to connect to, and does not connect yet.
+   * Reads where to connect to, a URL or options, and does not connect yet.
    * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
    */
   constructor(given: unknown) {
@@ -39,7 +39,10 @@ export class OwnConnection implements RedisConnection {
     this.isCluster = this.#options.cluster !== undefined
   }
 
-  /** Connects unless that has begun. Resolves once the client package is loaded, and rejects if none is installed. */
+  /**
+   * Begins to connect, unless that has begun. Resolves once the client package is loaded and a client made, which may not be
+   * connected yet; rejects if no package is installed. `#first` becomes the outcome of the first attempt to connect.
+   */
   open(): Promise<Opened> {
     if (this.#opening) return this.#opening
     this.#opening = this.#load()
@@ -80,13 +83,19 @@ export class OwnConnection implements RedisConnection {
     return this.#opened?.isReady() ?? false
   }
 
-  /** Has the client write all calls of `send` at once; before there is a client, it queues them. */
+  /**
+   * Runs `send`, and has the client write all calls that it makes to a node at once. Before there is a client, calls are queued
+   * anyway.
+   */
   inOneWrite(send: () => void): void {
     if (this.#opened) this.#opened.inOneWrite(send)
     else send()
   }
 
-  /** Subscribes as soon as there is a client. The function returned ends that; called before, it prevents it. */
+  /**
+   * Calls `receive` with each message of a channel, as soon as there is a client. The returned function ends that; called before,
+   * it prevents it. Without an installed client package nothing is received.
+   */
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let isEnded = false
     let unsubscribe: (() => void) | undefined
@@ -102,7 +111,10 @@ export class OwnConnection implements RedisConnection {
     }
   }
 
-  /** Ends the connection, and rejects the calls that wait for a reply or for the connection. */
+  /**
+   * Ends the connection. Calls that wait for a reply or for the connection are rejected, as a client that is ended during an
+   * outage leaves them unsettled.
+   */
   close(): void {
     this.#closed = true
     this.#opened?.close()
@@ -113,8 +125,9 @@ export class OwnConnection implements RedisConnection {
   }
 
   /**
-   * Sends a call, once the client is there. A call that a master refused as it became a replica is sent once more, to
-   * the new one.
+   * Makes a call by `send`, once there is a client, and settles with its outcome. If too many calls wait for a connection, it
+   * rejects at once. A call that a master refused because it has become a replica was not carried out, and is sent once more, to
+   * the new master. An error says that nothing was sent where the call never left the client's queue.
    */
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
@@ -144,8 +157,9 @@ export class OwnConnection implements RedisConnection {
   }
 
   /**
-   * Returns a function for a call that is made now: whether the client has queued it ever since, because it was not
-   * connected in between, so that it was surely not carried out.
+   * Returns a function that says, when a call made now has failed, whether the client has only queued it: the client was not
+   * connected, and has not become so since. Such a call was surely not carried out. A client that cannot say how often it was
+   * ready (`timesReady`) gives false.
    */
   #queuedUntilNow(): () => boolean {
     if (this.isReady()) return () => false
@@ -154,7 +168,7 @@ export class OwnConnection implements RedisConnection {
   }
 
   /**
-   * Loads the client package and makes a client.
+   * Loads the first client package that is installed, and makes a client with it, which begins to connect.
    * @throws {StoreError} CLIENT_MISSING, CLOSED.
    */
   async #load(): Promise<Opened> {
@@ -169,7 +183,10 @@ function warnOfMissingPackage({ code, message }: StoreError): void {
   if (code === 'CLIENT_MISSING') warnProcessOnce(code, message)
 }
 
-/** The failure of a call that was never written, which says so. A refusal by the server is left as it is. */
+/**
+ * Returns the failure of a call that was never written to Redis, as an error that says so (`sent: false`). A refusal by the
+ * server is left as it is.
+ */
 function unwritten(error: Error): Error {
   const failure = storeError(error)
   if (!(failure instanceof StoreError) || failure.failure !== 'unavailable') return error
@@ -184,8 +201,8 @@ const MOST_WAITING = 1000
  * bundlers treat the others as optional. The build marks them for webpack, which would warn of those: it leaves them to the runtime.
  */
 /**
- * The opener of connections by the first package that is installed: ioredis, iovalkey or redis. Rejects with StoreError
- * CLIENT_MISSING if none is.
+ * Returns what opens connections with the first client package that is installed: ioredis, iovalkey or redis (node-redis).
+ * @throws {StoreError} CLIENT_MISSING if none is.
  */
 async function loadOpener(): Promise<(options: Endpoint) => Opened> {
   const ioredis = (await load('ioredis')) ?? (await load('iovalkey'))
@@ -196,7 +213,10 @@ async function loadOpener(): Promise<(options: Endpoint) => Opened> {
   throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
 }
 
-/** Loads a client package. Undefined if it is not installed; one that is and fails to load is an error. */
+/**
+ * Loads a client package and returns its exports. Undefined if it is not installed; where it is installed and fails to load, for
+ * example for want of another package, that is an error.
+ */
 async function load(name: 'ioredis' | 'iovalkey' | 'redis'): Promise<unknown> {
   try {
     if (name === 'ioredis') return await import('ioredis')
@@ -210,7 +230,10 @@ async function load(name: 'ioredis' | 'iovalkey' | 'redis'): Promise<unknown> {
   }
 }
 
-/** The exports of a CommonJS module, which lie in `default` or not, depending on the loader. */
+/**
+ * Returns the exports of a CommonJS module that was imported. They lie in `default` or not, depending on the loader: `name` is
+ * one of them, by which that is found out.
+ */
 function exportsOf<T>(module: unknown, name: keyof T): T {
   const { default: whole } = module as { default?: T }
   return whole?.[name] === undefined ? (module as T) : whole

@@ -28,8 +28,8 @@ const HOTTEST = 56
 const FEW_POLICIES = 5
 
 /**
- * The script for lists of these shapes, with a penalty or without. Lists that differ in limits and capacities alone have the
- * same one.
+ * Composes the script that decides calls on single keys under policies of these shapes, with a penalty or without. Limits and
+ * capacities are arguments, so lists that differ in nothing else have the same script.
  * @throws {Error} where a text of lua/ uses an unknown word, directive, list, constant or module.
  */
 export function composeScript(policies: readonly Policy[], penalty?: Penalty): string {
@@ -37,7 +37,9 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 }
 
 /**
- * The script for calls on several keys, whose parts are of these lists, in this order.
+ * Composes the script for calls on several keys. Each key is a part of such a call, and `lists` has the policies of each part, in
+ * order. The code of a list is in it once, however many parts have it. `from` and `rest` count numbers of the argument: where
+ * those of a part begin for a plain call, and for any other.
  * @throws {Error} as `composeScript`.
  */
 export function composeTogether(lists: readonly ScriptList[]): string {
@@ -84,7 +86,11 @@ export interface ScriptList {
 /** The texts that are composed for one list of policies: a script, or what one for several keys has of a list or of a part. */
 type Text = 'script' | 'list' | 'part'
 
-/** Composes a text for one list of policies. `own` has words of its own. */
+/**
+ * Composes a text of lua/ for one list of policies: repeats lines for each policy, puts the modules of the algorithms in their
+ * place and fills in the words, of which `own` has more. `end` is the byte at which the state's fixed part ends, and `version`
+ * the place of that number in it.
+ */
 function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
@@ -98,8 +104,9 @@ function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own
 }
 
 /**
- * The text with the other texts of lua/ in their places. With more than a few policies the engine is
- * put into a function, because Lua allows 200 variables in one place.
+ * Returns a text of lua/ with the other texts in their places, before any word is filled in. Only where every algorithm has a
+ * `take` is there code for plain calls. With more than a few policies the engine goes into a function, because Lua allows 200
+ * variables in one place.
  */
 function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
   const isFew = all.length <= FEW_POLICIES
@@ -127,7 +134,7 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
   return inPlace(textOf(text))
 }
 
-/** How many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy. */
+/** Returns how many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy. */
 function plainNumbers(policies: readonly Policy[]): number {
   return 2 + 2 * policies.length
 }
@@ -146,7 +153,10 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', spread(KEYS))"
 
-/** The lists over which `--@for` repeats a line, by name. */
+/**
+ * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
+ * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
+ */
 function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
   const isFresh = penalty?.then === 'fresh'
@@ -163,7 +173,10 @@ function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   }
 }
 
-/** The words `@{...}` that stand for all policies together. */
+/**
+ * Returns the words `@{...}` of a script that stand for all of its policies together. `end` is the byte at which the fixed part
+ * of the state ends, behind which rings grow; `version` is the byte at which the number of that name lies.
+ */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
   const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
@@ -203,7 +216,10 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
   }
 }
 
-/** The words of a penalty. Its numbers are literals, so scripts without a penalty are as if there were none. */
+/**
+ * Returns the words of a penalty. Its numbers are literals in the script, so a script without a penalty is as if there were none.
+ * After a refusal that counts, equal calls go on until the key is blocked; without a penalty they end with the first denial.
+ */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
   const written = { rest_is_denied: 'reason ~= 0', restricted_written: 'ttl' }
   if (!penalty) return written
@@ -232,7 +248,10 @@ function numbered(names: readonly (readonly [string, number])[]): Words {
   return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
 }
 
-/** Puts modules before the text that uses them, without the functions that nothing calls: each costs every call some time. */
+/**
+ * Returns the modules `texts` and behind them `rest`, the text that uses them, without the functions that nothing calls: each
+ * costs every call some time. It goes from the last function to the first, as each may only call those before it.
+ */
 function withoutUnused(texts: readonly string[], rest: string): string {
   const pieces = texts.flatMap((text) => `${text}\n`.split(/^(?=local function )/m))
   return pieces.reduceRight((script, piece) => {
@@ -242,8 +261,9 @@ function withoutUnused(texts: readonly string[], rest: string): string {
 }
 
 /**
- * Lays out the slots from `start` on: those of a fixed number first, then rings, whose places depend on each other's size.
- * Returns the byte at which those of a fixed number end.
+ * Sets for each policy with slots the byte at which they begin in the state, as Lua. Slots of a fixed number come first, from the
+ * byte `start` on; then rings, which grow, so that the place of each depends on the sizes of those before it. Returns the byte at
+ * which the fixed ones end.
  */
 function placeSlots(all: readonly ScriptPolicy[], start: number): number {
   let end = start
@@ -261,7 +281,10 @@ function placeSlots(all: readonly ScriptPolicy[], start: number): number {
   return end
 }
 
-/** The words `@{...}` of one policy in a line that is repeated. */
+/**
+ * Returns the words `@{...}` of one policy, for a line that is repeated for each: its cells and numbers, whose names end with its
+ * number in the list, the condition under which its cells are sound, and the body of its `take`.
+ */
 function wordsOf(part: ScriptPolicy): Words {
   const { i, policy, cells, base } = part
   const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
@@ -280,7 +303,11 @@ function wordsOf(part: ScriptPolicy): Words {
   }
 }
 
-/** The body of an algorithm's `take` with its arguments put in; its results go to the variables of the plain call. */
+/**
+ * Returns the body of an algorithm's Lua function `take`, which decides a plain call, as a block to stand where the call would
+ * be. The parameters are replaced by `args`, in brackets where these are expressions, and the results go to the variables of the
+ * plain call. A call of a function would cost more than the decision.
+ */
 function takeInPlace(
   { i, cells, slots }: ScriptPolicy,
   [, params, body, results]: RegExpExecArray,

@@ -28,9 +28,11 @@ export interface ScriptPolicy {
 }
 
 /**
- * The facts about a policy from which a script is composed: the Lua modules it needs, its cells and slots, what makes a state
- * valid, and the text of its `take`. They are read from the comments at the head of the algorithm's module, the one in lua/ that
- * shares most of its name: `gcra-slots` has its own, an algorithm without one that of its family.
+ * Returns the facts about a policy from which a script is composed: the Lua modules it needs, its cells and slots (the numbers
+ * kept for a key, by name and by position), what makes them valid, and the text of its `take`, which decides a plain call. They
+ * are read from the comments at the head of the algorithm's module in lua/. That is the module with the algorithm's name, or with
+ * the longest beginning of it, as `token-bucket` is for `token-bucket-interval`. `index` counts policies from
+ * 0.
  * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
  */
 export function describePolicy(policy: Policy, index: number): ScriptPolicy {
@@ -55,7 +57,10 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
   return { i, policy, prefix, modules: needed, cells: ownCells, slots, valid, take }
 }
 
-/** The number of slots that a module's header names: 'ring' for one that grows, undefined for none. */
+/**
+ * Returns the number of slots that a module's header names, in which `buckets` stands for the policy's own number: 'ring' for
+ * slots that grow with use, undefined if the module has none.
+ */
 function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ring' | undefined {
   if (written === undefined) return undefined
   if (written === 'cap') return 'ring'
@@ -64,7 +69,11 @@ function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ri
   return buckets + Number(more)
 }
 
-/** A condition of a module with the cells and numbers of one policy in it. */
+/**
+ * Returns a condition of a module as it stands in a script: each cell with the policy's number `i` behind it, and the policy's
+ * window, tick and buckets as numbers.
+ * @throws {Error} for any other word.
+ */
 function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
   const { window, tick, buckets } = policy
   const words: Record<string, string> = { window: `${window}`, tick: `${tick}`, buckets: `${buckets}` }

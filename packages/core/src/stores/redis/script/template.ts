@@ -11,8 +11,9 @@ export type Words = Readonly<Record<string, string>>
 export type Lists = Readonly<Record<string, readonly Words[]>>
 
 /**
- * Repeats the line of each `--@for each <list> <line>` for every member of the list, with the member's words filled in, and
- * keeps that of `--@for any <list> <line>` where the list has a member. Other words stay for `fill`.
+ * Repeats the line of each `--@for each <list> <line>` for every member of the list, with the member's words filled in, and keeps
+ * that of `--@for any <list> <line>` once where the list has a member. `lists` has the words of each member by the name of the
+ * list. Words that no member has stay for `fill`.
  * @throws {Error} for another directive or an unknown list.
  */
 export function expand(text: string, lists: Lists): string {
@@ -26,20 +27,21 @@ export function expand(text: string, lists: Lists): string {
 }
 
 /**
- * Returns the text with each `@{word}` replaced by what `words` has for it.
+ * Returns the text with each word in braces, `@{word}`, replaced by what `words` has for it.
  * @throws {Error} for a word that is not in `words`.
  */
 export function fill(text: string, words: Words): string {
   return text.replace(WORD, (_, word: string) => known(words, word, 'word'))
 }
 
-/** Returns the line with those `@{words}` replaced that are in `words`; others stay for `fill`. */
+/** Returns the line with each `@{word}` replaced that `words` has; other words stay, to be filled in later for the whole text. */
 function fillOwn(line: string, words: Words): string {
   return line.replace(WORD, (written, word: string) => (Object.hasOwn(words, word) ? words[word]! : written))
 }
 
 /**
- * Puts literals in place of the constants, which cost a call nothing, as locals would. Strings and comments stay as they are.
+ * Returns the script with a literal in place of each constant, a name in capitals, as literals cost a call nothing. Strings and
+ * comments are matched first, so that capitals in them stay.
  * @throws {Error} for a name in capitals that is neither in `constants` nor a global of Redis.
  */
 export function withConstants(script: string, constants: Words): string {
@@ -48,7 +50,10 @@ export function withConstants(script: string, constants: Words): string {
   )
 }
 
-/** The value of a name that a text of lua/ uses. `what` says in the error what the name stands for. */
+/**
+ * Returns the value of a name that a text of lua/ uses. `what` is the kind of the name, for the error.
+ * @throws {Error} for a name that `values` does not have.
+ */
 export function known<T>(values: Readonly<Record<string, T>>, name: string, what: string): T {
   if (!Object.hasOwn(values, name)) throw new Error(`lua/ uses the unknown ${what} '${name}'`)
   return values[name]!
@@ -68,8 +73,9 @@ const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
 }
 
 /**
- * Writes calls of max, min, floor and ceil as operators, which are faster, unless an argument contains a call, which
- * would then run twice.
+ * Returns the script with calls of max, min, floor and ceil written as operators, for example `(a > b and a or b)`, which are
+ * faster in Lua. An operator repeats its argument, so a call stays, as one of `math`, where an argument itself contains a call,
+ * which would then run twice. Arguments are rewritten in the same way first.
  */
 export function withOperators(script: string): string {
   let text = ''
@@ -87,7 +93,10 @@ export function withOperators(script: string): string {
   return text + script.slice(end)
 }
 
-/** The arguments of a call that begin at `start`, and the place behind its closing bracket. */
+/**
+ * Returns the arguments of a call in Lua, as texts, whose first one begins at `start`, and the place behind the call's closing
+ * bracket. Commas inside of inner brackets part nothing.
+ */
 function argumentsAt(text: string, start: number): [args: string[], end: number] {
   const args: string[] = []
   for (let i = start, from = start, depth = 0; ; i++) {
@@ -101,7 +110,9 @@ function argumentsAt(text: string, start: number): [args: string[], end: number]
   }
 }
 
-/** An argument in brackets, unless it is a name or has them. */
+/**
+ * Returns an argument in brackets, so that an operator can stand beside it; as it is if it is one name or has brackets already.
+ */
 function operand(text: string): string {
   const arg = text.trim()
   return /^(\w+|\([^()]*\))$/.test(arg) ? arg : `(${arg})`

@@ -41,7 +41,12 @@ export interface ScriptRequest {
   readonly slowest?: readonly number[] | undefined
 }
 
-/** The argument of a call. `clock` is -1 for Redis's own; `nonce` becomes the version or epoch of state that it writes. */
+/**
+ * Packs the script's argument for a request, as numbers of 8 bytes with the token behind them. A plain `consume` on Redis's own
+ * clock (`clock` is -1, otherwise microseconds) has only cost, nonce, limits and capacities; any other request adds the operation
+ * and its numbers. `nonce` is random: it becomes the version of the state that the call writes, and the epoch if the state begins
+ * anew.
+ */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
   const numbers = [cost, nonce]
@@ -61,9 +66,10 @@ export interface ScriptPart {
 }
 
 /**
- * Packs the argument of a whole: a call on several keys that charges all of its parts, one for each key, or none. The numbers of
- * a plain whole come first. Only if one part is not enforced, a smaller limit was seen or the clock is not Redis's, more follow.
- * `clock` is in microseconds, -1 for Redis's own.
+ * Packs the script's argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. The
+ * numbers of a plain whole come first. More follow only if a part is not enforced, a smaller limit was seen for some state, or
+ * the clock is not Redis's own. `clock` is in microseconds, -1 for Redis's own; `nonce` makes a random number, one for each part,
+ * by which the script marks what it writes.
  */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
   const numbers: number[] = []
@@ -85,7 +91,7 @@ export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
   return packed([at, cost, decidedAt])
 }
 
-/** Bytes with these numbers as doubles, and others behind them. */
+/** Returns bytes with these numbers as little-endian doubles of 8 bytes, and `rest` behind them. */
 export function packed(numbers: readonly number[], rest?: Buffer): Buffer {
   const bytes = Buffer.allocUnsafe(numbers.length * DOUBLE + (rest?.length ?? 0))
   for (let i = 0; i < numbers.length; i++) bytes.writeDoubleLE(numbers[i]!, i * DOUBLE)
@@ -100,7 +106,10 @@ export interface RedisBooking extends Booking {
   readonly token: Buffer
 }
 
-/** The answers of `count` equal calls, in order. */
+/**
+ * Reads the answers of `count` equal calls, which the script made one after the other, out of its reply. After a denial the rest
+ * would be denied too, so the script leaves their answers out, and the denial is repeated here.
+ */
 export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count: number): readonly Answer[] {
   const reader = new NumberReader(reply)
   const answers: Answer[] = []
@@ -110,7 +119,10 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
   return answers
 }
 
-/** The answer of a single call, with the booking that it made: a reply that is longer than its numbers ends with the token. */
+/**
+ * Reads the answer to a single call out of the script's reply. If bytes are left behind its numbers, they are the token of a
+ * booking that the call made (a charge at a later instant, or one that can be undone), by which the script knows it again.
+ */
 export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptRequest, key: string): Answer {
   const reader = new NumberReader(reply)
   const answer = reader.answer(policies.length)
@@ -122,28 +134,31 @@ export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptReques
 }
 
 /**
- * The server's error where a key of a call with several failed, and undefined where it was answered. A call with a
- * single key fails as a whole instead.
+ * Returns the server's error where one key of a call on several keys failed: its reply is an exclamation mark and the error's
+ * text. Undefined where the key was answered.
  */
 export function unpackFailure(reply: Buffer): string | undefined {
   return reply[0] === FAILURE ? reply.toString('utf8', 1) : undefined
 }
 
-/** Whether the script discarded unreadable state. */
+/** Whether the script found state that no call can have written, and discarded it: a bit in the first number of its reply. */
 export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
 /**
- * Returns how a booking stands, by the reply to `confirm`: 0 if its charge is still in the key's state, else the number of the
- * reason why its caller may not go on.
+ * Returns how a booking stands, by the reply to `confirm`: 0 if its charge is still in the key's state, otherwise the number of
+ * the reason why its caller may not go on: held by a hold or block, or any other for a lost state.
  */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** The units of a correction that took effect; 0 for those without a reply. Of a cancellation 1 if it undid the booking. */
+/**
+ * Returns the units of a correction that took effect, the third number of the reply; 0 for a correction whose reply has none,
+ * such as a reset. For a cancelled booking, 1 says that the state before it was restored.
+ */
 export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
 }
@@ -164,7 +179,7 @@ class NumberReader {
     this.#numbers = new DataView(buffer, byteOffset, byteLength)
   }
 
-  /** Reads the next number, and goes on behind it. */
+  /** Reads the next number of 8 bytes, and moves on behind it. */
   next(): number {
     const number = this.#numbers.getFloat64(this.at, true)
     this.at += DOUBLE
@@ -172,8 +187,9 @@ class NumberReader {
   }
 
   /**
-   * Reads the answer to one call under this number of policies. Its first number says whether it is long: an answer to a call
-   * that passed at once leaves out the reason, the instant and what follows from them.
+   * Reads the answer to one call under this number of policies. The first number says whether it is long: the answer to a call
+   * that passed at once leaves out the reason, the instant at which it passes and what follows from them. With several policies a
+   * long one ends with three numbers for each: earliest instant, remaining, resetAt.
    */
   answer(policies: number): Answer {
     const isLong = (this.next() & LONG) !== 0
@@ -189,7 +205,11 @@ class NumberReader {
     return blockedUntil > now ? { ...answer, nextUnitAt, blockedUntil } : { ...answer, nextUnitAt }
   }
 
-  /** The answer to a call that passed at once. The earliest instant of each policy is `now`, and is left out. */
+  /**
+   * Reads the answer to a call that passed at once, at the instant `now` in microseconds, under this number of policies:
+   * remaining and resetAt of each. The smallest remaining makes its policy the binding one. `parts` has three numbers for each
+   * policy; the earliest instant is `now` and is not sent.
+   */
   passed(now: number, policies: number): Answer {
     let remaining = this.next()
     let resetAt = this.next()
@@ -216,20 +236,23 @@ export class PackedReply {
   readonly #reader: NumberReader
   readonly #now: number
 
-  /** Reads the instant, with which the reply begins. */
+  /** Reads the instant, in microseconds, with which the reply begins. It holds for all plain calls in it. */
   constructor(reply: Uint8Array) {
     this.#reader = new NumberReader(reply)
     this.#now = this.#reader.next()
   }
 
-  /** Passes over a mark, which stands where a key has a reply of its own. Returns false at the answer to a plain call. */
+  /**
+   * Moves on behind the next number if that is a mark (below 0), which says that the key has a reply of its own. Returns whether
+   * it was one. At the answer to a plain call it returns false and stays where it is.
+   */
   passMark(): boolean {
     const isMark = this.#reader.next() < 0
     if (!isMark) this.#reader.at -= DOUBLE
     return isMark
   }
 
-  /** The answer to the next plain call. */
+  /** Reads the answer to the next plain call, which passed at once, under this number of policies. */
   next(policies: number): Answer {
     return this.#reader.passed(this.#now, policies)
   }
@@ -254,7 +277,7 @@ export class ScriptRunner {
   /** Whether a call may have several keys: not in a Cluster, nor once a server has refused that. */
   takesManyKeys: boolean
 
-  /** Calls `onFirstReply` after the first reply. */
+  /** Runs scripts over this connection. `onFirstReply` is called once, after the first reply. */
   constructor(
     readonly connection: RedisConnection,
     private onFirstReply: (() => void) | undefined,
@@ -267,7 +290,7 @@ export class ScriptRunner {
     this.#shas.delete(script)
   }
 
-  /** Runs a script once on one key. It rejects with a StoreError whose cause is the client's error. */
+  /** Runs a script once on one key, and resolves with its reply. Rejects with a StoreError whose cause is the client's error. */
   run(script: string, key: RedisKey, argument: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       // With a single key, an error fails the whole call.
@@ -277,8 +300,9 @@ export class ScriptRunner {
   }
 
   /**
-   * Runs a script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if the
-   * whole call failed.
+   * Runs a script once for all `keys`, each with its argument; if `args` is shorter, the remaining keys share its last one.
+   * `receiver` gets the replies, or the error if the call failed as a whole. The script is named by its SHA-1 if a server has run
+   * it for this process; otherwise its text is sent, and again if the server has lost it (NOSCRIPT).
    */
   runAll(
     script: string,
@@ -324,7 +348,10 @@ function sha1(script: string): string {
   return createHash('sha1').update(script).digest('hex')
 }
 
-/** The replies of a script: a list, whose first is the packed one of plain calls, or that one alone; to one key, its own. */
+/**
+ * Returns the replies to each key out of what a script returned for this number of keys. One key has a reply of its own. For
+ * several it is a list, whose first member holds the answers of all plain calls, or that member alone where all calls were plain.
+ */
 function repliesOf(reply: ScriptReply, keys: number): Replies {
   if (reply instanceof Uint8Array) {
     return keys > 1 ? { packed: new PackedReply(reply), own: [] } : { packed: undefined, own: [reply] }
@@ -333,7 +360,7 @@ function repliesOf(reply: ScriptReply, keys: number): Replies {
   return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
 }
 
-/** The reply to one key, or the error that stands in its place. */
+/** Returns the reply to one key of several, or the error that stands in its place, as a StoreError. */
 function answerOrError(reply: Buffer): Buffer | Error {
   const failure = unpackFailure(reply)
   return failure === undefined ? reply : storeError(new Error(failure))
