@@ -26,6 +26,10 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
     throw new PolicyError('INVALID_OPTION', 'trace must be that of @opentelemetry/api')
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
+  /**
+   * Writes a decision to the active span, if there is one. Not for a key whose policies allowed a call on several keys
+   * (`together`) that another key denied.
+   */
   const annotate: DecisionCounter = (decision, _operation, decidedBy, storeMs, together) => {
     if (isOverruled(decision, together)) return
     trace.getActiveSpan()?.setAttributes({

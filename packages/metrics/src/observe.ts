@@ -92,7 +92,7 @@ export function observe(
   sink.observed.set(observed, stop)
   return stop
 
-  /** Begins to observe by the kind of the object. Returns a function that ends it. */
+  /** Begins to observe the object, by its kind, and returns the function that ends it. */
   function begin(): () => void {
     if (kind === 'limiter') return observeLimiter(observed as Limiter, sink, tag)
     if (kind === 'semaphore') return observeSemaphore(observed as Semaphore, sink)
@@ -101,7 +101,11 @@ export function observe(
   }
 }
 
-/** Counts a limiter's decisions and waits. Returns a function that ends it. Limiters of one name share their counts. */
+/**
+ * Counts a limiter's decisions, and with `tag` also by what that makes of the key; records how long calls waited for the
+ * store, and `acquire` for its turn. Returns a function that ends it. Limiters of one name share their counts. A decision
+ * of a call on several keys that another key denied is not counted (`isOverruled`).
+ */
 function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): () => void {
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const { name } = limiter
@@ -130,7 +134,10 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   }
 }
 
-/** Counts a semaphore's permits and waits. Returns a function that ends it. Semaphores of one name share their counts. */
+/**
+ * Counts a semaphore's permits and the calls that wait for one, and records how long they waited and which limit an
+ * adaptive semaphore found. Returns a function that ends it. Semaphores of one name share their counts.
+ */
 function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
   if (semaphore.isClosed) throw new StoreError('CLOSED', `the semaphore '${semaphore.name}' is closed`)
   const { name } = semaphore
@@ -150,7 +157,11 @@ function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
   return () => ends.forEach((end) => end())
 }
 
-/** Counts a queue's calls and waits under `name`. Returns a function that ends it. */
+/**
+ * Counts a queue's waiting and running calls under `name`, and records how long calls waited and which limits it found by
+ * itself. Returns a function that ends it. The queue is held weakly, because it has no event when it is closed: one that
+ * is collected by the runtime has ended.
+ */
 function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
   const counts = shared(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
   const allowed = waits('queue', name, true)
@@ -169,8 +180,8 @@ function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
 }
 
 /**
- * Reports how many keys a memory store holds. Other stores do not know that: nothing is observed, as their limiters
- * report what they do.
+ * Reports how many keys a memory store holds, under `name`, which no other store may have. Other stores do not know their
+ * `size`, and nothing is observed of them: their limiters report what they do. Returns a function that ends it.
  */
 function observeStore(store: Store & { readonly size?: number }, sink: Sink, name: string): () => void {
   if (store.size === undefined) return () => {}
@@ -185,7 +196,10 @@ function observeStore(store: Store & { readonly size?: number }, sink: Sink, nam
   return () => void sink.sources.delete(id)
 }
 
-/** The source of values that a sink has under an id, so that objects of one name share it; made and added if there is none yet. */
+/**
+ * Returns the source of values that a sink has under an id, so that objects of one name share it. If there is none yet,
+ * `make` makes one, which is added.
+ */
 function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
   const known = sink.sources.get(id) as S | undefined
   if (known) return known
@@ -219,7 +233,9 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
 }
 
 /**
- * The sink of a meter or registry, to which values are reported. Each has one, so its instruments are registered once.
+ * The sink of a meter or registry, to which values are reported. Each meter or registry has only one, so that its
+ * instruments are registered once. A registry may have been cleared meanwhile, so metrics are registered again
+ * (`register`).
  * @throws {PolicyError} INVALID_OPTION unless exactly one of the two is given.
  */
 function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink {
@@ -234,8 +250,8 @@ function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink
 }
 
 /**
- * The sink of this meter or registry; made and remembered if it has none yet. `owner` comes unchecked, and `make`
- * checks it.
+ * Returns the sink of a meter or registry (`owner`). If it has none yet, `make` makes one, which is remembered. `owner`
+ * is not checked before; `make` throws for one that is no meter or registry.
  */
 function sinkIn(owner: object, make: () => Sink): Sink {
   const known = owner && SINKS.get(owner)

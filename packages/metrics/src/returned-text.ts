@@ -1,7 +1,8 @@
 import { PolicyError } from '@sluice/core'
 
 /**
- * The text that a function of the user's, given as this option, has returned.
+ * Returns the text that a user's function, given as the option of this name, has returned. Its result comes unchecked, so
+ * it may be of any type. The rejection of a promise is caught, since an unhandled one would end the process.
  * @throws {PolicyError} INVALID_OPTION if it returned anything else.
  */
 export function returnedText(option: string, returned: unknown): string {

@@ -171,8 +171,8 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The option `limits` as guards take it: the limiters that are given by name, and the keys that are given as providers,
-   * are looked up. A value that is no list is returned as it is, since the guard throws the error for it.
+   * The option `limits` as guards take it: limiters that are given by name are looked up, and so are keys that are given
+   * as classes of providers. A value that is no list is returned as it is, since the guard throws the error for it.
    */
   #partsOf(
     limits: readonly Options.PartOfRateLimit[],

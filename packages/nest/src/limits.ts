@@ -138,8 +138,9 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The limits with the one that this override names replaced by its changed form; one that the level outside skips
-   * returns.
+   * Returns the limits of a handler with one of them changed by `@OverrideRateLimit`: the one that the override names is
+   * replaced by its changed form. If the level outside skips that limit (`skipped`), it is put back first. `owner` is the
+   * class of the handler, which the new limit's name contains.
    * @throws {PolicyError} INVALID_OPTION if there is no limit of that name.
    */
   #overridden(

@@ -40,7 +40,8 @@ export class Nest11Gateways implements OnModuleInit {
   }
 
   /**
-   * Checks that each message handler of a gateway that has limits also has the guard, by itself or from its class.
+   * Checks the message handlers of a gateway (a class that serves WebSockets): each that has limits needs RateLimitGuard
+   * by `@UseGuards`, on the method or on its class, or the limits would never count.
    * @throws {PolicyError} INVALID_OPTION for the first that has not.
    */
   #check(gateway: Type): void {

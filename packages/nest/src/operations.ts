@@ -30,8 +30,9 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 
   /**
-   * Finds the cost of an operation of this key and asks the limiter. An operation that an earlier denial of the same
-   * request decides gets that answer instead, without a callback or a store.
+   * Finds the cost of an operation of this key and asks the limiter. If an earlier denial of the same GraphQL request
+   * decides the operation, it gets that answer instead, and neither a callback nor a store is asked. A call is request
+   * and response in one, so it is passed twice.
    */
   count(call: Call, _call: Call, key: string): MaybePromise<Denied | undefined> {
     const earlier = call.kind === 'graphql' && this.#deniedEarlier(call, key)
@@ -39,8 +40,9 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 
   /**
-   * Asks the limiter about an operation, as soon as fewer than 16 of the same request and key are being asked about. If a
-   * denial decides it by then, it gets that answer and the limiter is not asked.
+   * Asks the limiter about an operation of a GraphQL request. It waits while 16 operations of the same request and key
+   * are being asked about. If one of them is denied meanwhile, and that denial decides this operation too, the limiter is
+   * not asked.
    */
   ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (call.kind !== 'graphql') return this.#steps.ask(call, call, key, cost)
@@ -49,13 +51,17 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     )
   }
 
-  /** Answers a denial. For GraphQL it then decides the later operations of the same request. */
+  /** Answers a denial. Of a GraphQL request the denial is kept, and decides the later operations under the same key. */
   deny(call: Call, _call: Call, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
     if (call.kind !== 'graphql') return this.#steps.deny(call, call, key, cost, decision)
     return this.#answer(call, key, { decision, cost, answers: new Map() })
   }
 
-  /** The answer to an operation that an earlier denial of the same request decides; undefined if none does. */
+  /**
+   * The answer to an operation that an earlier denial of the same request decides; undefined if none does. The answer is
+   * made once for each guard, as several guards of one limiter may answer differently. `cost` is undefined while it is
+   * not known.
+   */
   #deniedEarlier(call: Call, key: string, cost?: number): MaybePromise<Denied> | undefined {
     const denial = this.#of(call, key).denialFor(cost)
     if (!denial) return undefined
@@ -63,7 +69,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denial.answers.get(this) ?? this.#answer(call, key, denial)
   }
 
-  /** Answers an operation with a denial, and keeps both for the later operations of its request, which get the same. */
+  /**
+   * Has the guard answer an operation with a denial, and returns the answer. Denial and answer are kept for later
+   * operations of the request, which get the same.
+   */
   #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)
@@ -71,7 +80,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denied
   }
 
-  /** The record of the operations of the same request that this limiter counts under this key, made with the first of them. */
+  /** The record of the operations of one request that this limiter counts under this key; made with the first of them. */
   #of(call: Call, key: string): Operations {
     const byLimiter = getOrMake(
       OPERATIONS,
@@ -84,9 +93,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
 }
 
 /**
- * Makes the function that a guard of several limits puts around its decisions. For the operations of a GraphQL request
- * that are counted under the same keys, it asks until one is denied; the later ones get that denial, as `OperationSteps`
- * does for a guard of one limit.
+ * Makes the function that a guard of several limits puts around its decisions (`ask`). Operations of a GraphQL request
+ * that are counted under the same keys, `parts`, are asked about until one is denied; the later ones get the same answer,
+ * without a decision. A denial because of a cost that never fits is not kept, since it says nothing about other costs.
+ * `OperationSteps` does the same for a guard of one limit.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()
@@ -124,8 +134,9 @@ class Operations {
   #next = 0
 
   /**
-   * The earlier denial that decides an operation of this cost, which is 0 while it is unknown. A denial of a cost that
-   * never fits decides only operations of at least that cost.
+   * The earlier denial that also decides an operation of this cost; undefined if none does. A cost of 0 stands for one
+   * that is not known yet. A denial for the reason 'cost', of a cost that never fits, decides only operations of at least
+   * that cost.
    */
   denialFor(cost = 0): EarlierDenial | undefined {
     const { denial } = this
@@ -133,9 +144,9 @@ class Operations {
   }
 
   /**
-   * Returns what `ask` returns. It is called as soon as fewer than 16 operations of the request are being asked about, so
-   * that the store is not asked about all of a large request before its first denial. `ask` must check `denialFor` first:
-   * a denial may exist by then.
+   * Calls `ask` and returns its result, at once or, while 16 operations of the request are being asked about, when one of
+   * these is answered. So a store elsewhere is not asked about thousands of operations before its first denial. `ask`
+   * must check `denialFor` itself, as a denial may have come while it waited.
    */
   run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#asking >= MOST_AT_ONCE) {
@@ -156,8 +167,8 @@ class Operations {
   }
 
   /**
-   * Ends an operation, and starts the oldest that waits, if any. Only one: when that is answered, it starts the next,
-   * which is at once if a denial decides it.
+   * Ends the asking about one operation, and starts the one that has waited longest, if any. Only one: when that is
+   * answered, it starts the next, which is at once if a denial decides it. `#next` is the index of the first that waits.
    */
   #done(): void {
     this.#asking--

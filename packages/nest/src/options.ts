@@ -14,7 +14,7 @@ export interface Call {
   /** The framework's response; undefined if there is none to set headers on. */
   readonly res: Native
   readonly context: ExecutionContext
-  /** The decisions about this call so far, oldest first; emptied when a limit denies. */
+  /** The decisions about this call so far, oldest first. */
   readonly decisions: Decision[]
   /** @internal What Fastify wraps in `res`, looked up once: Express takes a third of a microsecond to find that there is none. */
   readonly raw: Native

@@ -24,8 +24,9 @@ export function callOf(context: ExecutionContext): Call | undefined {
 }
 
 /**
- * The request and the response behind a GraphQL operation. Servers keep them in different places of its context:
- * graphql-ws has the request in `extra`, Mercurius a `reply` beside it.
+ * The request and the response behind a GraphQL operation, found in its context, where servers keep them in different
+ * places: graphql-ws has the request in `extra`, Mercurius a `reply` beside it. An empty object stands for a request that
+ * is not there.
  */
 function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   const { req: given, res, reply } = operation ?? {}
@@ -35,8 +36,8 @@ function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
 }
 
 /**
- * The socket of a request or of a gateway's client: that of `ws` has it as `_socket`, that of socket.io in the request
- * that opened it.
+ * The socket of `req`: of a request, or of a gateway's client. A client of the package `ws` has it as `_socket`; one of
+ * socket.io has it in the request that opened the connection.
  */
 function socketOf(req: Call['req']): Call['req'] {
   return req.socket ?? req._socket ?? req.request?.socket
@@ -75,7 +76,7 @@ export const nest: Platform<Call, Call> = {
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,
   onFinished({ decisions }, { req, res, raw }, listener) {
-    // If another limit denied the call, its charges have already been given back.
+    // Only for a call that a limit has decided.
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),

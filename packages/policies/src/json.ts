@@ -17,7 +17,9 @@ export class JsonError extends Error {
 }
 
 /**
- * Reads JSON, with the line on which each value stands and the names that an object has twice.
+ * Reads a JSON text as a value, and notes for messages about it on which line each value stands, and which names an
+ * object has twice. `lineOf` takes a path; for one that the text does not have, it returns the line of the nearest value
+ * around it.
  * @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels.
  */
 export function parseLocated(text: string): Located {
@@ -48,7 +50,10 @@ class Parser {
     this.#next()
   }
 
-  /** Reads the value that begins with the token at hand, and goes on to the token after it. */
+  /**
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted under
+   * `path`; `depth` is how many objects and lists are around it.
+   */
   value(path: string, depth: number): unknown {
     this.lines.set(path, this.#line)
     if (depth > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
@@ -58,8 +63,8 @@ class Parser {
   }
 
   /**
-   * Reads an object up to its closing brace, and notes the path of each name that it has twice. The object has no
-   * prototype, as the file may name a member `__proto__`.
+   * Reads an object up to its closing brace. `path` is where it stands; the path of each name that it has twice is noted,
+   * and the last value counts. The object has no prototype, so that a member `__proto__` is one like any other.
    */
   #members(path: string, depth: number): object {
     const object: Record<string, unknown> = Object.create(null)
@@ -82,7 +87,10 @@ class Parser {
     return array
   }
 
-  /** Reads a list of items with commas between, each by `readItem`, and goes on to the token after its closing mark `end`. */
+  /**
+   * Reads a list of items with commas between, each by `readItem`, up to the mark `end` that closes it, and goes on to
+   * the token after that. The token before the first item is the opening bracket or brace.
+   */
   #list(end: string, readItem: () => void): void {
     this.#next()
     for (let isFirst = true; isFirst ? this.token !== end : this.token === ','; isFirst = false) {
@@ -104,7 +112,10 @@ class Parser {
     }
   }
 
-  /** Goes on to the next token, which is '' at the end of the file, and counts the lines between. */
+  /**
+   * Goes on to the next token (a text, a mark, or a word), which is '' at the end of the file. The line ends in the white
+   * space before it are counted.
+   */
   #next(): void {
     TOKEN.lastIndex = this.#at
     const [all, space, token] = TOKEN.exec(this.text) as unknown as [string, string, string]

@@ -89,8 +89,9 @@ class PolicyReader {
   }
 
   /**
-   * Reads one limiter: its policies, by what calls are counted (`by`), and which of them (`where`). All errors in it are
-   * reported; undefined if there are any.
+   * Reads one limiter of the file: its policies, by which part of a call calls are counted (`by`), and which calls are
+   * counted (`where`). All errors in it are reported; undefined if there are any. Only a limiter without errors is made
+   * once, for the checks that `createLimiter` alone does.
    */
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = member('limiters', name)
@@ -127,8 +128,9 @@ class PolicyReader {
   }
 
   /**
-   * Returns the value at a path if it is an object; for any other value it reports an error and returns undefined. Each
-   * name in the object that a given declaration does not have is reported too. `what` names the object in messages.
+   * Returns `value`, which stands at a path of the file, if it is an object; for any other value it reports an error and
+   * returns undefined. If a `declaration` of the names that may stand in the object is given, each other name is reported
+   * too. `what` names the object in messages.
    */
   #object(path: string, value: unknown, declaration?: Declaration, what = 'a policy file'): Json | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -142,8 +144,8 @@ class PolicyReader {
   }
 
   /**
-   * Returns the result of `make`. If that throws an error of Sluice, it is reported at the path and the result is
-   * undefined.
+   * Returns the result of `make`. If that throws an error of Sluice, the error is reported at the path and the result is
+   * undefined, so that one reading finds all errors of the file.
    */
   #attempt<T>(path: string, make: () => T): T | undefined {
     try {

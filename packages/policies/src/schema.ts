@@ -32,7 +32,10 @@ function policyOf(algorithm: AlgorithmName): object {
   return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, required)
 }
 
-/** The schema of the values that an option accepts. */
+/**
+ * The JSON Schema of the values that an option accepts, by its declared domain: a list of values, a pattern, or whole
+ * numbers between two bounds, for a duration also a text such as '10s'.
+ */
 function schemaOf(domain: Domain): object {
   if ('values' in domain) return { enum: domain.values }
   if ('pattern' in domain) return { type: 'string', pattern: domain.pattern.source }

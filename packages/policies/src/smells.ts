@@ -13,14 +13,18 @@ export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyPro
   })
 }
 
-/** Problems of severity 'smell' at one place of a file, of their codes and messages. */
+/** The problems of severity 'smell' at one place of a file: one for each pair of code and message in `found`. */
 function smellsAt(path: string, line: number, found: Found): readonly PolicyProblem[] {
   return found.map(([code, message]) => ({ severity: 'smell', code, path, line, message }))
 }
 
 type Found = readonly (readonly [code: string, message: string])[]
 
-/** The smells of one policy among those of its limiter, as pairs of code and message. */
+/**
+ * The smells of one policy beside the others of its limiter, as pairs of code and message: a fixed window, whose boundary
+ * lets twice the limit pass; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
+ * another one always denies first.
+ */
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   const { algorithm, capacity, limit, windowMs } = policy
   const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
@@ -34,8 +38,8 @@ function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
 }
 
 /**
- * Whether a policy never denies what the other admits, so that it could be left out. Of two that deny the same calls
- * the later one is void.
+ * Whether a policy never denies a call that `other` admits, so that it could be left out of the list. If the two deny the
+ * same calls, only the later one in the list counts as void.
  */
 function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]): boolean {
   const isMutual = isNoStricter(policy, other) && isNoStricter(other, policy)
@@ -43,9 +47,9 @@ function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]
 }
 
 /**
- * Whether `policy` admits all calls that `other` admits: because `other` never admits more than its capacity in the
- * span that counts, or because both have one shape and `other` the smaller numbers. Where neither shows it, the answer
- * is false.
+ * Whether `policy` surely admits all calls that `other` admits; false also where that is not known. It is sure if `other`
+ * never admits more than the capacity of `policy` within the span that decides about it (`untouchedSpan`), or if the two
+ * have one shape (algorithm and window) and `other` the smaller numbers.
  */
 function isNoStricter(policy: Policy, other: Policy): boolean {
   if (mostIn(other, untouchedSpan(policy)) <= policy.capacity) return true
@@ -64,7 +68,11 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
   })
 }
 
-/** The losses of callers when one limiter's policies are replaced: its state, where shapes differ, or else lower limits. */
+/**
+ * The losses of callers when one limiter's policies `before` are replaced by those of `after`, as pairs of code and
+ * message. If a policy's shape changes (algorithm, window), its stored state is not valid any more, and callers begin
+ * anew; otherwise limits and capacities that fall are listed.
+ */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
   const [was, is] = [before, after].map(({ policies }) => policies.map(({ shape }) => shape).join(', '))
   const lost = `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`

@@ -17,9 +17,10 @@ export function scaleOf(policy: Policy): number {
 }
 
 /**
- * The span, in microseconds, that decides whether a policy ever denies a key: it does not if the key asks for at most
- * `capacity` units in every span (t - span, t]. A window of buckets counts one bucket more, and a refill at intervals may
- * come one window late.
+ * The span in microseconds that decides whether a policy ever denies a key: it does not if the key asks for at most
+ * `capacity` units in every stretch (t - span, t]. It is the window, or for a debt (gcra and the buckets) the time in
+ * which the whole capacity drains, and a tick, as time is counted in whole ticks. A sliding window adds one of its
+ * buckets, which slides out late, and a refill at intervals may come one window late.
  */
 export function untouchedSpan(policy: Policy): number {
   const { window, buckets, tick } = policy
@@ -30,9 +31,9 @@ export function untouchedSpan(policy: Policy): number {
 }
 
 /**
- * The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises: for a fixed
- * window one window more than the span has, as a span may touch two halves; for a debt (gcra and the buckets) the
- * capacity, and what drains meanwhile.
+ * The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises. A fixed
+ * window adds one window to those in the span, since the span may touch the end of one window and the start of another. A
+ * debt (gcra and the buckets) admits the capacity, and what drains meanwhile.
  */
 export function mostIn(policy: Policy, span: number): number {
   const { limit, capacity, window, algorithm } = policy

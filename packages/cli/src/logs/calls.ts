@@ -47,8 +47,10 @@ export interface ReadOptions {
 }
 
 /**
- * Returns a function that makes a call of the line that the format has read last: who called, when and at what cost.
- * For a line of which no call can be made it returns the reason, and 'outside' if no selector's `where` matches.
+ * Makes the function that returns the call of the line that `format` read last: its time, the caller for each selector
+ * (`by` and `where`), its cost and whether it was denied. For a line of which no call can be made, that function returns
+ * the reason to skip it, and 'outside' if the `where` of no selector matches. `hasDurations` says whether the format
+ * knows how long calls took.
  */
 export function callReader(
   format: Format,
@@ -56,7 +58,11 @@ export function callReader(
   options: ReadOptions,
 ): () => LoggedCall | SkipReason | 'outside' {
   const { selectors, cost: costPart, trustProxy = 0 } = options
-  /** A part of the line. The address is the one that the outermost trusted proxy saw, as the adapters name it. */
+  /**
+   * A part of the line that was read last, such as 'path'. 'ip' is the caller's address: behind `trustProxy` proxies the
+   * entry of X-Forwarded-For that the outermost of them added, that many from the end; otherwise the address of the
+   * connection. It is named as the adapters name callers.
+   */
   const part = (name: string): string | undefined => {
     if (name !== 'ip') return format.part(name)
     const forwarded = trustProxy > 0 ? (format.part('forwarded')?.split(',') ?? []) : []

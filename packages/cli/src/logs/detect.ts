@@ -19,8 +19,9 @@ export class NoLogError extends Error {
 export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing'>
 
 /**
- * Finds the format of a log by its first lines: the one, with what wraps it (such as Docker's JSON), under which most
- * of them have a time and the parts that are needed: those by which calls are grouped, and their cost.
+ * Finds the format of a log by `sample`, its first lines. Every format is tried inside every wrapper, such as the JSON of
+ * Docker, and the pair wins that finds most times and needed parts: the parts of a call by which `options` group calls,
+ * and their cost. `source` is the log's name, for the error.
  * @throws {NoLogError} if the best one finds no time, or one of the parts in no line; it says which flag would help.
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
@@ -47,8 +48,9 @@ export function detect(source: string, sample: readonly string[], options: ReadO
 }
 
 /**
- * Reads lines as one format in one wrapper, and scores it by how many times and needed parts it found. `missing` is the
- * first part that no line has.
+ * Reads `lines` by one format and counts what it found. `score` is the number of times and of needed parts (`needs`) in
+ * all lines; `missing` is the first needed part that no line has. Also returns what is known of the log then: the unit of
+ * its times, and whether calls have durations.
  */
 function scored(format: Format, wrapper: Wrapper, lines: string[], needs: string[]) {
   const times: number[] = []

@@ -46,8 +46,9 @@ class JsonFormat implements Format {
   readonly #hasDurations: boolean
 
   /**
-   * Finds out, by the sample of first lines, where the parts of a call lie in each line. A duration is used where its
-   * unit is known, and where the time is that of the end of the call and not of its start.
+   * Takes the first lines of the log as a sample, in which it finds where the parts of a call stand. `fields` are places
+   * that the user named. A duration is used if its unit is known, and if the logged time is that of the call's end: the
+   * duration then leads back to its start.
    */
   constructor(
     readonly times: TimeReader,
@@ -60,7 +61,10 @@ class JsonFormat implements Format {
     this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')
   }
 
-  /** Reads a line, whose parts the other methods return then. Returns whether it is JSON. */
+  /**
+   * Reads a line; `part`, `time` and `duration` then describe it. Returns false, and keeps the line before, if it is not
+   * JSON.
+   */
   read(line: string): boolean {
     const value = jsonOf(line)
     if (value === undefined) return false
@@ -80,7 +84,10 @@ class JsonFormat implements Format {
     return microseconds(textAt(this.#line, path), unit)
   }
 
-  /** A part of the line's call, such as 'ip' or 'status'; a method or path is cut out of a whole request line. */
+  /**
+   * A part of the line's call as text, such as 'ip' or 'status'; undefined if the line has none. Some logs have one field
+   * for a whole request line, such as `GET /path HTTP/1.1`, out of which method and path are cut.
+   */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
     const text = path === undefined ? undefined : textAt(this.#line, path)
@@ -88,8 +95,8 @@ class JsonFormat implements Format {
   }
 
   /**
-   * The path in a line at which a part stands: as the user named it, else found once in the sample. Undefined if no
-   * line has it.
+   * The path in a line, such as `request.uri`, at which a part of the call stands: as the user named it, otherwise found
+   * in the sample. It is looked up once for each part. Undefined if no line of the sample has the part.
    */
   #pathOf(name: string): string | undefined {
     if (!this.#paths.has(name)) this.#paths.set(name, this.fields[name] ?? this.#findPath(name))
@@ -97,8 +104,9 @@ class JsonFormat implements Format {
   }
 
   /**
-   * The path at which most lines of the sample have a part, of those that loggers use for it; else the first at
-   * which any line has it.
+   * Finds the path of a part in the sample of first lines, among the names that loggers use for it: the first of them
+   * that more than half of the lines have, else the first that any line has. A time must be readable. `field:PATH` names
+   * the path itself.
    */
   #findPath(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
@@ -112,7 +120,10 @@ class JsonFormat implements Format {
   }
 }
 
-/** The value at a path of a parsed line, as text: of a list its first element. Undefined for an object, true, false or null. */
+/**
+ * The value at a path of a parsed line, as text: a text or a number, or the first element of a list. Undefined for any
+ * other value, and for '-' and the empty text, which logs write for a field without a value.
+ */
 export function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found

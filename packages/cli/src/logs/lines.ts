@@ -23,8 +23,9 @@ export class LineSplitter {
   #isDropping = false
 
   /**
-   * Takes the next bytes of the source. Returns the lines that end in them, and keeps what follows the last line end until more
-   * bytes come. A line that grows beyond the longest is refused with its beginning, and dropped up to its end.
+   * Takes the next bytes of the source, and returns the lines that end in them. What follows the last line end is kept
+   * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first 200 bytes, and the rest
+   * of the line is dropped up to its end (`#isDropping`), so that memory stays bounded.
    */
   push(bytes: Uint8Array): LogLine[] {
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
@@ -41,14 +42,20 @@ export class LineSplitter {
     return lines
   }
 
-  /** The last line, if the source does not end with a line end. */
+  /**
+   * Returns the last line, if the source does not end with a line end; otherwise none. To be called when the source has
+   * ended.
+   */
   end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
-  /** Splits bytes that end with a whole line into their lines. Lines that are too long or hold NUL bytes are refused. */
+  /**
+   * Splits bytes, which end with a whole line, into the texts of their lines without the line ends. A line that is longer
+   * than the longest allowed, or holds NUL bytes, is returned as refused, with the reason.
+   */
   #cut(bytes: Uint8Array): LogLine[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character

@@ -25,14 +25,18 @@ export class Sorter {
   }
 
   /**
-   * The calls that no later one can come before, in order of time: those older than the newest by more than `hold`. Returns []
-   * until enough calls have come that sorting them again is worth its time.
+   * The calls that no later call can come before, in order of time: those that are at least `hold` microseconds older
+   * than the newest. They are taken out. Returns [] until twice as many calls are pending as the last sorting kept, and
+   * 1,000 more, so that few calls are sorted again.
    */
   due(): LoggedCall[] {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }
 
-  /** Takes out the calls up to the instant `until`, in microseconds, and returns them in order of time; all without one. */
+  /**
+   * Takes out the calls up to the instant `until`, in microseconds, and returns them in order of time. Without `until` it
+   * takes all, as at the end of a log.
+   */
   end(until = Infinity): LoggedCall[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length
@@ -51,8 +55,10 @@ interface Head {
 }
 
 /**
- * Merges logs, each a sequence of batches of calls in order of time, into one sequence in order of time. A heap has the log with the
- * earliest next call first; calls are taken from it as long as they are not later than those of the two logs that follow in the heap.
+ * Merges logs into one sequence of batches in order of time; each log is such a sequence itself. A heap has the log with
+ * the earliest next call first. The next earliest call is that of one of the two logs below it in the heap, so calls are
+ * taken from the first log up to that instant (`bound`). A log that has ended leaves the heap, and the last one takes its
+ * place.
  */
 export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
   const heads = sources.map((source): Head => ({ source, batch: [], next: 0 }))
@@ -72,7 +78,10 @@ export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): A
   yield merged
 }
 
-/** Whether a sequence has an item left, which is fetched if the batch at hand is used up. */
+/**
+ * Whether a log has a call left. If its current batch is used up, the next batch that is not empty is fetched, so that
+ * `atOf` can read its first call.
+ */
 async function hasNext(head: Head): Promise<boolean> {
   while (head.next === head.batch.length) {
     const { done, value } = await head.source.next()
@@ -83,7 +92,10 @@ async function hasNext(head: Head): Promise<boolean> {
   return true
 }
 
-/** Puts a head in the place of the first of a binary heap, and restores the heap's order. */
+/**
+ * Puts `head` in the place of the first entry of a binary heap, and moves it down below all entries whose next call is
+ * earlier, so that the earliest is first again. The children of entry i are entries 2i + 1 and 2i + 2.
+ */
 function sink(heap: Head[], head: Head): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {

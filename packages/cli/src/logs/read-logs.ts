@@ -25,7 +25,9 @@ export interface Reading {
 }
 
 /**
- * Opens logs, whose formats it finds, and reads their calls.
+ * Opens logs, finds the format of each by its first lines, and returns their calls as they are read (`batches`), merged
+ * in order of time. The ledger counts all lines; it is complete when the batches have ended. `resolution`, the unit of
+ * the times in microseconds, is that of the coarsest log. A log without a line is left out.
  * @throws {NoLogError} for a log that is none.
  */
 export async function readLogs(sources: readonly LogSource[], options: ReadOptions): Promise<Reading> {
@@ -64,8 +66,9 @@ class Log {
   }
 
   /**
-   * Reads the first lines, which `batches` passes on later, and finds the format by those that have text. It looks no further
-   * after 1,000 of these, or many that have none.
+   * Reads the first lines, and finds the format by those that have text; `batches` passes the same lines on later. 1,000
+   * lines with text are enough, and it gives up after 100,000 lines in all. A log without such lines is judged by its
+   * first line, and one without any line has no format.
    */
   async open(): Promise<void> {
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
@@ -78,8 +81,9 @@ class Log {
   }
 
   /**
-   * The calls of the log in order of time. Each line is counted in the ledger as read, or as skipped with the reason; a call whose
-   * time lies further behind the newest than the allowed skew (`skewMs`) is skipped too.
+   * Yields the calls of the log in batches, in order of time. Each line is counted in the ledger as read, or as skipped
+   * with the reason. A call whose time lies further behind the newest than the allowed skew (`skewMs`) is skipped too
+   * ('clock ran back'), because later calls may have been passed on.
    */
   async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this
@@ -101,7 +105,10 @@ class Log {
     yield sorter.end()
   }
 
-  /** Reads a line by the format of the log. Returns the reason where that is not possible, and undefined for a line that was read. */
+  /**
+   * Has the log's format read a line, out of what wraps it. Returns undefined for a line that was read, otherwise the
+   * reason to skip it. A wrapper returns '' for a part of a line that a later one completes.
+   */
   #reasonToSkip(line: LogLine): SkipReason | undefined {
     if (typeof line !== 'string') return line.reason
     if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
@@ -112,8 +119,9 @@ class Log {
   }
 
   /**
-   * Reads on, and returns the lines that end in the bytes that came; undefined at the end of the source, or once reading was
-   * interrupted. A source that fails after its first bytes counts as ended there, and its last line as cut off.
+   * Reads the next bytes of the source, and returns the lines that end in them; undefined at the end of the source, or
+   * once reading was interrupted. A source that fails after its first bytes counts as ended there: the text of its
+   * unfinished line, or of the error if there is none, is returned as a line that was cut off.
    * @throws {Error} of a source that fails at once, with its name.
    */
   async #next(): Promise<LogLine[] | undefined> {

@@ -23,8 +23,10 @@ export class Spread {
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
   /**
-   * Spreads the calls of one unit of time. `units` says how coarse the log's times are; `way` is how the calls of one unit of time are laid out in it. `scale`
-   * is the window in which calls count together, in microseconds: after a longer pause an alternation begins anew.
+   * Gives the calls of a log exact instants, which its coarse times lack. `units.resolution` is the unit of these times
+   * in microseconds, such as 1e6 for whole seconds; `way` is how the calls of one unit are laid out within it. `scale` is
+   * the longest window of the policies in microseconds: for 'alternating', a caller that paused longer begins anew. The
+   * sorter holds calls back as long as an earlier one may come: a unit and the longest duration.
    */
   constructor(
     readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,
@@ -35,8 +37,8 @@ export class Spread {
   }
 
   /**
-   * Takes calls in order of their logged times. Returns those that can be passed on, with the instants at which they
-   * began.
+   * Takes calls in order of their logged times. Returns the calls that can be passed on, in order of the instants at
+   * which they began. Calls are collected until their unit of time has ended, as they are laid out within it together.
    */
   add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
@@ -53,7 +55,10 @@ export class Spread {
     return this.#sorter.end()
   }
 
-  /** Gives the calls of the unit of time that has ended their instants, and begins the unit that starts at `next`. */
+  /**
+   * Ends a unit of time: its calls get their instants within the unit, less their duration, as a call is logged when it
+   * ends. `next` is the start of the unit that begins now, in microseconds.
+   */
   #close(next: number): void {
     if (this.units.resolution > 1) this.#place()
     for (const call of this.#calls) {
@@ -65,8 +70,9 @@ export class Spread {
   }
 
   /**
-   * Gives the calls that were logged with one time, as a whole second, instants within that unit: each caller's at equal
-   * distances, or all at its start or its end, by the way that was asked for.
+   * Lays out the calls of one unit of time, such as a second, within the unit. 'evenly': each caller's calls at equal
+   * distances, each in the middle of its share. 'start': all at the start. 'alternating': all calls of a caller at the
+   * end of the unit or at its start, by turns.
    */
   #place(): void {
     const { resolution } = this.units
@@ -87,8 +93,8 @@ export class Spread {
 
   /**
    * Whether a caller's calls are laid at the end of this unit of time, and not at its start. End and start alternate from
-   * one unit in which it called to the next, so that two bursts meet at the edge; after a pause of a window it is the
-   * end again.
+   * one unit in which it called to the next, so that two bursts lie as close together as they can have been. After a
+   * pause longer than a window it is the end again.
    */
   #alternate(name: string): boolean {
     const edge = this.#edges.get(name)

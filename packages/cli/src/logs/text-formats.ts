@@ -47,7 +47,7 @@ class TextFormat implements Format {
   readonly #durations: readonly string[]
   #found: readonly (string | undefined)[] = []
 
-  /** A format by `pattern`, its regular expression and the names of its groups in order. */
+  /** A format of text by `pattern`: its regular expression, and what each group of it holds, in their order. */
   constructor(
     readonly pattern: (typeof PATTERNS)[number],
     readonly times: TimeReader,
@@ -73,8 +73,9 @@ class TextFormat implements Format {
   }
 
   /**
-   * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. The method and the
-   * path are cut out of the request line, and the address of the connection stands in for that of a caller who is not named.
+   * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. Method and
+   * path are cut out of the request line. For 'ip', the address of the connection (`peer`) stands in where the line names
+   * no caller.
    */
   part(name: string): string | undefined {
     if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)

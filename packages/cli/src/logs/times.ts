@@ -8,8 +8,8 @@ export class TimeReader {
   #us = NaN
 
   /**
-   * Microseconds since 1970; NaN for a text that is no time. The last text is remembered, as lines of one second have
-   * the same.
+   * A logged time in microseconds since 1970; NaN for a text that is no time. The last text and its result are
+   * remembered, as all lines of one second have the same.
    */
   read(text: string): number {
     if (text === this.#text) return this.#us
@@ -27,8 +27,8 @@ const ISO =
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
- * A date with a clock time, as web servers log it or as ISO 8601, in microseconds since 1970. Undefined for another
- * form, NaN for an unknown name of a month.
+ * A date with a clock time in microseconds since 1970, as web servers log it (`10/Oct/2000:13:55:36 -0700`) or as ISO
+ * 8601. Without a zone it is UTC. Undefined for another form, NaN for an unknown name of a month.
  */
 function dateTime(text: string): number | undefined {
   const found = (CLF.exec(text) ?? ISO.exec(text))?.groups

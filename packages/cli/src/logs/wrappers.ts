@@ -12,7 +12,11 @@ export interface Wrapper {
   unwrap(line: string): string | undefined
 }
 
-/** New wrappers, as some of them keep a line that goes on; the last wraps nothing. */
+/**
+ * The wrappers of log lines, from which a format's line is unwrapped: of Docker, of containers (CRI), of syslog, of
+ * journald, and of times in front. The last one wraps nothing. They are made for each log, as some keep a part of a line
+ * until its end comes.
+ */
 export function wrappers(): readonly Wrapper[] {
   const [docker, cri] = [new Joiner(), new Joiner()]
   return [
@@ -53,8 +57,9 @@ class Joiner {
   readonly #parts = ['', '']
 
   /**
-   * Adds the next part of a line that a container's log has split. Returns '' until the last part, and with it the whole line.
-   * Parts of stdout and of stderr are kept apart, as they arrive mixed.
+   * Adds the next part of a line that a container's log has split. Returns the whole line with its last part, and ''
+   * until then. Parts of stdout and of stderr are kept apart, as they arrive mixed; of a line that is too long only the
+   * beginning is kept.
    */
   add(stream: unknown, part: string, isLast: boolean): string {
     const place = stream === 'stderr' ? 1 : 0

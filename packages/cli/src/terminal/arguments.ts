@@ -13,9 +13,9 @@ export const STDIN = '-'
 export type Given = Readonly<Record<string, unknown>>
 
 /**
- * The argument as the parser gets it. A mark is put before one that is no flag, and before the value behind the `=` of one, as the
- * parser would change some texts. A flag is written in camel case, `--hashKeys` for `--hash-keys`: by another name the parser
- * would take the argument behind it for its value.
+ * An argument as the parser of flags gets it. A mark, which no argument can contain, is put before an argument that is no
+ * flag, and before the value behind the `=` of one: the parser would read '1e3' or '010' as numbers. A flag is written in
+ * camel case, `--hashKeys` for `--hash-keys`, as only by that name the parser knows whether a value follows.
  */
 export function marked(arg: string): string {
   const name = arg.replace(/(?<=^--[^=]*\w)-\w/g, (part) => part[1]!.toUpperCase())
@@ -25,7 +25,7 @@ export function marked(arg: string): string {
 /** An argument as the user gave it: without the mark that `marked` put before it. */
 export const unmarked = (arg: unknown): string => String(arg).replaceAll(MARK, '')
 
-/** The texts that were given for an option. */
+/** The texts that were given for an option, without their marks, in order; none if it was not given. */
 export function textsOf(given: Given, name: string): readonly string[] {
   return [given[name] ?? []].flat().map(unmarked)
 }

@@ -24,8 +24,9 @@ export const suggest: Run = async (paths, given, signal) => {
 }
 
 /**
- * The command that replays the same logs with the suggested policies: the options of `suggest` that policies.json does
- * not hold are given again.
+ * The command line that replays the same logs under the suggested policies, for the report to show. It repeats the
+ * options of `suggest` that policies.json does not hold. Words with other than harmless characters are quoted for a
+ * shell.
  */
 function replayCommand(paths: readonly string[], given: Given): string {
   const options = ['cost', 'trustProxy', 'format', 'field', 'skew'].flatMap((name) =>
@@ -38,8 +39,9 @@ function replayCommand(paths: readonly string[], given: Given): string {
 }
 
 /**
- * The command `sluice replay`: decides the calls of logs by the policy file, which is the last of the files, and prints who would have
- * been denied. Returns the exit code: 1 if a condition of --fail-if holds, else 0.
+ * The command `sluice replay`: decides the calls of logs by the policy file, which is the last of the files, and prints
+ * who would have been denied. With --against the decisions are compared with another policy file's or the log's own, and
+ * with --out each is written to a file. Returns the exit code: 1 if a condition of --fail-if holds, else 0.
  */
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
@@ -52,6 +54,7 @@ export const replay: Run = async (files, given, signal) => {
   const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
+  /** Writes one decision to the file of --out, as a line of JSON. */
   const write: logs.LogReplayOptions['onDecision'] = (time, limiter, { keys, cost }, decision) => {
     const { allowed, policy, remaining, retryAfterMs } = decision
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
@@ -108,8 +111,8 @@ const LARGEST = 2 ** 24
 const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'"
 
 /**
- * The report as it may be shown: with --hash-keys each caller's key is replaced by its digest, and quoted lines, which
- * contain keys too, are left out.
+ * The report as it may be shown. With --hash-keys each caller's key is replaced by the first 16 digits of its digest, and
+ * quoted lines of the log (`text`) are left out, as they contain keys too.
  */
 function hashed<T>(report: T, given: Given): T {
   if (given['hashKeys'] !== true) return report
@@ -120,7 +123,10 @@ function hashed<T>(report: T, given: Given): T {
   return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
-/** Prints a report in the place of the progress: as one line of JSON under --json, else the text that `text` makes. */
+/**
+ * Prints a report: as one line of JSON under --json, else the text that `text` makes. On a terminal it first clears the
+ * line that shows the progress.
+ */
 function print(report: object, given: Given, text: () => string): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   process.stdout.write(`${given['json'] === true ? JSON.stringify(report) : text()}\n`)

@@ -28,8 +28,9 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
 }
 
 /**
- * The bytes of a file, unpacked if it begins as gzip does. Each piece is unpacked before the next is written, so that
- * all that is readable of a truncated or damaged file arrives before the error.
+ * The bytes of a file, unpacked if its first two bytes are those of gzip. Each piece is unpacked before the next is
+ * written (`goOn` continues after a piece), so that all that is readable of a truncated or damaged file arrives before
+ * the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
@@ -78,7 +79,7 @@ export class FileShelf implements Shelf {
     readSync(this.#file, into, 0, into.length, index * into.length)
   }
 
-  /** Shows how far the deciding is, which reads all calls twice. */
+  /** Shows how far the deciding is, in percent. `times` is how often all calls have been read so far: twice in all. */
   progress(times: number): void {
     show(`${Math.round(50 * times)} % decided`)
   }

@@ -9,7 +9,11 @@ const loadCommands = (): Promise<Readonly<Record<string, Run>>> => import('./com
 
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
-/** Runs the command that the arguments name. Returns the exit code. */
+/**
+ * Runs the command that the arguments name, and returns the exit code of the process: 0, 1 (a condition that the command
+ * checks), 2 for wrong arguments, 3 for input that cannot be read, 70 for a defect, and 130 after Ctrl-C. `version` is
+ * what --version prints; `load` imports the commands.
+ */
 export async function main(argv: readonly string[], version: string, load = loadCommands): Promise<number> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort()
@@ -44,7 +48,10 @@ export async function main(argv: readonly string[], version: string, load = load
   }
 }
 
-/** The error for a command or an option that does not exist. It suggests the nearest name, or the help. */
+/**
+ * The error for a command or an option of this name, which does not exist. It suggests the nearest of the existing
+ * `names`, or the help.
+ */
 async function unknown(kind: 'command' | 'option', name: string, names: readonly string[]): Promise<Error> {
   const { nearestTo } = await import('@sluice/core/internal')
   const near = name.length > 2 ? nearestTo(name, names) : undefined
@@ -52,7 +59,11 @@ async function unknown(kind: 'command' | 'option', name: string, names: readonly
   return usageError(`there is no ${kind} '${name}'; ${advice}`)
 }
 
-/** Prints an error: of use or of input its message, of any other kind its stack, as a defect. Returns the exit code. */
+/**
+ * Prints an error, and returns the exit code for it: of wrong arguments (2) or unreadable input (3) the message, of any
+ * other kind the stack, as a defect (70). A closed output (EPIPE) is no failure. Messages may quote a line of a log, so
+ * control characters are replaced, and under --hash-keys the line is left out.
+ */
 function failure(error: NodeJS.ErrnoException): number {
   const { name, code = '' } = error
   if (code === 'EPIPE') return EXIT.done // a reader that has seen enough, such as `head`, is no failure

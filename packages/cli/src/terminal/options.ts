@@ -4,7 +4,7 @@ import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } fr
 import { FIELD_NAMES } from '../logs/json-format.js'
 import { type Given, textsOf, usageError } from './arguments.js'
 
-/** An option's value: the text given for it as `parse` reads it. Undefined if none was given. */
+/** The value of the option `name`: the text given for it, as `parse` reads it. Undefined if none was given. */
 export function valueOf<T>(given: Given, name: string, parse: (text: string) => T): T | undefined {
   const [text] = textsOf(given, name)
   return text === undefined ? undefined : parse(text)
@@ -37,7 +37,10 @@ function oneOf<T extends string>(text: string, values: readonly T[]): T {
   return checked(text, text as T, values.includes(text as T), `one of ${values.join(', ')}`)
 }
 
-/** The selector that `--by` and `--where` make. */
+/**
+ * Whose calls are counted together (--by), and which calls are counted (--where). Undefined parts have the default: all
+ * calls, by address.
+ */
 export function selectorOf(given: Given): Selector {
   return { by: valueOf(given, 'by', parseBy), where: valueOf(given, 'where', parseWhere) }
 }

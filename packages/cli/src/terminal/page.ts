@@ -19,8 +19,8 @@ export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
 }
 
 /**
- * Lines that show rows with their columns aligned: the first to the left, the others to the right. A row of fewer cells ends with
- * a remark, which widens no column.
+ * The rows as lines of text with their columns aligned: the first column to the left, the others to the right. The first
+ * row has all columns. A shorter row ends with a remark, which does not widen its column.
  */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const full = rows.filter(({ length }) => length === rows[0]!.length)
@@ -37,14 +37,18 @@ export function count(number: number, thing = ''): string {
 }
 
 /**
- * A share from 0 to 1 as a percentage of two or three digits; near 100 % with as many more as show that it is not all: 99.98 %.
+ * A share from 0 to 1 as a percentage of two or three digits, such as `0.12 %`. Near 100 % it gets as many more digits as
+ * show that it is not all: `99.98 %`.
  */
 export function percent(share: number): string {
   const digits = share > 0.9999 ? 9 : share > 0.99 ? 5 : share > 0.1 ? 3 : 2
   return `${Number((share * 100).toPrecision(digits))} %`
 }
 
-/** A length of time in its two largest units: `4.2s`, `3m 20s`. null is for ever. */
+/**
+ * A length of time in milliseconds as text: below a minute in one unit (`4.2s`), else in its two largest units (`3m
+ * 20s`), rounded up. null is for ever.
+ */
 export function lengthOfTime(ms: number | null): string {
   if (ms === null) return 'for ever'
   if (ms < 60_000) return ms < 1000 ? `${ms}ms` : `${Math.ceil(ms / 100) / 10}s`

@@ -22,7 +22,11 @@ const SPREADS: Readonly<Record<Way, string>> = {
   alternating: 'at its end and at its start by turns',
 }
 
-/** The lines about one limiter: a title, and if it denied anything, by which policies, when, and which callers most. */
+/**
+ * The lines about one limiter: a title with its denials and the callers they hit, of `callers` in all. If it denied
+ * anything, also the longest lock-out, the hour with most denials, the denials of each policy, and a table of the callers
+ * with most.
+ */
 function limiterLines(limiter: LimiterReport, callers: number, page: Page): string[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`

@@ -16,7 +16,11 @@ export function printSuggest(report: SuggestReport, selector: Selector, command:
   return pageText(basis, sections, page)
 }
 
-/** The table of windows and limits, with the calls and callers that each would have denied. Recommended limits are bold. */
+/**
+ * The table of windows and limits: of each limit the calls and the callers that it would have denied, in numbers and
+ * shares, and the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why
+ * there are none.
+ */
 function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
@@ -35,8 +39,9 @@ function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
 }
 
 /**
- * How many callers have a peak of each size, as bars: a bar for each doubling (1, 2-3, 4-7 ...), of a length that grows with the
- * logarithm, so that one caller beside thousands is seen. Callers for whom no limit is enough have a bar behind all others.
+ * A picture of how many callers have a peak of each size; a peak is the smallest limit that never denies a caller. Peaks
+ * are grouped by doublings (1, 2-3, 4-7 ...), with a bar each, whose length grows with the logarithm of the callers, so
+ * that one caller beside thousands is seen. Group 53, behind all others, is of callers for whom no limit is enough.
  */
 function picture({ windowMs, peaks, recommended, cells, without }: WindowReport, page: Page): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
@@ -62,7 +67,10 @@ function picture({ windowMs, peaks, recommended, cells, without }: WindowReport,
 const BAR = 34
 const PICTURE = 70
 
-/** Joins pictures to one, side by side, each padded to the width of a picture. */
+/**
+ * Joins pictures side by side into the lines of one, each picture padded to the same width, and the shorter ones with
+ * empty lines.
+ */
 function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
   const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
@@ -70,8 +78,10 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
 }
 
 /**
- * The lines about the limit that is recommended for a window: how many callers it leaves alone, and which it denies
- * most. None without such a limit.
+ * The lines about the limit that is recommended for a window: the share of callers that it never denies, what the next
+ * caller above it needs, and the callers that it denies most. `peaks` pairs a peak, the smallest limit that never denies
+ * a caller, with the number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit
+ * is recommended.
  */
 function recommendation(window: WindowReport, basis: Basis, page: Page): string[] {
   const { windowMs, recommended, cells, peaks } = window
@@ -90,8 +100,9 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): string[
 }
 
 /**
- * The lines to copy: the recommended policy of the window in which the limit lies furthest below what the next caller
- * needs, in TypeScript and as a policy file, and the command that confirms it.
+ * The lines to copy: one recommended policy in TypeScript and as a policy file, and the `command` that confirms it. Of
+ * all windows it takes the one whose limit lies furthest below what the next caller needs (`next`), in proportion: there
+ * the line between usual and unusual callers is clearest.
  */
 function toCopy({ windows }: SuggestReport, selector: Selector, command: string, page: Page): string[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])

@@ -38,7 +38,10 @@ export class Survey {
     if (call.at > this.last) this.last = call.at
   }
 
-  /** The figures of the log that a report rests on. It is not complete if `signal` has interrupted the reading. */
+  /**
+   * The figures of the log that a report rests on: its lines from the ledger, and the calls that were counted here, of so
+   * many `callers`. It is not complete if `signal` has interrupted the reading.
+   */
   basis({ ledger, resolution, formats }: Reading, callers: number, signal?: AbortSignal): Basis {
     const { skipped, ...counts } = ledger
     return {

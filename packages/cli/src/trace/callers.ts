@@ -13,8 +13,9 @@ export class Callers {
   #slots = new Int32Array(4 * 1024)
 
   /**
-   * The number of a caller's key: 0, 1, 2 and so on in the order in which keys first came. A key is known by 64 bits of hash, made in
-   * two halves, and is not kept itself. The hash begins with random seeds, so that no log can be written whose keys collide.
+   * The number of a caller's key: 0, 1, 2 and so on in the order in which keys first came. The key is not kept: the table
+   * holds 64 bits of its hash, in two halves (`one`, `other`), and the number plus 1. The hash begins with random seeds,
+   * so that no log can be written whose keys collide.
    */
   numberFor(key: string): number {
     let [one, other] = [this.#seeds[0]! ^ key.length, this.#seeds[1]!]
@@ -45,8 +46,9 @@ export class Callers {
 }
 
 /**
- * The index of the slot that holds a hash (`one` and `other` are its halves), or of the free slot where it belongs. A slot takes four
- * numbers of the array. The search begins where the first half points, and goes on to the next slot while it meets other hashes.
+ * The index of the slot that holds a hash (`one` and `other` are its halves), or of the free slot where it belongs. A
+ * slot takes four numbers of the array: the two halves, the caller's number plus 1 (0 in a free slot), and one unused.
+ * The search begins where the first half points, and goes on to the next slot while it meets other hashes.
  */
 function slotOf(slots: Int32Array, one: number, other: number): number {
   let slot = (4 * one) & (slots.length - 4)

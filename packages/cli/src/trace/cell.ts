@@ -5,8 +5,10 @@ import { Hit, Tally } from './tally.js'
 import type { CallerCalls } from './trace.js'
 
 /**
- * The most units that one caller spent in any stretch of `span` microseconds, (t - span, t], found by a window that slides over his
- * calls. `looks` is raised by the calls that were looked at, as the measure of work by which pauses are made.
+ * The most units that one caller spent in any stretch of `span` microseconds, (t - span, t]. `calls` has his instants and
+ * costs in order of time, at the indices `from` to `to`. A window slides over them: each call is added, and calls that
+ * are too old for it are taken off. `looks` counts the calls that were looked at, the measure of work by which pauses are
+ * made.
  */
 export function peakIn(calls: CallerCalls, span: number): number {
   const { times, costs, from, to } = calls
@@ -29,8 +31,8 @@ export class Cell {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
   /**
-   * The state is that of one caller at a time; `span` is the length in which a caller within the capacity is never
-   * denied.
+   * One policy with state for one caller at a time, in which callers are replayed one after another. `span` is the length
+   * of time, in microseconds, in which a caller of at most `capacity` units is never denied.
    */
   constructor(readonly policy: Policy) {
     this.span = untouchedSpan(policy)
@@ -38,8 +40,9 @@ export class Cell {
   }
 
   /**
-   * How hard the policy would have hit a caller: the denials among his calls, from empty state on. It stops after `most`
-   * denials.
+   * Replays the calls of one caller under the policy, from empty state on, and returns how hard it would have hit him:
+   * his denials and the longest time that he was locked out. It stops after `most` denials, as one is enough to know that
+   * a limit is too small.
    */
   hit(calls: CallerCalls, most = Infinity): Hit {
     const { times, costs, from, to } = calls
@@ -58,8 +61,9 @@ export class Cell {
   }
 
   /**
-   * Decides a call at the instant `at`. Returns the instant, in microseconds, at which its cost would pass: `at` itself if it is
-   * allowed, and it is charged then; a later one if it is denied. `take` is an algorithm's way to do both in one pass.
+   * Decides a call of `cost` units at the instant `at`, in microseconds. Returns the instant at which the cost would
+   * pass: `at` itself if the call is allowed, and it is charged then; a later instant if it is denied. Some algorithms do
+   * both in one pass (`take`); otherwise the earliest instant is asked for, and then the call is admitted.
    */
   #decide(state: State, at: number, cost: number): number {
     const { policy } = this

@@ -56,14 +56,20 @@ export interface Changes {
 }
 
 /**
- * The decisions that limiters would have made about the calls of a log. Each way to lay out calls within a unit of the
- * log's times is an answer of its own; there are several only where the log is coarse.
+ * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's
+ * times are too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of
+ * time. The callers are counted only in the first. It pauses every 16,384 calls, so that a signal is noticed; after one,
+ * the calls that were read already are decided for a tenth of a second more.
  */
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
   const survey = new Survey()
   const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options))
   let isOver = false
+  /**
+   * Has one answer decide calls; the first answer also counts them for the report. Once the signal has aborted at a
+   * pause, all further calls are left out.
+   */
   const take = async (answer: ReplayedSpread, calls: readonly LoggedCall[], signal = options.signal) => {
     const isFirst = answer === answers[0]
     for (const [i, call] of calls.entries()) {
@@ -93,8 +99,8 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
 const CALLS_BETWEEN_PAUSES = 2 ** 14
 
 /**
- * The ways to lay out calls within a unit of the log's times: one where that hardly matters, and all three, as bounds
- * of the truth, where some policy's window has too few such units.
+ * The ways to lay out calls within a unit of the log's times: only 'evenly' where the unit is short against the window of
+ * each policy, and otherwise all three, which bound the truth. A window is too short if it has fewer than 10 units.
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
@@ -106,7 +112,10 @@ function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Wa
 const allLimiters = ({ limiters, against }: LogReplayOptions): readonly ReadLimiter[] =>
   against === undefined || against === 'log' ? limiters : [...limiters, ...against]
 
-/** All limiters under one way to spread calls. */
+/**
+ * All limiters under one way to lay out the calls of a unit of time: a log with whole seconds does not say where in its
+ * second each call lay.
+ */
 class ReplayedSpread {
   readonly spread: Spread
   readonly #limiters: readonly Replayer[]
@@ -116,8 +125,9 @@ class ReplayedSpread {
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
   /**
-   * The limiters and those to compare with are replayed with stores of their own, over calls that are laid out in one
-   * way.
+   * Makes a replay of each limiter, and of each limiter to compare with, on a store of its own. Their calls are laid out in one
+   * way (`way`) within the log's units of time. The spread gets the longest time in which calls affect each other under any
+   * policy: a caller that pauses longer begins anew.
    */
   constructor(
     readonly way: Way,
@@ -132,8 +142,8 @@ class ReplayedSpread {
   }
 
   /**
-   * Has all limiters decide a call, and counts it as a change if those to compare with, or the log itself, decided
-   * otherwise.
+   * Has all limiters decide a call of the caller `key`. If some limiters deny it that those to compare with (or the log
+   * itself) allowed, or the other way round, it counts as a change, in all and for its caller.
    */
   take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
@@ -175,7 +185,10 @@ class Replayer {
   #now = 0
   #calls = 0
 
-  /** Decides by a limiter in memory whose clock is the logged time. `index` says which of a call's keys is its own. */
+  /**
+   * Makes a limiter in memory whose clock stands at the logged time of each call. A call has a key for each limiter; `index`
+   * is the place of this limiter's.
+   */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,
@@ -185,8 +198,9 @@ class Replayer {
   }
 
   /**
-   * Decides one call at its logged time, and returns whether it is denied. A call without a key for this limiter is not
-   * counted.
+   * Decides one call at its logged time, to which the store's clock is set, and returns whether it is denied. A call
+   * without a key for this limiter, because `where` leaves it out, is not counted and not denied. The limiter's store is
+   * in memory, so the decision comes at once.
    */
   denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
     const key = call.keys[this.index]
@@ -200,7 +214,10 @@ class Replayer {
     return !decision.allowed
   }
 
-  /** Counts a denial: for its caller, its hour and the policy that denied it. */
+  /**
+   * Counts a denial at the instant `at` in microseconds: for its caller, for its hour (UTC) and for the policy that
+   * denied it. The caller's `Hit` also measures how long he was locked out.
+   */
   #count(key: string, at: number, { policy, retryAfterMs }: Decision): void {
     const hit = this.#hits.get(key) ?? new Hit()
     if (hit.denied === 0) this.#hits.set(ownText(key), hit)

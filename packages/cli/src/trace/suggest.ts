@@ -46,7 +46,10 @@ export interface WindowReport {
 }
 
 /**
- * Limits that would have suited the callers of a log.
+ * Limits that would have suited the callers of a log. The log is read once, and its calls are kept by caller in a trace.
+ * Then they are visited twice for each window: to find each caller's peak (the smallest limit that never denies him), and
+ * to replay him under the limits that these peaks suggest. After an abort of the signal, what was read is still decided,
+ * for a tenth of a second at most.
  * @throws {PolicyError} for a limit or burst that the algorithm does not take.
  */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
@@ -101,7 +104,10 @@ class Column {
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
 
-  /** Counts one caller under its peak: the smallest limit that never denies it. */
+  /**
+   * Counts one caller under his peak, the smallest limit that never denies him. Nothing is counted where the log is too
+   * coarse or too short for the window.
+   */
   measure(calls: CallerCalls): void {
     if (this.#without) return
     const peak = this.#peakOf(calls)
@@ -109,8 +115,9 @@ class Column {
   }
 
   /**
-   * The smallest limit under which a caller is never denied; Infinity if the algorithm takes no limit as large. For a sliding log it
-   * is the most units in any window. Otherwise limits are tried: doubled until one is enough, then halving the gap below it.
+   * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. For a sliding log
+   * it is the most units in any window. For other algorithms limits are tried: doubled until one is enough, and then the
+   * gap between it and the last that was not (`below`) is halved.
    */
   #peakOf(calls: CallerCalls): number {
     if (this.options.algorithm === 'slidingLog') return Math.max(1, peakIn(calls, this.windowMs * 1000))
@@ -128,8 +135,9 @@ class Column {
   }
 
   /**
-   * Whether a limit denies none of a caller's calls: if the most of them in a span shows that, otherwise by a replay. False for a
-   * limit that the algorithm does not take.
+   * Whether a limit denies none of a caller's calls. It is sure without a replay if his units in any span of the policy
+   * do not exceed its capacity; otherwise his calls are replayed up to the first denial. False for a limit that the
+   * algorithm does not take, of which there is no cell.
    */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)
@@ -138,8 +146,10 @@ class Column {
   }
 
   /**
-   * Chooses the limits that are shown, one of which may be recommended. Those whose window is too short for the log's
-   * coarse times are shown without figures.
+   * Chooses the limits that the report shows for this window, when the peaks of all `callers` are known: those that the
+   * user gave, or those that leave 90 %, 99 % and so on of the callers alone; and in any case the limit for the
+   * percentage `untouched`, which may be recommended. Limits for which the log's times are too coarse are shown without
+   * figures.
    */
   choose(callers: number): void {
     if (this.#without || callers === 0) return
@@ -153,8 +163,9 @@ class Column {
   }
 
   /**
-   * The smallest limit that denies nothing to this percentage of callers: from the highest peak down, as many callers are left
-   * beyond it as the percentage allows. 1e-9 makes up for products that rounding puts just below a whole number of callers.
+   * The smallest limit that never denies this percentage of the callers. `beyond` is how many callers it may deny: they
+   * are taken off from the highest peak down, and the first peak with more callers than are left is the limit. 1e-9 makes
+   * up for rounding just below a whole number of callers.
    */
   #limitFor(percentage: number, callers: number): number {
     let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
@@ -167,8 +178,9 @@ class Column {
   }
 
   /**
-   * Replays the calls of one caller under each chosen limit, and adds the denials to that limit's figures. A limit is skipped
-   * without a replay where the caller's most units in the span that decides do not exceed its capacity.
+   * Replays the calls of one caller (`key`) under each chosen limit, and adds his denials to that limit's figures. No
+   * replay is needed where his units in any span of the policy do not exceed its capacity. Policies of equal spans share
+   * that peak.
    */
   decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]
@@ -181,9 +193,9 @@ class Column {
   }
 
   /**
-   * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended
-   * limit with the peak of the next caller above it. Denials of some callers alone are no figures: unless the calls of
-   * all were decided they are left out.
+   * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended limit
+   * with `next`, the smallest peak above it. `isWhole` is false after an interruption: denials of only some callers say
+   * nothing, and are left out.
    */
   report(isWhole: boolean): WindowReport {
     const limit = this.#recommended
@@ -206,8 +218,8 @@ class Column {
   }
 
   /**
-   * A policy of this limit with the state to replay calls in, made once; undefined for a limit that the algorithm does
-   * not take.
+   * The cell of a limit, made once: a policy of this limit and window, with the state to replay calls in. Undefined for a
+   * limit that the algorithm does not take.
    */
   #cellOf(limit: number): Cell | undefined {
     if (this.#cells.has(limit)) return this.#cells.get(limit)

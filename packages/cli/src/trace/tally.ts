@@ -37,8 +37,9 @@ export class Hit {
   }
 
   /**
-   * Counts a denial. `until` is when that call would pass; the lock-out lasts from the first of denials in a row until
-   * then, each wait rounded up to milliseconds as decisions report it.
+   * Counts a denial at the instant `at`; `until` is when that call would pass, both in microseconds. A lock-out lasts
+   * from the first of denials in a row until then, and the longest is kept. The wait is rounded up to milliseconds, as
+   * decisions report it.
    */
   add(at: number, until: number): void {
     if (this.denied++ === 0) this.first = at
@@ -54,7 +55,10 @@ export class Tally {
   #longest = 0
   #worst: readonly { readonly key: string; readonly hit: Hit }[] = []
 
-  /** Adds the denials of one caller, who is listed if he is among those with most. */
+  /**
+   * Adds the denials of one caller to the sums. He is listed among the worst if he has more denials than one of the five
+   * that are listed so far.
+   */
   add(key: string, hit: Hit): void {
     this.denied += hit.denied
     this.callersHit++

@@ -37,8 +37,9 @@ export class Trace {
   constructor(readonly shelf: Shelf = memoryShelf()) {}
 
   /**
-   * Keeps a call: its instant in microseconds, its caller's number and its cost, 16 bytes in all. Callers are dealt over a fixed number
-   * of parts, each of which fills a block of calls; a block that is full is written to the shelf, and its place there is noted.
+   * Keeps a call: its instant in microseconds, its caller's number and its cost, in 16 bytes. Callers are dealt over 64
+   * parts. A part collects calls in a block; a full block is written to the shelf (memory or a file), and its number
+   * there is noted.
    */
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!
@@ -55,8 +56,9 @@ export class Trace {
   }
 
   /**
-   * Visits each of `items` with the calls of each caller, caller by caller. It pauses now and then, so that other work
-   * of the process gets its turn, and ends at a pause if `signal` asks for that. Returns whether all were visited.
+   * Visits each of `items` with the calls of each caller, one caller after another. `looks`, which visits raise, measures
+   * the work: after enough of it there is a pause for other work of the process, at which `signal` may end the visits.
+   * Returns whether all were visited.
    */
   async forEach<T>(items: readonly T[], visit: Visit<T>, signal?: AbortSignal): Promise<boolean> {
     const calls: CallerCalls = { caller: 0, ...roomFor(CALLS_AT_ONCE), from: 0, to: 0, looks: 0 }
@@ -76,9 +78,10 @@ export class Trace {
   }
 
   /**
-   * Yields each caller of a part, with his calls laid into `calls` before. The part's blocks hold the calls of all its callers in
-   * order of time. They are sorted by caller in rounds, each of as many callers as there is room for, and at least one: how often
-   * each called is known, so his calls have their places before the blocks are read.
+   * Yields the number of each caller of a part, whose calls then lie in `calls` from `from` to `to`. The part's blocks
+   * hold the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers as there
+   * is room for, and at least one: how often each caller called is known (`counts`), so a round's callers get their
+   * places before the blocks are read, and each call is put into its caller's.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
     const { counts, places, block, filled } = this.#parts[index]!
@@ -88,6 +91,7 @@ export class Trace {
       while (next < counts.length && (sum === 0 || sum + counts[next]! <= CALLS_AT_ONCE))
         sum = (ends.push(sum), sum + counts[next++]!)
       if (sum > calls.times.length) Object.assign(calls, roomFor(sum))
+      /** Puts the calls in a block that are of this round's callers into their callers' places, in order of time. */
       const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
         for (let i = 0; i < length; i++) {
           const place = Math.floor(numbers[4 * i + 2]! / PARTS)

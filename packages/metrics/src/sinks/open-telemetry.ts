@@ -21,8 +21,8 @@ const CREATE = {
 } as const
 
 /**
- * The sink of a meter of OpenTelemetry: observable instruments that read all sources when they are collected, and
- * histograms.
+ * Makes the sink of a meter of OpenTelemetry. Counters and gauges are observable instruments: whenever the meter collects
+ * them, they read their values from all sources, which keep the sums. Durations are recorded in histograms at once.
  * @throws {PolicyError} INVALID_OPTION for an object that is no meter.
  */
 export function openTelemetrySink(meter: MeterLike): Sink {

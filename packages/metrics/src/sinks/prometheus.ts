@@ -16,7 +16,9 @@ export interface RegistryLike {
 }
 
 /**
- * The sink of a registry of prom-client: metrics that read all sources when they are scraped, and histograms.
+ * Makes the sink of a registry of prom-client (`client`). Counters and gauges read their values from all sources, which
+ * keep the sums, whenever they are scraped; durations are recorded in histograms at once. Metrics are registered as they
+ * are made, and by `register` again after the registry was cleared.
  * @throws {PolicyError} INVALID_OPTION for a client that is not prom-client, or a registry that is none of it.
  */
 export function prometheusSink(client: PromClientLike, registry: RegistryLike): Sink {
@@ -53,8 +55,9 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
 }
 
 /**
- * A counter or gauge of prom-client for an instrument. Whenever it is scraped, its values are reset and read anew from all
- * sources, which keep the sums themselves.
+ * Makes the counter or gauge of prom-client for an instrument. Whenever it is scraped, its values are reset and read anew
+ * from all sources, which keep the sums themselves. Values are added, because several sources may report the same
+ * attributes. `aggregator` says how prom-client unites the workers of a cluster.
  */
 function metricOf(
   client: PromClientLike,
@@ -81,7 +84,10 @@ function optionsOf(instrument: Instrument, registry: RegistryLike): object {
   return { name: prometheusName(instrument), help: meaning, labelNames: attributes, registers: [registry] }
 }
 
-/** The instrument's name in Prometheus, as OpenTelemetry's exporters write it, so that dashboards and alerts fit both. */
+/**
+ * The instrument's name in Prometheus, with the unit and for a counter `_total` behind it: `sluice_decisions_total`. It
+ * is the name that OpenTelemetry's exporters write too, so that dashboards and alerts fit both.
+ */
 export function prometheusName({ name, kind, unit }: Instrument): string {
   const withUnit = name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')
   return kind === 'counter' ? `${withUnit}_total` : withUnit

@@ -27,7 +27,10 @@ export interface Sink {
   readonly register?: () => void
 }
 
-/** Reports the values of one instrument from all sources, whenever it is collected. A source that has ended is removed. */
+/**
+ * Reports the values of one instrument from all sources to `observe`. Called whenever the instrument is collected. A
+ * source that has ended for good is removed.
+ */
 export function readAll(sources: Map<string, Source>, instrument: InstrumentId, observe: Observe): void {
   for (const [id, source] of sources) {
     if (source.isOver) sources.delete(id)

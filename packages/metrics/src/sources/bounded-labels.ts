@@ -6,8 +6,9 @@ export class BoundedLabels {
   constructor(private readonly most: number) {}
 
   /**
-   * The number under which values of a label are counted, 0 for the first. A new label gets the next number; once there are
-   * `most`, all further labels share the number of 'other', so that no input makes the metrics grow without end.
+   * The number under which values of a label are counted: 0 for the first label, the next number for each new one. Once
+   * there are `most`, all further labels share the number of 'other', so that no input makes the metrics grow without
+   * end. Labels of malformed Unicode share it too, since all of them are written alike.
    */
   numberFor(label: string): number {
     const known = this.#numbers.get(label)

@@ -33,8 +33,9 @@ export class LimiterCounts implements Source {
   }
 
   /**
-   * Counts a decision under its binding policy. Where the policies themselves were asked, each one's own result and its
-   * utilization are counted too.
+   * Counts a decision under its binding policy, the one with the least left or the longest wait. If the policies
+   * themselves were asked (not for a block, a hold or a store that failed), also counts for each policy whether it denied
+   * the call by itself, and what share of its capacity is used. `result` is 0 for allowed.
    */
   count(decision: Decision, decidedBy: DecidedBy): void {
     const policies = policiesOf(decision)
@@ -57,7 +58,10 @@ export class LimiterCounts implements Source {
     }
   }
 
-  /** Reports the values of one instrument: of each policy, of each tag, or of the limiters' state. */
+  /**
+   * Reports the values of one instrument to `observe`: of each policy, of each tag, or of the limiters' state, whichever
+   * the instrument is about.
+   */
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
     if (read) for (const row of this.#rows) row[read](observe)
@@ -71,8 +75,9 @@ export class LimiterCounts implements Source {
   }
 
   /**
-   * The counts of each policy in a list, in order. The list of the last decision is remembered, as it is most often the
-   * same.
+   * The counts of each policy in a list, in order, which are made once for the list. The rows of the list that was used
+   * last are remembered, as the next decision is most often by the same list. Each row is told the policy's present
+   * numbers (`use`).
    */
   #rowsFor(policies: readonly Policy[]): readonly PolicyCounts[] {
     let rows = this.#rowsByList.get(policies)
@@ -84,8 +89,8 @@ export class LimiterCounts implements Source {
   }
 
   /**
-   * The counts of policies of this name, made with the first. Beyond the most names that are kept apart all share
-   * 'other'.
+   * The counts of the policies of this name, made with the first. Beyond 32 names of policies, all further ones share the
+   * counts of 'other'.
    */
   #rowFor(policy: Policy): PolicyCounts {
     const number = this.#policies.numberFor(policy.name)
@@ -108,7 +113,10 @@ const MOST_POLICIES = 32
 
 const ANSWER: unique symbol = Symbol.for('sluice.answer') as never
 
-/** The answer in a decision of any copy of @sluice/core. Reading it allocates nothing. */
+/**
+ * The store's answer behind a decision. The symbol that it is kept under is registered for the process, so decisions of
+ * any copy of @sluice/core have it. Reading it allocates nothing.
+ */
 function answerOf(decision: Decision): Answer {
   return (decision as unknown as { readonly [ANSWER]: Answer })[ANSWER]
 }

@@ -15,7 +15,11 @@ export class LimiterState {
 
   constructor(private readonly name: string) {}
 
-  /** Follows a limiter's events until it is closed, or until the function that this returns is called. */
+  /**
+   * Follows a limiter's events: whether its store decides ('degraded', 'recovered'), and keys evicted, keys healed and
+   * warnings, which are counted. Returns a function that ends it. A passive listener of warnings does not keep them from
+   * being written as process warnings.
+   */
   follow(limiter: Limiter): () => void {
     this.#open.add(limiter)
     const ends = [
@@ -40,8 +44,9 @@ export class LimiterState {
   }
 
   /**
-   * Reports the value of an instrument for all open limiters of this name together, and forgets those that are closed. The store
-   * counts as available only if it is to each of them.
+   * Reports the value of an instrument for all open limiters of this name together, and forgets limiters that are closed.
+   * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store
+   * elsewhere.
    */
   read(instrument: InstrumentId, observe: Observe): void {
     const of = { limiter: this.name }

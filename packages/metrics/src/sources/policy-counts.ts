@@ -26,7 +26,10 @@ export class PolicyCounts {
     this.#policy = policy
   }
 
-  /** The numbers of a policy of this name may change: tiers, or another list after a deployment. 'other' keeps its first. */
+  /**
+   * Notes the policy whose limit and window are reported from now on: a tier or a later deployment may bring other
+   * numbers under the same name. 'other', which stands for many policies, keeps its first.
+   */
   use(policy: Policy): void {
     if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
@@ -38,14 +41,17 @@ export class PolicyCounts {
   }
 
   /**
-   * Counts what this policy by itself said of a call, in the bucket of the share of its capacity that is used after the call.
-   * `remaining` and `capacity` are in units.
+   * Counts whether this policy by itself denied a call, in the bucket of the share of its capacity that is used after the
+   * call: at most 0.25, 0.5, 0.75, 0.8, 0.9 or 1. `remaining` and `capacity` are in units.
    */
   countEvaluation(isDenied: boolean, remaining: number, capacity: number): void {
     this.#cells[(isDenied ? DENIED : ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
   }
 
-  /** Reports the counts of decisions that are not 0, with the names of result, reason and decider. */
+  /**
+   * Reports the counts of decisions that are not 0, with the names of result, reason and decider. The index of a cell is
+   * (result * reasons + reason) * deciders + decider, which is taken apart here.
+   */
   readDecisions(observe: Observe): void {
     for (const [cell, count] of this.#cells.subarray(0, DECISIONS).entries()) {
       if (count === 0) continue
@@ -61,8 +67,8 @@ export class PolicyCounts {
   }
 
   /**
-   * Reports how often the policy by itself passed a call and how often it did not: each the sum over the utilization's
-   * buckets.
+   * Reports how many calls the policy by itself allowed and how many it denied. Both are counted by the share of the
+   * capacity in use, so each is the sum over these buckets.
    */
   readEvaluations(observe: Observe): void {
     for (const [result, from] of [ALLOWED, DENIED].entries()) {
@@ -71,7 +77,10 @@ export class PolicyCounts {
     }
   }
 
-  /** Reports how often calls found each bucket of the capacity used up, `bucket` being its upper bound. */
+  /**
+   * Reports after how many calls each share of the capacity was in use, allowed and denied calls together. `bucket` is
+   * the upper bound of the share.
+   */
   readUtilization(observe: Observe): void {
     for (const [i, bucket] of BUCKETS.entries()) {
       const count = this.#cells[ALLOWED + i]! + this.#cells[DENIED + i]!
@@ -91,14 +100,18 @@ export class PolicyCounts {
 }
 
 /**
- * True for a decision that must not be counted: one of a call on several keys (`together` is how many) whose own policies
- * allowed it, and that charged nothing because another of the keys denied the whole call. The denial is counted for that key.
+ * Whether a decision must not be counted: its key's own policies allowed the call, but another key of the same call
+ * denied the whole, so nothing was charged. `together` is the number of keys of the call. The denial is counted for the
+ * other key.
  */
 export function isOverruled(decision: Decision, together: number): boolean {
   return together > 1 && !decision.charged && decision.reason === undefined
 }
 
-/** The result as the number that `countDecision` takes: 0 allowed, 1 denied, 2 allowed only because of shadow mode. */
+/**
+ * The result of a decision as the number that `countDecision` takes: 0 allowed, 1 denied, 2 allowed only because of
+ * shadow mode, in which a decision that would have denied has a reason and is allowed.
+ */
 export function resultOf({ allowed, reason }: Decision): Result {
   if (!allowed) return 1
   return reason === undefined ? 0 : 2
@@ -111,14 +124,20 @@ export function resultName(result: number): string {
 
 export const RESULT_COUNT = RESULTS.length
 
-/** The place of a reason in REASONS. The usual ones are compared first: a look-up in a table takes three times as long. */
+/**
+ * The place of a reason in REASONS; 0 for undefined, which is no denial. The usual reasons are compared first, since a
+ * look-up takes three times as long. A reason that this version does not know counts as 'limit'.
+ */
 function reasonNumber(reason: DenialReason | undefined): number {
   if (reason === undefined) return 0
   if (reason === 'limit') return 1
   return Math.max(1, REASONS.indexOf(reason))
 }
 
-/** The place in DECIDERS of what decided. The usual ones are compared first, which is faster than a look-up. */
+/**
+ * The place in DECIDERS of what made the decision, such as 'memory' or 'store'. These two, the usual ones, are compared
+ * first, which is faster than a look-up. One that this version does not know counts as 'store'.
+ */
 function deciderNumber(decidedBy: DecidedBy): number {
   if (decidedBy === 'memory') return 0
   if (decidedBy === 'store') return 1

@@ -18,7 +18,10 @@ export class ResultCounts {
     this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
   }
 
-  /** Calls `each` with the label, the name of the result and the count of every pair of these that has come. */
+  /**
+   * Calls `each` for every pair of label and result that has been counted, with the name of the result and the count. The
+   * index of a cell is the label's number times the number of results, plus the result.
+   */
   forEach(each: (label: string, result: string, count: number) => void): void {
     this.#cells.forEach((count, cell) => {
       const label = this.#labels.labels[Math.floor(cell / RESULT_COUNT)]!

@@ -5,8 +5,8 @@ import { OTHER } from './bounded-labels.js'
 export type TagOf = (key: string) => string
 
 /**
- * The tag that the user's function makes of a key. It is 'other' if the tag is too long, and if the function fails;
- * `warn` gets that failure, as a decision must not fail with it.
+ * The tag, a short text, that the user's function `make` makes of a key. A tag of more than 100 characters counts as
+ * 'other', and so does a key for which the function fails; a decision must not fail with it, so `warn` gets the message.
  */
 export function tagOf(key: string, make: TagOf, warn: (message: string) => void): string {
   try {

@@ -16,23 +16,27 @@ export class WaitingCounts implements Source {
     private readonly name: string,
   ) {}
 
-  /** Adds a semaphore or queue to the sums, until it is over or until the function that this returns is called. */
+  /**
+   * Adds a semaphore or queue to the sums of its name. It is left out once it is over, or when the function that this
+   * returns is called.
+   */
   follow(waitable: Waitable): () => void {
     this.#followed.add(waitable)
     return () => void this.#followed.delete(waitable)
   }
 
   /**
-   * Notes the limit that a semaphore or queue has just found for a key by itself, as it adapts to a service whose limit is not
-   * known. It takes the place of the one before.
+   * Notes the limit that a semaphore or queue has just found for a key. Adaptive limits are found by trial, where the
+   * limit of a service is not known; the latest one of each key is reported.
    */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
     this.#limits[this.#keys.numberFor(key)] = limit
   }
 
   /**
-   * Reports the limits that were found, how many calls wait and how many hold permits, in all that are followed; those that are
-   * over are dropped after it.
+   * Reports the values of one instrument, over all semaphores or queues of this name: the adaptive limits by key, how
+   * many calls wait, or how many permits of semaphores are in use. Of other instruments it has none. Members that are
+   * over (closed, with nothing held) are dropped.
    */
   read(instrument: InstrumentId, observe: Observe): void {
     const [kind, name] = [this.kind, this.name]
