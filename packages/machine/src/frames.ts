@@ -28,8 +28,9 @@ export class FrameWriter {
   }
 
   /**
-   * Writes a frame to the buffer: its header, the numbers as doubles, then the text, one byte a character where that is
-   * enough.
+   * Writes a frame to the buffer: a header, the numbers as doubles of 8 bytes, then the text, in Latin-1 or if it has other
+   * characters in UTF-16. The header of ten bytes holds the length in bytes, the kind, the form of the text, the tag and the
+   * count of numbers.
    * @throws {RangeError} for a frame that is too long.
    */
   add(kind: number, tag: number, numbers: readonly number[], text = ''): void {
@@ -80,7 +81,7 @@ export class FrameReader {
 
   /**
    * Takes the next bytes of the connection, and passes every frame that is complete now to `receive`, in order. The bytes of an
-   * incomplete one are kept until the rest arrives.
+   * incomplete frame are kept (`#rest`) until the others arrive.
    * @throws {MalformedFrame} for a length or a count that cannot be.
    */
   push(chunk: Buffer, receive: (frame: Frame) => void): void {

@@ -11,9 +11,9 @@ export type Greeting =
 
 /**
  * Connects to the server at `path`, sends the store's name and the epoch (a random number for each server) of the server that
- * this process used before, and waits for its answer. Resolves with the connected socket and the server's own epoch, or with
- * how the server is absent: 'refused' or 'closed'. It rejects if no answer comes in time: that server exists, but is stopped
- * or busy.
+ * this process used before, 0 without one, and waits for the answer. Resolves with the connected socket and the server's own
+ * epoch, or with how the server is absent: 'refused' if no process listens, 'closed' if it ended at that moment. Rejects if no
+ * answer comes within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(

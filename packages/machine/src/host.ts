@@ -45,7 +45,9 @@ export class Host {
   readonly #permits = new PermitQueues(() => this.now())
   readonly #reports = new Map<string, Report>()
 
-  /** Keeps the state in a memory store with these bounds. */
+  /**
+   * Keeps the state in a memory store with these bounds on keys and lists of policies, and with this clock, if they are given.
+   */
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({
       ...(maxKeys !== undefined && { maxKeys }),
@@ -59,21 +61,29 @@ export class Host {
     return this.#store.now()
   }
 
-  /** Opens the state of a limiter under one list of policies, for the calls of one process. */
+  /**
+   * Opens the state of a limiter under one list of policies, for the calls of one process, `caller`. The state is the same for
+   * all processes that open an equal list; only the notices that calls cause go to their own process.
+   */
   open({ name, policies, penalty }: WirePolicies, caller: HostCaller): HostedKeyspace {
     const report = this.#reportOf(name)
     const keyspace = this.carryOut(caller, () => this.#store.keyspace(name, policies, report, penalty))
     return new HostedKeyspace(this, caller, keyspace)
   }
 
-  /** The one report of all limiters of a name: it sends notices to the process whose call is being carried out. */
+  /**
+   * The callback by which the store reports on limiters of this name, one for all of them. It passes a notice to the process
+   * whose call is being carried out (`caller`), and drops it if there is none.
+   */
   #reportOf(name: string): Report {
     let report = this.#reports.get(name)
     if (!report) this.#reports.set(name, (report = (notice) => this.caller?.notice(name, notice)))
     return report
   }
 
-  /** Runs `act` as a call of this process, so that what the store reports meanwhile is sent to it. */
+  /**
+   * Runs `act` as a call of this process: what the store reports meanwhile is sent to that process. Returns what `act` returns.
+   */
   carryOut<T>(caller: HostCaller, act: () => T): T {
     this.caller = caller
     try {
@@ -91,7 +101,10 @@ export class Host {
     return decideAtOnce(parts)
   }
 
-  /** Carries out one step of a process for some of its tickets of a semaphore. Returns their states. */
+  /**
+   * Carries out one step (take, wait, poll, renew or release) for some tickets of a semaphore. `holder` is the process that they
+   * belong to. Returns the state of each ticket: held, waiting or unknown.
+   */
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     return this.#permits.carryOut(holder, call)
   }
@@ -104,7 +117,7 @@ export class Host {
     this.#permits.stateWasLost()
   }
 
-  /** Gives back all permits of a process that has gone, and removes its tickets from the queues. */
+  /** Gives back all permits of a process that has gone, and removes its waiting tickets from the queues. */
   left(holder: PermitHolder): void {
     this.#permits.leave(holder)
   }
@@ -129,8 +142,9 @@ export class HostedKeyspace {
   ) {}
 
   /**
-   * Decides a call, and returns the store's answer. To a denial it adds `nextUnitAt`, the instant at which one unit more fits:
-   * until then the calling process can deny further calls by itself. It takes a second look at the store, which charges nothing.
+   * Decides a call, and returns the store's answer. To a denial it adds `nextUnitAt`, the instant at which one unit more than now
+   * remains would fit: until then the calling process can deny larger calls by itself. That instant is found by a peek, which
+   * charges nothing. `caller` of the host is set for that time, so that notices go to the process that called.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const host = this.host
@@ -143,8 +157,8 @@ export class HostedKeyspace {
   }
 
   /**
-   * Whether the booking of this number still stands, is lost, or is held because its key is blocked or paused. One that is not
-   * kept any more counts as lost.
+   * Whether the booking of this number still stands, is lost, or is held because its key is blocked or paused. A booking that is
+   * not kept any more counts as lost.
    */
   confirm(number: number): 'stands' | 'lost' | 'held' {
     const booking = this.host.bookings.get(number)
@@ -152,9 +166,9 @@ export class HostedKeyspace {
   }
 
   /**
-   * Takes a booking back, by its number. Returns true if it is undone as if it had never been made, which is possible while no
-   * later call has built on it; otherwise its units are given back as far as they still count, and it returns false. `charge`
-   * serves for that if the booking is not kept any more.
+   * Cancels the booking of this number. Returns true if it is undone as if it had never been made, which is possible while no
+   * later call has built on it; otherwise its units are given back as far as they still count, and it returns false. If the
+   * booking is not kept any more, its units are given back by `charge`, the instant and the cost that the client sent.
    */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.host
@@ -177,8 +191,8 @@ export class LocalServer implements MachineServer, PermitHolder {
   readonly #keyspaces = new WeakMap<WirePolicies, HostedKeyspace>()
 
   /**
-   * A server for this process alone, which calls `host` directly. `close` also calls `end`, which stops the socket that serves
-   * other processes.
+   * A server for this process alone, which calls `host` directly; `listener` gets what it reports. `close` calls `end`, which
+   * stops the socket that serves other processes.
    */
   constructor(
     private readonly host: Host,
@@ -191,14 +205,14 @@ export class LocalServer implements MachineServer, PermitHolder {
     return this.host.epoch
   }
 
-  /** The time on the server's clock, in microseconds: nothing later was seen, as this is the server. */
+  /** The time on the server's clock, in microseconds. It is the latest instant that was seen, as this process is the server. */
   get latest(): number {
     return this.host.now()
   }
 
   /**
-   * Decides a call of this process itself. A booking gets a number, by which it is confirmed or cancelled as any
-   * client's is.
+   * Decides a call of this process itself. A booking that it makes is kept by the host, and the answer gets a record with its
+   * number instead: by that it is confirmed or cancelled, as any client's is.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
     const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
@@ -227,7 +241,10 @@ export class LocalServer implements MachineServer, PermitHolder {
     return this.keyspace(list).confirm(number)
   }
 
-  /** Takes a booking of this process back. Returns whether it is undone as if it had never been made. */
+  /**
+   * Cancels a booking of this process. Returns true if it is undone as if it had never been made, false if its units were only
+   * given back.
+   */
   cancel(list: WirePolicies, booking: MachineBooking): boolean {
     return this.keyspace(list).cancel(booking.number, booking.key, booking)
   }
@@ -248,8 +265,8 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   /**
-   * Reports that a waiting ticket got a permit: a microtask later, as the call that gave the permit back has not returned yet,
-   * and its caller is not to be interrupted.
+   * Reports that a waiting ticket of the semaphore with this number got a permit. It does so in a microtask: the call that gave
+   * the permit back has not returned yet, and its caller is not to be interrupted.
    */
   granted(semaphore: number, ticket: number): void {
     queueMicrotask(() => this.listener.granted(semaphore, ticket))
@@ -260,7 +277,7 @@ export class LocalServer implements MachineServer, PermitHolder {
     this.end()
   }
 
-  /** The state under a list of policies, opened with the list's first call. */
+  /** The state under a list of policies, opened at the first call with the list and kept as long as the list lives. */
   keyspace(list: WirePolicies): HostedKeyspace {
     let keyspace = this.#keyspaces.get(list)
     if (!keyspace) this.#keyspaces.set(list, (keyspace = this.host.open(list, this)))
@@ -277,7 +294,10 @@ class KeptBookings {
   #numbers = 0
   #sweepAt = LEAST_SWEPT
 
-  /** Keeps a booking, and returns the number by which its process confirms or cancels it. `now` is in microseconds. */
+  /**
+   * Keeps a booking, and returns the number by which its process confirms or cancels it. `now`, in microseconds, serves to forget
+   * old bookings when many are kept.
+   */
   keep(booking: Booking, now: number): number {
     const number = ++this.#numbers
     this.#byNumber.set(number, booking)

@@ -49,7 +49,11 @@ class StoreOfMachine implements MachineStore {
   #semaphores = 0
   readonly #closing = new Closing()
 
-  /** Begins at once to look for the server; calls made meanwhile wait for it. */
+  /**
+   * Begins at once to look for the server; calls made meanwhile wait for it. The server's notices about a limiter go to the
+   * limiters of that name here (`notice`). A permit for a ticket (a call that waits) goes to its semaphore, known by a number
+   * (`granted`).
+   */
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...access } = readOptions(options)
     if (denialCache) this.denialCache = denialCache
@@ -61,20 +65,26 @@ class StoreOfMachine implements MachineStore {
     this.#together = new MachineTogether(this.#access)
   }
 
-  /** Settles when the present search for a server ends; undefined if a server is reached already. */
+  /**
+   * Settles when the present search for a server ends, also if none was found; undefined if a server is reached already. Calls
+   * begin their deadlines only then.
+   */
   start(): Promise<unknown> | undefined {
     return this.#access.isReached ? undefined : this.#access.joined
   }
 
-  /** Resolves when the server is reached, and rejects if the attempt that is being made fails. */
+  /**
+   * Resolves when the server is reached, and rejects if the search for one that is under way fails. `now` throws if the store is
+   * closed.
+   */
   async ready(): Promise<void> {
     this.now()
     if (!this.#access.isReached) await this.#access.joined
   }
 
   /**
-   * The state of one limiter under one list of policies. `report` is called with the notices that its calls cause on the
-   * server.
+   * The state of one limiter under one list of policies. `report` gets the notices about limiters of this name that the server
+   * sends to this process, as long as the limiter lives. The penalty blocks keys with many refusals; the server enforces it.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#reports.add(name, report)
@@ -90,7 +100,10 @@ class StoreOfMachine implements MachineStore {
     return Math.floor(this.#now())
   }
 
-  /** The permits of one semaphore object. The server speaks to it by a number, as several may have one name. */
+  /**
+   * The permits of one semaphore object, each for `leaseMs` milliseconds without renewal. The server speaks to the object by a
+   * number, as several may have one name.
+   */
   permits(name: string, leaseMs: number): Permits {
     const number = ++this.#semaphores
     const onClose = (): unknown => this.#permits.delete(number)

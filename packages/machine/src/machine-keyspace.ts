@@ -27,7 +27,10 @@ export class MachineKeyspace implements Keyspace {
   readonly list: WirePolicies
   readonly #access: ServerAccess
 
-  /** The keyspace of a limiter, whose calls go to the server of the machine. */
+  /**
+   * The keyspace of a limiter, whose calls go to the server of the machine. `list` is the limiter's name, policies and penalty as
+   * they are sent there. `together` decides calls on several keys, and has the access to the server.
+   */
   constructor(
     name: string,
     policies: readonly Policy[],
@@ -48,8 +51,9 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Decides a call of this cost on a key. Returns the answer at once if this process is the server; otherwise a promise of what
-   * the server answers. `caller` is the call's own record of whether it was sent and still wants the answer.
+   * Decides a call of this cost on a key; `ask` says whether it consumes, peeks or books, and `maxWait` is in microseconds.
+   * Returns the answer at once if this process is the server; otherwise a promise of what the server answers. `caller` is the
+   * call's own record of whether it was sent and still wants the answer.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const call = { ask, key, cost, maxWait, caller }
@@ -59,8 +63,9 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. A booking of
-   * another epoch was made at a server that has ended, and is lost with its state.
+   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. `epoch` is
+   * the random number of the server at which it was made: with another server than the present one, it was lost with that
+   * server's state.
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
@@ -70,8 +75,8 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Takes a booking back, once. Resolves with whether it is undone as if it had never been made; false also if it was cancelled
-   * before, or if the server that it was made at has ended, and its state with it.
+   * Cancels a booking, once. Resolves with whether it is undone as if it had never been made; false also if it was cancelled
+   * before, or if the server at which it was made (`epoch`) has ended, and its state with it.
    */
   cancel(booking: Booking): MaybePromise<boolean> {
     const booked = booking as MachineBooking
@@ -83,8 +88,9 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Makes a correction, such as a refund or a release, and returns the units that took effect. To release units that were charged
-   * at a server that has ended takes no effect: they are gone with its state, and the units there now belong to other calls.
+   * Makes a correction, such as a refund or a release, and returns the units that took effect. A release of units that were
+   * charged at a server that has ended takes no effect, 0: they are gone with its state, and the units there now belong to other
+   * calls.
    */
   correct(change: Correction): MaybePromise<number> {
     return this.#access.ask((server) =>
@@ -103,7 +109,8 @@ export class MachineTogether implements Together {
 
   /**
    * Decides a call on several keys in one step of the server, with an answer for each of its parts. The server gets each part's
-   * list of policies in place of its keyspace, an object of this process.
+   * list of policies in place of its keyspace, an object of this process. The answers are returned or promised, so no receiver is
+   * called.
    */
   decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
     const sent = parts.map(({ keyspace, key, cost, enforce }) => {
@@ -118,7 +125,10 @@ export class Reports {
   readonly #byName = new Map<string, Set<WeakRef<Report>>>()
   readonly #collected = new FinalizationRegistry<Reference>((reference) => this.#remove(reference))
 
-  /** Passes notices about limiters of this name to `report` as long as it lives; it is held weakly. */
+  /**
+   * Passes notices about limiters of this name to `report` as long as it lives: it is held weakly, and removed when it was
+   * garbage-collected. Adding it twice changes nothing.
+   */
   add(name: string, report: Report): void {
     const refs = this.#byName.get(name) ?? new Set()
     for (const ref of refs) if (ref.deref() === report) return
@@ -160,7 +170,10 @@ export class MachinePermits implements Permits {
 
   constructor(private readonly options: MachinePermitsOptions) {}
 
-  /** Takes one step, such as take, poll or renew, for some tickets of the semaphore. Returns their new states. */
+  /**
+   * Takes one step (take, wait, poll, renew or release) for some tickets of the semaphore; a ticket is the number of a call that
+   * has a permit or waits for one. Returns their new states. `limit` is the most permits of the key.
+   */
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
     const { number: semaphore, name, leaseMs, access } = this.options
     const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }

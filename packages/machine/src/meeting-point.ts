@@ -28,7 +28,8 @@ export class SocketFolders implements MeetingPoint {
   readonly #prepare: () => void
 
   /**
-   * `parents` are the folders to choose from. `prepare` is called before each use, and may throw.
+   * `parents` are the folders to choose from, the preferred one first. `prepare` is called before each use, for example to check
+   * the folders above, and may throw. A folder to serve in is looked for at once, so that a bad one is an error here.
    * @throws {PolicyError} INVALID_OPTION if a path is too long for a socket, or no folder is this user's.
    */
   constructor(parents: readonly string[], name: string, prepare = (): void => {}) {
@@ -52,9 +53,9 @@ export class SocketFolders implements MeetingPoint {
   }
 
   /**
-   * Makes this process the server, if no other has become it since the addresses `former` were read. Returns undefined if one
-   * has, in the same folder or in another one: two processes may see different folders as their own, so each looks in those of
-   * the others after it has taken its place.
+   * Makes this process the server, if no other has become it since the addresses `former` of earlier servers were read; returns
+   * undefined if one has. That may be in another folder: two processes may see different folders as their own, so after it has
+   * taken its place each looks whether a server listens in the other folders.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const home = this.#servingFolder()
@@ -68,8 +69,8 @@ export class SocketFolders implements MeetingPoint {
   }
 
   /**
-   * The first folder that this user has or can make, in which to serve. Warns if a folder before it in the list belongs to
-   * another user of the machine.
+   * The first folder in the list that belongs to this user, made if it is missing, in which to serve. Warns if a folder before it
+   * belongs to another user of the machine.
    * @throws {PolicyError} INVALID_OPTION if there is none.
    */
   #servingFolder(): SocketFolder {

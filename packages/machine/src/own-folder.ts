@@ -9,7 +9,8 @@ import { dirname, resolve } from 'node:path'
 
 /**
  * Makes a folder, and those above it, if it does not exist. Returns undefined if the folder belongs to this user and only this
- * user can enter it; otherwise the reason why it is not this user's, as the end of a sentence.
+ * user can enter it; otherwise the reason why it is not this user's, as the end of a sentence, so that another folder can be
+ * tried. A folder of this user that others can enter is an error, which names the command that mends it.
  * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
  */
 export function takeFolder(folder: string): string | undefined {
@@ -27,13 +28,15 @@ export function isOwnFolder(folder: string): boolean {
 }
 
 /**
- * Makes the folders above `folder` where they are missing, and checks each from the root down, with links followed as the
- * system does: another user who could replace one of them could replace `folder` too.
+ * Makes the folders above `folder` where they are missing, and checks each from the root down: another user who could replace one
+ * of them could replace `folder` too. At a symbolic link it begins anew with the link's target and the names that are left. `at`
+ * turns errors of the file system into a PolicyError; `stateOrMade` makes a folder that is missing and returns its record.
  * @throws {PolicyError} INVALID_OPTION for the first that belongs to a user other than root and this one, or that others
  * can write to (unless its sticky bit is set, which keeps them from replacing what is in it).
  */
 export function takeParents(folder: string): void {
-  at(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false })) // a loop of links throws
+  // Only for its error: links that lead in a circle throw here, and would be followed for ever below.
+  at(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false }))
   const names = resolve(folder).split('/').slice(1)
   for (let i = 0; i < names.length; i++) {
     const parent = `/${names.slice(0, i).join('/')}`
@@ -65,7 +68,10 @@ function refusal(bound: string, path: string, why: string): PolicyError {
   return new PolicyError('INVALID_OPTION', message)
 }
 
-/** The file system's record of what is at this path, links not followed. A folder is made, for this user alone, if nothing is. */
+/**
+ * The file system's record of what is at this path, without following a link. If there is nothing, it makes a folder that this
+ * user alone can enter. If another process makes the folder at the same moment, it looks again.
+ */
 function stateOrMade(folder: string): Stats {
   const state = lstatSync(folder, { throwIfNoEntry: false })
   if (state) return state
@@ -73,7 +79,7 @@ function stateOrMade(folder: string): Stats {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
-    // Made by another process at the same moment. It is another user's if it is removed again now.
+    // Made by another process at the same moment, perhaps of another user: its record tells.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return stateOrMade(folder)
     throw error
   }
@@ -91,8 +97,8 @@ function octal({ mode }: Stats): string {
 }
 
 /**
- * Returns what `act` returns for a path. An error of the file system that means that no usable folder can be there is thrown as
- * a PolicyError that names the path; any other error as it is.
+ * Returns what `act` returns for a path. If it throws an error of the file system after which no usable folder can be there
+ * (`NO_FOLDER`), throws a PolicyError that names the path; any other error is thrown as it is.
  */
 function at<T>(path: string, act: (path: string) => T): T {
   try {

@@ -73,7 +73,10 @@ export const ASK_BY_KIND = new Map(Object.entries(ASKS).map(([ask, kind]) => [ki
 
 export const STANDINGS = ['stands', 'lost', 'held'] as const
 
-/** The numbers of a correction, as they are sent with the request of its kind. `correctionOf` reads them back in this order. */
+/**
+ * The numbers of a correction (a change to a key's units or state), as they are sent with the request of its kind. Durations are
+ * microseconds. `correctionOf` reads them back in this order.
+ */
 export function numbersOf(change: Correction): readonly number[] {
   switch (change.kind) {
     case 'refund':
@@ -91,7 +94,8 @@ export function numbersOf(change: Correction): readonly number[] {
 }
 
 /**
- * Reads the correction in a request of this kind; the order of the numbers is that of `numbersOf`.
+ * Reads the correction in a request of this kind, for example a refund, on this key; the order of the numbers is that of
+ * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses.
  * @throws {MalformedFrame} for a kind that is no correction.
  */
 export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {

@@ -31,7 +31,11 @@ export class RemoteServer implements MachineServer {
   #waiting: RemoteCall[] = []
   #error: Error | undefined
 
-  /** Talks to the server by `socket`, on which greetings were exchanged. It does not keep the process alive. */
+  /**
+   * Talks to the server by `socket`, on which greetings were exchanged; `epoch` is the server's random number. The socket does
+   * not keep the process alive. When it closes, the calls without an answer fail, and `listener` is told that the server has
+   * ended.
+   */
   constructor(
     private readonly socket: Socket,
     epoch: number,
@@ -46,7 +50,11 @@ export class RemoteServer implements MachineServer {
     })
   }
 
-  /** Has the server decide a call, and resolves with its answer. Keeps the latest instant of the server's clock in `latest`. */
+  /**
+   * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with its answer. The list of
+   * policies is sent as a number; `maxWait` is in microseconds. Keeps the latest instant of the server's clock in `latest`, by
+   * which charges of this server are known after it has ended.
+   */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -62,8 +70,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. In the reply
-   * the numbers of all answers follow each other; before each come their count, as answers differ in length, and its tag.
+   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. Of each part
+   * three numbers are sent: the list of policies, the cost, and whether its denial denies all. In the reply the numbers of all
+   * answers follow each other; before each come their count, as answers differ in length, and its tag, which holds the reason.
    */
   together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
     return remoteCall(
@@ -89,22 +98,31 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Asks the server whether a booking stands, is lost, or is held because its key is blocked or paused. */
+  /**
+   * Asks the server whether a booking (units charged for a later instant) stands, is lost, or is held because its key is blocked
+   * or paused. Resolves with 'lost' for a number that stands for none of these.
+   */
   async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
     return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
   }
 
-  /** Has the server take a booking back. Resolves with whether it is undone as if it had never been made. */
+  /**
+   * Has the server cancel a booking, which it knows by its number. Resolves with true if it is undone as if it had never been
+   * made, with false if its units were only given back as far as they still count.
+   */
   async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
     return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])) === 1
   }
 
-  /** Has the server make a correction, such as a refund or a block. Resolves with the units that took effect. */
+  /** Has the server make a correction of a key, such as a refund or a block. Resolves with the units that took effect. */
   correct(list: WirePolicies, change: Correction): Promise<number> {
     return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
   }
 
-  /** Takes one step for some tickets of a semaphore on the server. Returns the tickets' states. */
+  /**
+   * Takes one step (to take, wait, poll, renew or release) for some tickets of a semaphore on the server. A ticket is the number
+   * of a call that holds a permit or waits for one. Resolves with the new states of the tickets, in their order.
+   */
   permits({
     step,
     semaphore,
@@ -130,7 +148,10 @@ export class RemoteServer implements MachineServer {
     this.socket.destroy()
   }
 
-  /** Sends a request of this kind whose reply is one number, and resolves with that. Its meaning depends on the kind. */
+  /**
+   * Sends a request of this kind whose reply is a single number, and resolves with that number. Its meaning depends on the kind,
+   * for example the units of a refund that took effect.
+   */
   #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]): Promise<number> {
     return remoteCall(
       this.#send,
@@ -162,7 +183,8 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Sends a call: at once while fewer than `FEW_CALLS` are unanswered, otherwise at the end of this turn of the event loop, in
-   * one write with all that wait then. A call that waits is marked as `unsent`: it can still be given up without a charge.
+   * one write with all calls that wait by then. A call that waits is marked as `unsent`: its caller can still give up without a
+   * charge. After the connection has ended, it fails the call.
    */
   readonly #send = (call: RemoteCall): void => {
     if (this.#error) return call.fail(this.#error)
@@ -227,8 +249,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Rejects all calls without an answer, and with them later ones. Those that were written may have been carried out; the
-   * others surely were not, and their error says so. Only the first error counts.
+   * Fails all calls without an answer with this error, and later calls at once. Calls that were written may have been carried
+   * out; calls that waited surely were not, and their error says so (`notSent`), unless the store was closed. Only the first
+   * error counts.
    */
   #fail(error: Error): void {
     if (this.#error) return
@@ -257,7 +280,9 @@ interface RemoteCall {
 }
 
 /**
- * Sends a call and resolves with what `read` makes of its reply.
+ * Makes a call of `write`, which adds its frame to a writer, and passes it to `send`. Resolves with what `read` makes of the
+ * reply, a frame that must be of this `kind`. `caller` is the record of who waits for the answer, undefined if nobody gives up
+ * early.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
 function remoteCall<T>(
@@ -277,10 +302,12 @@ function remoteCall<T>(
 }
 
 /**
- * The answer of a store, read from the numbers of a reply: its time, whether and when the cost fits, and what remains. The low
- * three bits of `tag` are the number of the reason, and the rest is the place of the policy that decides. `last` is of a denial
- * the instant at which one unit more fits, otherwise the number of the booking, 0 without one. `epoch`, `key` and `cost` are
- * those of the call, for its booking.
+ * The answer of a store, read from a reply. Its numbers are: the instant `now` at which the server decided; the instant `at` at
+ * which the cost fits or was booked; `remaining` units; `resetAt`, when all units are back; `last`; and when a block of the key
+ * ends, 0 without one. `last` is for a denial the instant at which one unit more than remains fits, otherwise the number of the
+ * booking, 0 without one. With several policies `parts` follow, three numbers for each. The low three bits of `tag` are the
+ * number of the reason, and the rest is the place of the policy that decides. `epoch`, `key` and `cost` are those of the call,
+ * for its booking.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,

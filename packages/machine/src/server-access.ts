@@ -45,7 +45,9 @@ export class ServerAccess {
   /** Settles with the outcome of the latest attempt to reach a server. */
   joined: Promise<void>
 
-  /** Begins at once to look for a server. */
+  /**
+   * Begins at once to look for a server. `listener` gets what the server reports by itself, such as permits for waiting tickets.
+   */
   constructor(
     private readonly options: ServerAccessOptions,
     private readonly listener: Omit<ServerListener, 'ended'>,
@@ -58,14 +60,15 @@ export class ServerAccess {
     return this.#server !== undefined
   }
 
-  /** The server, while this process is it. */
+  /** The server, if this process is the server itself; otherwise undefined. */
   get local(): LocalServer | undefined {
     return this.#server instanceof LocalServer ? this.#server : undefined
   }
 
   /**
-   * Whether a charge that was decided at this instant, in microseconds, may come from a server that has ended. Its units are gone
-   * then, and those that the present server counts belong to other calls.
+   * Whether a charge that was decided at this instant, in microseconds, may come from a server that has ended: `#formerLatest` is
+   * the latest instant that was seen on the clocks of such servers. Its units are gone then, and the units that the present
+   * server counts belong to other calls.
    */
   isFormer(decidedAt: number): boolean {
     return decidedAt <= this.#formerLatest
@@ -73,8 +76,8 @@ export class ServerAccess {
 
   /**
    * Returns what `act` returns for the server: at once if one is reached; during the search for one, a promise that goes on when
-   * the search ends. After a search that failed the call fails at once, until the next begins. One whose caller has given up
-   * meanwhile is never sent.
+   * the search ends. After a search that failed the call fails at once (`#waiting` is undefined), until a server is found. A call
+   * whose caller has given up meanwhile is never sent, which its error says.
    */
   ask<T>(act: (server: MachineServer) => MaybePromise<T>, caller?: Caller): MaybePromise<T> {
     if (this.#server) return act(this.#server)
@@ -106,8 +109,8 @@ export class ServerAccess {
   }
 
   /**
-   * Begins an attempt to reach a server and returns its promise, also as `joined`. A rejection counts as handled, so that one
-   * which no call waits for does not end the process.
+   * Begins a search for a server and returns its promise, which is also kept as `joined`. A rejection counts as handled: one that
+   * no call waits for would end the process otherwise.
    */
   #join(): Promise<void> {
     this.joined = this.#attempt()
@@ -134,7 +137,10 @@ export class ServerAccess {
     if (!this.#server) throw unavailable(this.#failure)
   }
 
-  /** Lets the calls that wait for the server go on: they are carried out, or fail if it was not reached. */
+  /**
+   * Ends the wait of the calls for the server: they are carried out, or fail if it was not reached. Without `#waiting`, later
+   * calls do not wait.
+   */
   #release(): void {
     const waiting = this.#waiting
     this.#waiting = undefined
@@ -142,8 +148,9 @@ export class ServerAccess {
   }
 
   /**
-   * Returns a connection to the newest server, or makes this process the server if none listens and the options allow it. It
-   * begins anew when a server came or went meanwhile: closed the connection, appeared among the newest, or claimed the place.
+   * Returns a connection to the newest server, or makes this process the server if none listens and the option `serve` allows it.
+   * With `serve: true` a server elsewhere is an error, with `false` its absence. It begins anew, up to 20 times, when a server
+   * came or went meanwhile: closed the connection, appeared among the newest, or claimed the place.
    * @throws {Error} why no server was reached.
    */
   async #reach(): Promise<MachineServer> {
@@ -165,8 +172,8 @@ export class ServerAccess {
   }
 
   /**
-   * Connects to these addresses in turn, until a server listens. Returns its greeting, with the socket; 'closed' if it ended at
-   * that moment; 'refused' if none listens.
+   * Connects to the servers at these addresses in turn, until one listens. Returns its greeting, a socket and the server's epoch;
+   * 'closed' if it ended at that moment; 'refused' if none listens.
    */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
     const { name, serve } = this.options
@@ -181,7 +188,8 @@ export class ServerAccess {
 
   /**
    * Makes this process the server, in the place after those at the addresses `former`, and returns it; undefined if another
-   * process was faster. Every 5 s it looks whether it is still the newest server, and ends if not.
+   * process was faster. If this process used another server before, permits are for a while granted only to processes that renew
+   * theirs. Every 5 s it looks whether it is still the newest server, and ends if not.
    */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.options
@@ -213,8 +221,8 @@ export class ServerAccess {
   }
 
   /**
-   * What a server calls with its reports. When it ends, its epoch and latest instant are kept, new calls wait, and the search for
-   * another server begins.
+   * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server, and the latest instant
+   * of its clock, by which its charges are known later; new calls wait, and the search for another server begins.
    */
   #serverListener(): ServerListener {
     return {

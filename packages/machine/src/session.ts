@@ -37,8 +37,8 @@ export class ClientSession implements HostCaller, PermitHolder {
   ) {}
 
   /**
-   * Carries out the requests that have arrived and replies to them. A frame that makes no sense ends the connection,
-   * after the replies to those before it.
+   * Carries out the requests that are complete with this chunk of bytes, and sends their replies. A frame that makes no sense
+   * ends the connection, after the replies to those before it. When the connection is ending already, the chunk is ignored.
    */
   receive(chunk: Buffer): void {
     if (!this.socket.writable) return
@@ -57,8 +57,8 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Reports to the client that a waiting ticket got its permit. It goes out with the replies of this tick, or if
-   * another process's request has caused it, in a message of its own.
+   * Reports to the client that a waiting ticket, one of its calls in the queue of a semaphore, got its permit. The report goes
+   * out with replies that are about to be sent; without any, if another process's request has caused it, in a message of its own.
    */
   granted(semaphore: number, ticket: number): void {
     if (this.#writer.isEmpty) queueMicrotask(() => this.#flush())
@@ -74,7 +74,8 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Carries out one request. All but openings of lists get a reply, in their order.
+   * Carries out one request (`kind`) and adds its reply, so that replies come in the order of requests. `tag` mostly is the
+   * number of a list of policies that the client has opened, and `text` the key; only the opening of a list has no reply.
    * @throws {MalformedFrame} for a request that makes no sense.
    */
   #carryOut({ kind, tag, numbers, text }: Frame): void {
@@ -113,9 +114,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Replies to a greeting with the epoch of this server. If the client names the epoch of another server, which it used
-   * before, the record of who holds which permit was lost with that; so for a while permits are granted only to clients
-   * that renew theirs.
+   * Replies to a greeting with the epoch of this server, a random number. If the client names the epoch of another server, which
+   * it used before, the record of who holds which permit was lost with that server; so for a while permits are granted only to
+   * clients that renew theirs. An epoch of 0 means that it used none.
    */
   #greet([protocol, formerEpoch]: readonly number[], name: string): void {
     if (protocol !== PROTOCOL || name !== this.name) throw new MalformedFrame('another protocol or store')
@@ -124,7 +125,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.host.epoch])
   }
 
-  /** Decides a call on a list that the client has opened, and replies with the answer. */
+  /**
+   * Decides a call on a list of policies that the client has opened, known by its number, and replies with the answer. `numbers`
+   * are the cost, and the longest wait in microseconds.
+   */
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
     const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
@@ -152,8 +156,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` its numbers, and `tag` the reason's number plus 8 times the place of the policy that
-   * decides. A booking is kept in this process, and its number is sent.
+   * An answer as it is sent: `all` its numbers, and `tag` the reason's number plus 8 times the place of the policy that decides.
+   * A booking stays in this process, and its number is sent. That shares a place (`last`) with `nextUnitAt`, which only denials
+   * have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
@@ -165,8 +170,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Carries out one step for tickets of a semaphore, and replies with the number of each ticket's state. `tag` is the
-   * number of the step; `text` the semaphore's name and the key, with a line break between.
+   * Carries out one step, such as take or renew, for tickets of a semaphore, and replies with the number of each ticket's state.
+   * `tag` is the number of the step; `text` the semaphore's name and the key, with a line break between. `numbers` are the
+   * semaphore's number at its client, its limit, the lease in microseconds, and the tickets.
    */
   #permits(tag: number, numbers: readonly number[], text: string): void {
     const step = PERMIT_STEPS[tag]
@@ -231,8 +237,8 @@ export class Service {
   }
 
   /**
-   * Serves one connection until it closes. Then the permits of the process at its other end are given back, as it has
-   * gone; not if the service itself was closed, since the permits end with it.
+   * Serves one connection until it closes. The process at its other end has gone then, so its permits are given back; not if the
+   * service itself was closed, as the permits end with it. Before `open` the connection is paused, and its requests wait.
    */
   #serve(socket: Socket): void {
     const session = new ClientSession(this.host, this.name, socket)

@@ -87,7 +87,10 @@ export function readOptions(options: Partial<MachineStoreOptions> = {}): Machine
   return { name, serve, denialCache, meetingPoint: meetingPointOf(name, folder), host }
 }
 
-/** Where the processes of a store meet: sockets in a folder, or on Windows a named pipe of the user and the name. */
+/**
+ * Where the processes of a store meet: on Windows a named pipe of the user and the name; elsewhere sockets in the folder that the
+ * user chose, or else in one of ten in the system's folder for temporary files.
+ */
 function meetingPointOf(name: string, folder: string | undefined): MeetingPoint {
   if (folder !== undefined && !(typeof folder === 'string' && isAbsolute(folder))) {
     throw expected(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
@@ -98,8 +101,9 @@ function meetingPointOf(name: string, folder: string | undefined): MeetingPoint 
 }
 
 /**
- * The folders in which processes of this user may meet, the preferred one first. There are ten, as another user may
- * have made a folder of that name, and would have to make all to keep this user's processes from meeting.
+ * The folders in which processes of this user may meet, the preferred one first: `sluice-<uid>`, then `sluice-<uid>-1` to `-9`.
+ * Another user may have made a folder of that name first, and would have to make all ten to keep this user's processes from
+ * meeting.
  */
 function ownFolders(): readonly string[] {
   const first = join(tmpdir(), `sluice-${process.getuid!()}`)

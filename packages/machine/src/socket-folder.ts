@@ -29,7 +29,11 @@ export interface Claim {
 export class SocketFolder {
   readonly #folder: string
 
-  /** @throws {PolicyError} INVALID_OPTION if the path is too long for a socket. */
+  /**
+   * The folder in `parent` for the sockets of the store with this name; `take` makes it. Names that are long or have other
+   * characters than `\w`, `.` and `-` are replaced by a digest, behind `~` so that it equals no plain name.
+   * @throws {PolicyError} INVALID_OPTION if the path is too long for a socket.
+   */
   constructor(
     readonly parent: string,
     name: string,
@@ -66,8 +70,10 @@ export class SocketFolder {
   }
 
   /**
-   * Makes this process the server: it listens to a socket of a temporary name, and links that to the number after the
-   * newest of `former`. The file system makes such a link once. Undefined if another process was faster.
+   * Makes this process the server: it listens to a socket of a temporary name, and links that to the number after the newest of
+   * `former`, the addresses of earlier servers. The file system lets one process alone make that link. Undefined if another
+   * process was faster, or if a higher number is there by now: this process was so slow that others had come and gone. The
+   * claim's `renew` tells whether this process is still the newest server.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const own = join(this.#folder, `.${randomBytes(6).toString('hex')}`)
@@ -95,9 +101,9 @@ export class SocketFolder {
   }
 
   /**
-   * Marks the socket as used, since services that clean up delete old temporary files. Returns whether this process is
-   * still the newest server. If `stat` fails for another reason than a missing file, such as no free descriptors, that
-   * is true: to step down would lose all state.
+   * Marks the socket as used, since services that clean up delete old temporary files. Returns whether this process is still the
+   * newest server: the file at `path` is its socket (`inode`), and no number is higher. If the check fails for another reason
+   * than a missing file, such as no free descriptors, that is true: to step down would lose all state.
    */
   #renew(path: string, number: number, inode: number): boolean {
     try {

@@ -13,7 +13,9 @@ export class WirePolicies {
   readonly text: string
 
   /**
-   * A list of policies as processes of a machine send it to the server: shapes and numbers, as text.
+   * A list of policies as the processes of a machine send it to the server: shapes, limits and capacities, as text. A shape is
+   * the text of an algorithm and its window, from which the server makes a policy of its own; each is tried here, and must result
+   * in the same shape.
    * @throws {PolicyError} INVALID_POLICIES for an algorithm that this package does not have.
    */
   constructor(
@@ -33,7 +35,7 @@ export class WirePolicies {
 
 /**
  * Reads a limiter's name, policies and penalty from the text in which another process sent them. The policies are made anew by
- * the factories of this process.
+ * the factories of this process, such as `gcra`, so that no code is taken from others.
  * @throws {MalformedFrame} for a text that is no such list.
  */
 export function readWirePolicies(text: string): WirePolicies {
@@ -56,7 +58,8 @@ function numbersOf({ after, block, factor, maxBlock, forgetAfter, then }: Penalt
 }
 
 /**
- * Reads a penalty from the numbers in which it was sent.
+ * Reads a penalty, the block for many refusals, from the numbers in which it was sent. `factor` is how much longer each block is
+ * than the one before; the other numbers are whole.
  * @throws {MalformedFrame}
  */
 function penaltyOf(numbers: readonly number[]): Penalty {
@@ -90,8 +93,9 @@ const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
 }
 
 /**
- * Makes the policy of a shape, such as `sliding-window-weighted/60000/10`: algorithm, window in milliseconds, and number
- * of buckets or slots. `limit` and `capacity` are the numbers that are no part of the shape.
+ * Makes the policy of a shape, such as `sliding-window-weighted/60000/10`: algorithm, window in milliseconds, and number of
+ * buckets or slots. `limit` and `capacity` are the numbers that are no part of the shape; the capacity is also given as `burst`,
+ * its name in some algorithms.
  */
 function policyOf(shape: string, limit: number, capacity: number): Policy {
   const [name = '', windowMs, buckets = '1'] = shape.split('/')
@@ -105,8 +109,9 @@ function policyOf(shape: string, limit: number, capacity: number): Policy {
 }
 
 /**
- * The function that makes policies of the algorithm that a shape names, and for a name that ends in a variant, such as
- * `-weighted`, a function that returns the options which select it. Undefined for an unknown name.
+ * The function that makes policies of the algorithm that a shape names, such as `sliding-window`. For a name with a variant
+ * behind it, such as `-weighted`, also a function that returns the options which select the variant. Undefined for an unknown
+ * name.
  */
 function factoryOf(
   shape: string,

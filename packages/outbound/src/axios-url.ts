@@ -15,8 +15,8 @@ interface Serializer {
 }
 
 /**
- * The URL to which axios sends a request, with its base and parameters, as `axios.getUri` builds it. An adapter has no
- * `getUri`, and axios is not imported only for that.
+ * The URL to which axios sends a request, with its base and parameters, as `axios.getUri` builds it. An adapter has no `getUri`,
+ * and axios is not imported only for that. As in axios, a fragment (`#...`) is cut off where parameters are added.
  */
 export function urlOf(address: AxiosAddress): URL {
   const path = pathOf(address)
@@ -26,7 +26,10 @@ export function urlOf(address: AxiosAddress): URL {
   return new URL(`${bare}${bare.includes('?') ? '&' : '?'}${query}`)
 }
 
-/** The address of a request without its query: `url`, behind `baseURL` if it is relative. */
+/**
+ * Joins the `baseURL` and the `url` of a request as axios does, to the address to which `params` are then added; `url` may have a
+ * query of its own. An absolute `url` stands alone, unless `allowAbsoluteUrls` is false. The slashes between the two become one.
+ */
 function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string {
   const isAbsolute = /^(?:[a-z][a-z\d+\-.]*:)?\/\//i.test(url)
   if (!baseURL || (isAbsolute && allowAbsoluteUrls !== false)) return url
@@ -36,7 +39,11 @@ function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string 
   return `${baseURL.slice(0, end)}/${url.replace(/^\/+/, '')}`
 }
 
-/** The query that axios would write for `params`; empty without any. */
+/**
+ * The query that axios would write for `params`, without the question mark; empty without any. `paramsSerializer` is a function,
+ * or an object with one (`serialize`), that writes the whole query; or an object with `encode`, which encodes each name and
+ * value.
+ */
 function queryOf({ params, paramsSerializer }: AxiosAddress): string {
   if (!params) return ''
   const options = (
@@ -52,9 +59,10 @@ function queryOf({ params, paramsSerializer }: AxiosAddress): string {
 }
 
 /**
- * The names and values of a query, before they are encoded. Nested objects and lists get names as axios writes them by
- * default: `a[b]` (or `a.b` with `dots`), `a[]` for lists of plain values (`a[0]` with `indexes: true`, `a` with null),
- * and JSON for a name that ends in `{}`. Values that are undefined or null are left out.
+ * The names and values of a query, before they are encoded. Nested objects and lists get names as axios writes them by default:
+ * `a[b]` (or `a.b` with `dots`), `a[]` for lists of plain values (`a[0]` with `indexes: true`, `a` with null), and JSON for a
+ * name that ends in `{}`. Values that are undefined or null are left out. `visit` goes through the members of an object or list,
+ * where `path` is the names of those around it; `render` makes a name of path and key.
  */
 function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
   const { indexes = false, dots = false } = options
@@ -89,7 +97,10 @@ function pairsOf(params: unknown, options: Serializer): readonly (readonly [stri
   return pairs
 }
 
-/** Whether axios writes the members of a value each by itself: those of lists and of plain objects. */
+/**
+ * Whether axios writes the members of a value one by one, as it does with lists and plain objects. It writes a date, for example,
+ * as one value.
+ */
 function isVisitable(value: unknown): boolean {
   if (Array.isArray(value)) return true
   if (typeof value !== 'object' || value === null) return false
@@ -121,7 +132,10 @@ function encodedLoosely(text: string): string {
     .replace(/%20/g, '+')
 }
 
-/** Percent-encodes a text as the default encoder does that axios passes to a user's `encode`: stricter, and spaces as `+`. */
+/**
+ * Percent-encodes a text as axios' default encoder does, which a user's `encode` gets as its second argument: `!'()~` are encoded
+ * too, and spaces become `+`.
+ */
 function byDefault(text: string): string {
   return encodeURIComponent(text).replace(/[!'()~]|%20/g, (char) => STRICT[char]!)
 }

@@ -54,6 +54,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   const settings = settingsOf(options, 'limitAxios')
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const { signal, cancelToken } = config
+    // The older way to cancel an axios call. Its token becomes an abort signal, beside that of the call.
     const cancelled = new AbortController()
     const cancel = (reason: unknown): void => cancelled.abort(reason)
     cancelToken?.subscribe(cancel)
@@ -87,8 +88,9 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 }
 
 /**
- * Waits for a call of the adapter. Resolves with the response, also with one whose status made axios reject; rejects if there was
- * none. Response and error show the caller's `config`, not the copy that the adapter got, with the mark of a limited call.
+ * Waits for a call of the adapter. Resolves with the response, and where its status made axios reject, with that error as
+ * `failure`: a 429 has to be judged as any reply. Rejects if there was no response. Response and error show the caller's `config`
+ * again; the adapter got a copy of it that is marked as made by a limited client.
  */
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
@@ -105,8 +107,8 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
 }
 
 /**
- * Calls `release` when the body of the response has been read or dropped, or at once where there is no stream to wait
- * for.
+ * Calls `release`, which ends the call, when the stream of the response's body has been read or dropped. Without a stream it
+ * calls it at once, and also for a failure.
  */
 function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
   const { data } = response
@@ -122,13 +124,16 @@ function discardStream(data: unknown): void {
   if (isWebStream(data) || isNodeStream(data)) discard(data)
 }
 
-/** The request of an axios call, as options of a client see it. */
+/** The request of an axios call, in the form in which the functions among a client's options get it, such as `key` and `cost`. */
 function requestOf(config: AxiosConfig): OutboundRequest {
   const { method = 'get', headers } = config
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
-/** The reply to an axios call, as options of a client see it. Its URL is that after redirects, where the adapter reports that. */
+/**
+ * The reply to an axios call, in the form in which the functions among a client's options get it. Its URL is that after
+ * redirects, which Node's adapter reports (`request.res.responseUrl`); undefined with others.
+ */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
   return { status, url, header: (name) => headerOf(headers, name) }

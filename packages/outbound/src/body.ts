@@ -1,4 +1,7 @@
-/** Whether a body can be sent more than once: not a stream, which can be read only once. */
+/**
+ * Whether a body can be sent more than once: it is no stream, which can be read only once. Objects are known by the names of
+ * their classes, so those of other implementations than Node's count too.
+ */
 export function isResendable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body)) return true
   // npm's `form-data` calls itself FormData and is a stream.
@@ -27,7 +30,10 @@ export class KeptBody {
     this.#reader.cancel().catch(() => {})
   }
 
-  /** Reads the whole body into `bytes`. One that is larger than 64 KiB is dropped, and cannot be sent again. */
+  /**
+   * Reads the whole body into `bytes`, which is undefined until all has arrived. A body of more than 64 KiB is dropped, and
+   * cannot be sent again.
+   */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

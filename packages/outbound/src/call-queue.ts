@@ -27,7 +27,11 @@ export class CallQueue {
   #closed = false
   #drains = false
 
-  /** A queue for calls under these settings. `name` is that of a queue; clients go by the name of their limiter. */
+  /**
+   * Makes the queue for calls under these settings. `name` is that of a queue made by `createQueue`; clients such as `limitFetch`
+   * have none and go by the name of their limiter. Each limiter becomes a stage (`KeyQueues`, one queue for each key), and a call
+   * takes a turn at every stage, in their order. Without a limiter there is one stage, for the semaphore alone.
+   */
   constructor(settings: WaitingSettings, name?: string) {
     const { adaptive, semaphore, retryBudget } = settings
     const limiters = [settings.limiter ?? adaptive ?? []].flat()
@@ -55,15 +59,20 @@ export class CallQueue {
     return this.#paused
   }
 
-  /** Listens to one type of event. Returns a function that removes the listener. */
+  /**
+   * Listens to one type of event. Returns a function that removes the listener. `events` is made with the first listener; without
+   * it calls report nothing.
+   */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
     this.events ??= new CallEvents(this.#source)
     return this.events.on(type, listener)
   }
 
   /**
-   * Makes a call: waits for its turn, runs an attempt (`task.start`), judges how it ended, and begins anew if another
-   * attempt is to follow. Resolves or rejects as the last attempt does, and rejects if a turn does not come in time.
+   * Makes a call: waits for its turn, runs an attempt (`task.start`), has the task judge how it ended, and begins anew if another
+   * attempt is to follow. Resolves or rejects as the last attempt does, and rejects if a turn does not come in time. A task with
+   * `deliver` ends the call (`release`) by itself, for example when the response has been read; any other call ends here.
+   * `task.discard` drops a result that no caller gets.
    */
   async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
     let turn = this.next(call)
@@ -102,14 +111,20 @@ export class CallQueue {
     }
   }
 
-  /** Makes the record of a call, before its first attempt. It waits for nothing until `run` or `next` gets it. */
+  /**
+   * Makes the record of a call from its terms: keys, cost, priority, longest wait and signal. It waits for nothing until it is
+   * passed to `run` or `next`. The record calls `#left` at the end of each wait, and `#movesOn` with each turn if there are
+   * several limiters to wait for.
+   */
   open(terms: CallTerms): QueuedCall {
     return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)
   }
 
   /**
-   * Waits for the turn of the call's next attempt, and before it for the delay of a retry and the pause of the key that replied.
-   * Reports the wait or the refusal to listeners.
+   * Waits for the turn of the call's next attempt. First it waits for the delay of a retry (`delayMs`) and for the pause of the
+   * key that the last reply was about, which after a redirect may be another key than the call's own. A call is refused at once
+   * if `maxQueue` calls wait for its key already, or if the queue is closed, except for retries while it drains. Reports the wait
+   * or the refusal to listeners.
    * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
    */
   async next(call: QueuedCall): Promise<void> {
@@ -147,9 +162,10 @@ export class CallQueue {
   }
 
   /**
-   * Carries out the verdict on the current attempt: adapts a searched limit, and pauses the key if the other side asked
-   * for it. Returns whether another attempt is to follow, for which the verdict, the call's deadline and the budget for
-   * repetitions decide. A repetition for which the other side named the time takes nothing from the budget.
+   * Carries out the verdict on the current attempt: reports its outcome to the search for an unknown rate (`adaptive`), pauses
+   * the key if the other side asked for a pause, and returns whether another attempt is to follow. None follows if the verdict
+   * rules it out (`again` is false), if it would begin after the call's deadline, or if the budget for retries is used up;
+   * `givenUp` names which of the last two. A retry for which the other side named the time takes nothing from the budget.
    */
   observe(call: QueuedCall, verdict: Verdict): boolean {
     const { key = call.terms.keys[0], answer, pauseMs, status } = verdict
@@ -174,12 +190,13 @@ export class CallQueue {
   }
 
   /**
-   * Pauses the key, for all processes of the limiter, if the verdict asks for it and for no longer than `maxHold`.
-   * Returns for how many milliseconds this call alone has to wait in place of that.
+   * Pauses the key, for all processes of the limiter, for as long as the verdict asks, but for `maxHold` milliseconds at most.
+   * Returns for how many milliseconds this call alone has to wait before a retry: more than 0 only after a single refusal, for
+   * which the key is not paused.
    */
   #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
     const { maxHold } = this.#settings
-    // A refusal that states no wait lowers an unknown limit, in place of pausing the key.
+    // While a limit is searched for, a refusal that states no wait lowers the limit in place of pausing the key.
     const heard = isSearched(this.#settings) ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
     const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)
     const ms = Math.min(holdMs, maxHold)
@@ -191,8 +208,8 @@ export class CallQueue {
   }
 
   /**
-   * Ends the current attempt and gives its permit back, so that another call may take its place. Does nothing the second
-   * time.
+   * Ends the current attempt: the call no longer counts as under way, and its permit goes back to the semaphore, with the outcome
+   * and the time that the attempt took, by which an adaptive limit is found. Does nothing the second time.
    */
   release(call: QueuedCall): void {
     if (!call.isUnderWay) return
@@ -202,7 +219,10 @@ export class CallQueue {
     this.#checkIdle()
   }
 
-  /** Sends no call out until `resume`. Waiting calls leave the queues of their keys; turns that were reserved are given back. */
+  /**
+   * Sends no call out until `resume`. Queued calls leave the queues of their keys, and their reserved turns pass to others or are
+   * cancelled. `recheck` refuses a call whose deadline has passed, and which only waited for its reserved turn.
+   */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -215,7 +235,7 @@ export class CallQueue {
     }
   }
 
-  /** Ends the pause. The calls that waited queue for their keys again, in their order. */
+  /** Ends the pause. The calls that waited for its end enter the queues of their keys again, in the order in which they came. */
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
@@ -223,7 +243,7 @@ export class CallQueue {
     for (const call of this.#waiting.keys()) if (call.reason === 'paused') this.#enqueue(call)
   }
 
-  /** Rejects each call that waits with the error that `errorOf` makes for it. Returns how many these are. */
+  /** Rejects each call that waits with the error that `errorOf` makes for it. Returns how many calls were rejected. */
   refuseAll(errorOf: (call: QueuedCall) => Error): number {
     const calls = [...this.#waiting.keys()]
     for (const call of calls) call.refuse(errorOf(call))
@@ -231,8 +251,9 @@ export class CallQueue {
   }
 
   /**
-   * Sets other policies, also for the calls that wait.
-   * @throws {PolicyError} INVALID_POLICIES.
+   * Sets other policies of the first limiter, also for the calls that wait for its turn: their turns are reserved anew. In a
+   * queue without a limiter it makes one, which is closed with the queue.
+   * @throws {PolicyError} INVALID_POLICIES; INVALID_OPTION with `adaptive`, which has no policies.
    */
   setPolicies(policies: readonly Policy[]): void {
     if (this.#settings.adaptive) {
@@ -258,8 +279,8 @@ export class CallQueue {
   }
 
   /**
-   * Refuses new calls from now on. With `drain` waiting calls still run, those of a paused queue too; without it they are
-   * refused. Resolves when no call is under way and the queue's own limiter is closed.
+   * Refuses new calls from now on. With `drain` waiting calls still run, also in a paused queue; without `drain` they are refused
+   * with the reason 'closed'. Resolves when no call is under way and the limiter that `setPolicies` made, if any, is closed.
    */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
@@ -270,7 +291,10 @@ export class CallQueue {
     await this.#ownLimiter?.close()
   }
 
-  /** Puts a call into the queue of its key; while this client is paused, notes that it waits for `resume`. */
+  /**
+   * Puts a call into the queue of the key that it waits for; while this client is paused, only notes that it waits for `resume`.
+   * `reason` is that of the refusal if the call's deadline passes first.
+   */
   #enqueue(call: QueuedCall): void {
     if (this.#paused) call.reason = 'paused'
     else {
@@ -280,16 +304,16 @@ export class CallQueue {
   }
 
   /**
-   * Called when a call of several limiters gets a turn of one of them. It goes on to wait for that of the next limiter;
-   * if its key was paused meanwhile, it gives its turns back and waits for all of them again. Returns false if it has
-   * all: it can go out.
+   * Called when a call gets a turn at one of several limiters. Returns false if that was the last one: the call can go out.
+   * Otherwise it puts the call into the queue of the next limiter and returns true. If the call's key was paused meanwhile, the
+   * turns it has would come too early: it gives them back and begins with the first limiter again.
    */
   readonly #movesOn = (call: QueuedCall): boolean => {
     const isLast = call.stage === this.#stages.length - 1
     const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pausedMs > 0
     if (isLast && !isPaused) return false
     if (isPaused) call.giveBack()
-    // In the queue of the first limiter it counts until it goes out, so that maxQueue bounds them all.
+    // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
     if (call.stage > 0) this.#waiting.get(call)!.waiting--
     call.goTo(isPaused ? 0 : call.stage + 1)
     const keyQueue = this.#stages[call.stage]!.get(call.key)
@@ -300,7 +324,10 @@ export class CallQueue {
     return true
   }
 
-  /** Counts out a call that no longer waits: as under way if it was granted its turn, otherwise as refused. */
+  /**
+   * Called at the end of a call's wait, which counts as waiting no longer: if it was granted its turn, it is under way, otherwise
+   * it leaves the queue of its key. At a later limiter (`stage` above 0) it was counted there and at the first one too.
+   */
   readonly #left = (call: QueuedCall, isGranted: boolean): void => {
     const keyQueue = this.#waiting.get(call)!
     keyQueue.waiting--

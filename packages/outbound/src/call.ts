@@ -87,7 +87,8 @@ export class QueuedCall {
   #reject!: (error: unknown) => void
 
   /**
-   * A call that waits for a turn under each of its keys. `left` is called at the end of each wait, before its promise settles.
+   * A call on these terms, in a client with these settings. Its deadline `until` counts from now, over all attempts. `left` is
+   * called at the end of each wait, before the promise of the wait settles, and is told whether the call was granted its turn.
    * @throws {InputError} INVALID_COST, INVALID_PRIORITY.
    */
   constructor(
@@ -112,8 +113,9 @@ export class QueuedCall {
   }
 
   /**
-   * Begins the wait for a turn under these policies, undefined for the limiter's own. The promise resolves when `grant`
-   * gives the turn, and rejects when `refuse` ends the wait, as the deadline and the abort of the call's signal do.
+   * Begins the wait for the turn of one attempt, under these policies (undefined: the limiter's own). The promise resolves when
+   * `grant` gives the last turn that the attempt needs, and rejects when `refuse` ends the wait, as the deadline and the abort of
+   * the call's signal do. An infinite deadline sets no timer.
    */
   wait(policies: readonly Policy[] | undefined): Promise<void> {
     const { signal } = this.terms
@@ -131,8 +133,9 @@ export class QueuedCall {
   }
 
   /**
-   * Gives the call a turn of one limiter, with its decision and the semaphore's permit. If further limiters are to be
-   * waited for, the wait goes on (`movesOn`); otherwise it ends, and the call is under way.
+   * Gives the call a turn of one limiter, with its decision (undefined without a limiter) and the semaphore's permit. If the call
+   * needs the turns of further limiters, `movesOn` returns true and the wait goes on; otherwise the wait ends, and the call is
+   * under way. Its outcome counts as failed until a verdict says otherwise.
    */
   grant(decision: Decision | undefined, permit: Permit | undefined): void {
     this.decision = decision
@@ -146,34 +149,46 @@ export class QueuedCall {
     this.#resolve()
   }
 
-  /** Rejects the call, and gives back the turns that it got before. */
+  /**
+   * Ends the wait of the call with an error: gives back the permit and the turns that it has, and rejects the promise of the
+   * wait.
+   */
   refuse(error: unknown): void {
     this.giveBack()
     this.#end(false)
     this.#reject(error)
   }
 
-  /** Notes that the call waits for the limiter at this place of its list from now on, under the key for that. */
+  /**
+   * Has the call wait for another limiter of its client from now on: `stage` is its place in the list, from 0. The call waits
+   * there under its key for that limiter; a call with one key for all waits under that.
+   */
   goTo(stage: number): void {
     const { keys } = this.terms
     this.stage = stage
     this.key = keys[stage] ?? keys[0]
   }
 
-  /** Gives back the permit and the turns of a call that does not go out: settled at a cost of 0, they are free for others. */
+  /**
+   * Gives back the permit and the turns of a call that does not go out. A decision that is settled at a cost of 0 frees its units
+   * for other calls; if the store fails at that, they stay charged.
+   */
   giveBack(): void {
     void this.permit?.release('failed')
     this.permit = undefined
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }
 
-  /** Notes that the deadline has passed, and refuses the call unless a turn before it is reserved, which may only be late. */
+  /** Called at the deadline: refuses the call, unless a turn before the deadline is reserved and only comes late. */
   #expire(): void {
     this.#isOverdue = true
     this.recheck()
   }
 
-  /** Refuses the call if its deadline has passed and no reserved turn comes in time. Called when its reservation changes. */
+  /**
+   * Refuses the call if its deadline has passed (`#isOverdue`) and no turn is reserved that comes in time: one that was asked for
+   * with this deadline or an earlier one (`reservation.until`). Called at the deadline, and when the call loses its reservation.
+   */
   recheck(): void {
     const { reservation, until } = this
     // Whether a reserved turn still comes in time is for the store to say, and not for a timer that may be late.
@@ -181,7 +196,7 @@ export class QueuedCall {
     if (this.#isOverdue && !comesInTime) this.refuse(this.exceeded(this.reason))
   }
 
-  /** The error with which this call is refused. */
+  /** The error with which this call is refused. `decision` is that of the limiter, if the limiter denied the call. */
   exceeded(reason: ExceededReason, decision?: Decision): RateLimitExceededError {
     return new RateLimitExceededError(this.key, reason, decision)
   }
@@ -197,15 +212,19 @@ export class QueuedCall {
 }
 
 /**
- * The decision that allowed the call of a response, for example to settle its cost: that of the limiter with the given name,
- * or the latest. Undefined for a response that did not come through `limitFetch` or `limitAxios`.
+ * The decision that allowed the call of a response, for example to settle its cost: of several decisions the last one, or the
+ * last one by the limiter with the given name. Undefined for a response that did not come through `limitFetch` or `limitAxios`.
  */
 export function decisionOf(response: object, limiter?: string): Decision | undefined {
   const known = decisionsByResponse.get(response) ?? []
   return known.findLast((decision) => limiter === undefined || decision.limiter === limiter)
 }
 
-/** Keeps the decisions of a response's call. `inner` is the response from which this one was made, if it is another object. */
+/**
+ * Keeps the decisions that allowed the call of a response, for `decisionOf`. `own` are those of this client. `inner` is the
+ * response from which this one was made, if it is another object: the decisions of clients within this one are kept with it, and
+ * come first.
+ */
 export function remember(response: object, own: readonly Decision[], inner: object = response): void {
   decisionsByResponse.set(response, [...(decisionsByResponse.get(inner) ?? []), ...own])
 }

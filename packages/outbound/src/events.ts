@@ -116,7 +116,10 @@ export class CallEvents {
   readonly #source: EventSource
   readonly #listeners: Listeners<QueueEvents>
 
-  /** The events of one queue, or of one client of a limiter. */
+  /**
+   * The events of one queue, or of one client of a limiter. `source` has the names that each event states. If a listener throws,
+   * the process is warned once, under such a name.
+   */
   constructor(source: EventSource) {
     const { queue, limiter } = source
     this.#source = source
@@ -144,8 +147,8 @@ export class CallEvents {
   }
 
   /**
-   * Reports the end of the call's current attempt: it is retried (`again`), has failed (`outcome` holds an error), or is
-   * done.
+   * Reports the end of the call's current attempt: as retried if another one follows (`again`), as failed if `outcome` holds an
+   * error, otherwise as done. `runMs` is the time since the attempt went out, in milliseconds.
    */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'

@@ -31,7 +31,11 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   const settings = settingsOf(options, 'limitFetch')
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
-  /** As `fetch`, but the call waits for its turn, and again before each repetition. */
+  /**
+   * As `fetch`, but the call waits for its turn, and again before each retry. The body of a `Request` can be read only once; so
+   * if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`) and sent again. With a semaphore the response is
+   * made anew, so that the call keeps its permit until the body has been read (`untilEnd`).
+   */
   async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
     let kept: KeptBody | undefined
@@ -68,7 +72,10 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   }
 }
 
-/** The request of a fetch call, as options of a client see it. */
+/**
+ * The request of a fetch call, in the form in which the functions among a client's options get it, such as `key` and `cost`.
+ * `given` is the `Request` that fetch was called with, if any; what `init` says goes before it.
+ */
 function requestOf(input: Input, given: Request | undefined, init: Init): OutboundRequest {
   return {
     url: new URL(given ? given.url : input),
@@ -77,7 +84,7 @@ function requestOf(input: Input, given: Request | undefined, init: Init): Outbou
   }
 }
 
-/** The reply to a fetch call, as options of a client see it. */
+/** The reply to a fetch call, in the form in which the functions among a client's options get it. */
 function replyOf({ status, url, headers }: Response): OutboundReply {
   return { status, url, header: (name) => headers.get(name) ?? undefined }
 }

@@ -16,7 +16,9 @@ export class HeldResponse {
 
   constructor(readonly controller: RequestController) {}
 
-  /** The body as JSON; undefined if it is none, is larger than 64 kB or takes longer than a second. */
+  /**
+   * The body as JSON, once it is complete (`end`); undefined if it is none, is larger than 64 KiB or takes longer than a second.
+   */
   json(): Promise<unknown> {
     this.#timer ??= setTimeout(() => this.#resolve(undefined), LONGEST_MS)
     return this.#body

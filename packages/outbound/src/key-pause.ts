@@ -41,9 +41,10 @@ export class KeyPause {
   }
 
   /**
-   * How many more calls may go out before a further answer comes; during a pause, at its end. Infinity once the key has
-   * recovered. After the first answer the number doubles every 250 ms, or by answers if these are faster. While no answer
-   * comes at all, one more call may go out whenever the time for an answer is over.
+   * How many more calls may go out before a further answer comes; during a pause, how many at its end; Infinity once the key has
+   * recovered. After a pause one call may go out. Until the first answer, one more may whenever the time for an answer is over
+   * (`#probeAt`); that counts as a refusal, so the next time is longer. From the first answer on (`#answeredAt`) the number
+   * doubles every 250 ms, or grows by two with each answer if that is faster; after ten doublings the key has recovered.
    */
   get allowance(): number {
     if (!this.#isRecovering) return Infinity
@@ -59,8 +60,9 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds until `allowance` grows by time alone, for calls that wait because it is used up; at least 1, perhaps
-   * Infinity.
+   * Milliseconds until `allowance` grows by time alone, for calls that wait because it is used up: until another call may go out
+   * without an answer, or after the first answer, until the number that doubles every 250 ms is above `#sent`. At least 1;
+   * perhaps Infinity.
    */
   get growsInMs(): number {
     const at =
@@ -71,8 +73,8 @@ export class KeyPause {
   }
 
   /**
-   * Counts a call that goes out against the allowance. Before the first answer it also sets when another may follow
-   * without one.
+   * Counts a call that goes out against the allowance after a pause. Before the first answer it also sets when another call may
+   * follow although none has come.
    */
   sent(): void {
     if (!this.#isRecovering) return
@@ -81,10 +83,11 @@ export class KeyPause {
   }
 
   /**
-   * Takes account of the answer to an attempt that went out at `sentAt`, and returns for how long all calls of the key
-   * have to wait (`holdMs`) or this one alone (`aloneMs`). A pause that the other side states is taken as it is. Without
-   * one, a 429 pauses the key, and a 503 only if it is no single one. An attempt from before the latest pause says
-   * nothing about the time after it.
+   * Takes account of the answer to an attempt that went out at `sentAt` (on the clock of `nowMs`), and returns for how many
+   * milliseconds all calls of the key have to wait (`holdMs`) or this one alone (`aloneMs`). A pause that the other side states
+   * is taken as it is, 0 for none. Without one a 429 pauses the key; an overload does as the second refusal without a success
+   * between, or as the third of calls that were under way together, since single ones are common. Without one, attempts from
+   * before the latest pause begin none.
    */
   heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
     const isRecent = sentAt >= this.#begunAt
@@ -105,8 +108,8 @@ export class KeyPause {
   }
 
   /**
-   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if it
-   * ends no later than the one that is known: many replies report the same pause.
+   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if the pause
+   * would end less than 50 ms later than the one that is known: many replies report the same pause.
    */
   begin(ms: number): boolean {
     const now = nowMs()
@@ -128,7 +131,7 @@ export class KeyPause {
     return true
   }
 
-  /** Lets two more calls go out, because one was answered. */
+  /** Lets two more calls go out, because one was answered. The first answer after a pause begins the count of calls anew. */
   #grow(): void {
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()

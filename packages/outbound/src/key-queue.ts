@@ -39,7 +39,7 @@ export class KeyQueue {
     return this.pause?.leftMs ?? 0
   }
 
-  /** Whether calls wait. Otherwise only a pause is lost with the queue. */
+  /** Whether calls wait or turns are reserved. If not, the queue can be dropped, and only its pause is lost. */
   get isUsed(): boolean {
     return this.waiting > 0 || this.#reservations.size > 0
   }
@@ -51,8 +51,9 @@ export class KeyQueue {
   }
 
   /**
-   * Removes a call from the queue. The turn that is reserved for it passes to the first call of the same cost and
-   * policies that has none (`heir`); without such a call the reservation is cancelled.
+   * Removes a call from the queue. The turn that is reserved for it passes to the first call of the same cost and policies that
+   * has none (`heir`), since a turn serves any such call; without an heir the reservation is cancelled. With the last call the
+   * timer of `#awaitGrowth` is stopped.
    */
   remove(call: QueuedCall): void {
     this.#calls.delete(call)
@@ -70,8 +71,9 @@ export class KeyQueue {
   }
 
   /**
-   * Pauses the key for `ms` milliseconds, in every process that shares the limiter, and reserves its turns anew. Returns
-   * false, and changes nothing, if a known pause ends as late.
+   * Pauses the key for `ms` milliseconds: here, and by the limiter's `hold` in every process that shares it. Returns false, and
+   * changes nothing, if a known pause ends as late. `#holding` resolves when the store knows of the pause, or has failed. The
+   * turns that were reserved are cancelled and reserved anew, after the pause.
    */
   hold(key: string, ms: number, policies: readonly Policy[] | undefined): boolean {
     this.pause ??= new KeyPause()
@@ -84,8 +86,9 @@ export class KeyQueue {
   }
 
   /**
-   * Passes the verdict on an attempt that went out at `sentAt` to the pause of the key, and reserves the turns that it
-   * allows then. Returns for how long the key or the call has to wait.
+   * Passes the verdict on an attempt that went out at `sentAt` (on the clock of `nowMs`) to the pause of the key, which is made
+   * with the first. Returns for how many milliseconds all calls of the key have to wait (`holdMs`) or this one alone (`aloneMs`).
+   * As an answer may raise the number of calls that may go out after a pause, further turns are reserved.
    */
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
@@ -94,15 +97,16 @@ export class KeyQueue {
     return heeded
   }
 
-  /** Cancels all reservations and makes new ones. */
+  /** Cancels all reserved turns. That ends the run of `#serve` for each of them, which refuses no call and reserves anew. */
   reserveAnew(): void {
     for (const { controller } of this.#reservations) controller.abort(ANEW)
   }
 
   /**
-   * Reserves turns for the first calls that have none: up to `prefetch` at a time, and after a pause no more than its
-   * allowance. It waits until the store knows of a pause that was just begun; calls that are added meanwhile are served
-   * by the same run.
+   * Reserves turns for the first calls that have none: up to `prefetch` at a time, and after a pause up to its allowance, the
+   * calls that may go out before a further answer comes. The allowance also grows with time, for which `#awaitGrowth` sets a
+   * timer. `#holding` is awaited first, so that no turn is booked before the store knows of a pause that was just begun; calls
+   * that are added meanwhile are served by the same run. The loop ends because `#serve` sets the reservation of its call at once.
    */
   async #reserve(): Promise<void> {
     if (this.#isReserving) return
@@ -119,16 +123,21 @@ export class KeyQueue {
     }
   }
 
-  /** Reserves further turns when the allowance after a pause has grown by time. */
+  /**
+   * Sets a timer to reserve further turns when the allowance after a pause, the number of calls that may go out, has grown with
+   * time. Infinity: it grows only with an answer, after which `heed` reserves turns.
+   */
   #awaitGrowth({ growsInMs }: KeyPause): void {
     if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
   }
 
   /**
-   * Gets a permit of the semaphore and then a turn of the limiter for a call, waits for both, and passes them to the call
-   * that is first in the queue then. If there is none in time, the call that the reservation belongs to by now is
-   * refused, or gets another reservation if it can wait for longer. Calls without a deadline ask again, as a limiter
-   * books at most a day ahead.
+   * Gets a permit of the semaphore and then a turn of the limiter for a call, and passes both to the call that is first in the
+   * queue by then. `reservation.call` is the call that the turn is reserved for, which may change meanwhile, and
+   * `reservation.until` the deadline with which permit and turn were asked for. Without a turn by then that call is refused,
+   * unless its own deadline is later: then it stays in the queue and gets another reservation. A limiter books at most a day
+   * ahead, so calls without a deadline ask again (`until = 0` has that effect). A reservation that was cancelled (`aborted`)
+   * refuses no call.
    */
   async #serve(call: QueuedCall): Promise<void> {
     const { key, until } = call
@@ -176,9 +185,10 @@ export class KeyQueue {
   }
 
   /**
-   * Gives the turn to the call that is first by now, of those with its cost and policies. The call that it was reserved
-   * for takes over the reservation of that one. If all have left meanwhile, permit and turn are given back. A turn that
-   * is used too late is paid for once more.
+   * Gives the turn to the call that is first by now among those with its cost and policies, and sends that call out. The call
+   * that the turn was reserved for, if it is another one, gets the reservation of the first in exchange, or none. If all have
+   * left, permit and turn are given back; `settle(0)` sets the cost of the turn to 0. A turn that is used more than `lateness`
+   * milliseconds late is paid for once more.
    */
   #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
     const { cost, policies } = reservation
@@ -189,7 +199,7 @@ export class KeyQueue {
       return
     }
     const { call } = reservation
-    // The call that the turn was for gets the reservation of this one.
+    // The call that the turn was reserved for gets the reservation of the first one.
     if (first.reservation) first.reservation.call = call
     if (call) call.reservation = first.reservation
     first.reservation = reservation.call = undefined
@@ -203,9 +213,9 @@ export class KeyQueue {
   }
 
   /**
-   * A call that goes out late comes closer to the calls behind it. Therefore one more turn, which no call uses, is booked at
-   * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
-   * below the provider's limit absorbs 1 % of a window.
+   * A call that goes out late comes closer to the calls behind it than the limit allows. Therefore one more turn, which no call
+   * uses, is booked at the end of the queue: any span of the window then lacks either the turn that the call missed or this one.
+   * Without the option `lateness`, up to 1 % of the window is free, which the reserve below the provider's limit absorbs.
    */
   #payAgain(key: string, reservation: Reservation, { lateness }: WaitingSettings, decision: Decision): void {
     const { limiter } = this.shared
@@ -228,7 +238,10 @@ export class KeyQueues {
   readonly #queues = new Map<string, KeyQueue>()
   #sweepAt = LEAST_SWEPT
 
-  /** Keys are held in `holder` for the whole fleet. A limiter that a queue makes later holds none. */
+  /**
+   * `holder` is the limiter of the client's options: it grants the turns, and it holds a paused key for the whole fleet. Without
+   * it, a limiter that `setPolicies` makes later becomes `limiter`, which only grants turns.
+   */
   constructor(
     readonly holder: TurnSource | undefined,
     readonly semaphore: Semaphore | undefined,
@@ -237,7 +250,8 @@ export class KeyQueues {
   }
 
   /**
-   * The queue of a key. One that no call needs may be dropped, and made anew by another call.
+   * The queue of a key, made for the first call that asks for it. A queue that no call needs may be dropped, and made anew for
+   * another call; `#sweep` looks for such queues when their number has doubled.
    * @throws {InputError} INVALID_KEY.
    */
   get(key: string): KeyQueue {
@@ -250,7 +264,10 @@ export class KeyQueues {
     return queue
   }
 
-  /** Drops the queues that no call needs. The pauses among them are kept, but for the oldest beyond `MOST_PAUSED`. */
+  /**
+   * Drops the queues that no call needs. Those whose key is paused are kept, as the pause would be forgotten, but only the newest
+   * `MOST_PAUSED` of them. The next sweep is due when twice as many queues are there as were left by this one.
+   */
   #sweep(): void {
     const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
     const paused = unused.filter(([, { pausedMs }]) => pausedMs > 0)
@@ -261,8 +278,8 @@ export class KeyQueues {
 }
 
 /**
- * The queues that all clients of this process with this limiter and this semaphore share, made for the first of them.
- * Those without a semaphore are kept under the limiter itself.
+ * Returns the queues of keys that all clients of this process with this limiter and this semaphore share, made for the first of
+ * them. They are found by the limiter and then by the semaphore; without a semaphore the limiter takes its place.
  */
 export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefined): KeyQueues {
   const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
@@ -273,11 +290,11 @@ export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefine
 }
 
 /**
- * Waits until the pause of a key has ended, where there is no limiter that would hold the key. Rejects if the pause is
- * longer than the call may wait, or if the reservation is cancelled.
+ * Waits until the pause of a key has ended, in a client without a limiter that would hold the key. Rejects if the pause lasts
+ * longer than the call may wait (`maxWait`, in milliseconds), or when the reservation of its turn is cancelled.
  */
 async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservation): Promise<void> {
-  // Timers may fire early, so the clock decides.
+  // Timers may fire early, so the time that is left is read again after each sleep.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
     const { maxWait, signal } = patience(reservation)
     if (leftMs > maxWait) throw call.exceeded('held')
@@ -286,8 +303,9 @@ async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservati
 }
 
 /**
- * The options with which a permit or a turn is asked for: how many milliseconds the call that has the reservation by now
- * can wait, at most a day, and the signal that cancels the request. Notes the deadline of that call as the reservation's.
+ * The options with which a permit or a turn is asked for: `maxWait`, the milliseconds for which the call that has the reservation
+ * now can still wait, at most a day, and the signal that cancels the request. Notes the deadline of that call as
+ * `reservation.until`: a failure refuses only calls with that deadline or an earlier one. Without a call both times are 0.
  */
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
@@ -296,7 +314,10 @@ function patience(reservation: Reservation): { readonly maxWait: number; readonl
   return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
-/** Whether a denial is only for now: a turn will come, but later than the longest time for which a limiter books ahead. */
+/**
+ * Whether a denial is only for now: the limit leaves a turn at some time, but later than the longest time for which a limiter
+ * books ahead.
+ */
 function comesLater({ reason, retryAfterMs }: Decision): boolean {
   return reason === 'limit' && Number.isFinite(retryAfterMs)
 }

@@ -20,7 +20,10 @@ export interface RequestTraits {
 export class LimitedRequest {
   readonly terms: CallTerms
 
-  /** Reads the keys, the cost and the priority of a request from the options. */
+  /**
+   * Reads from the options how the request waits: its keys, cost and priority, each a value or a function of the request.
+   * `traits` are the facts about the request that only its client knows.
+   */
   constructor(
     readonly settings: OutboundSettings,
     readonly request: OutboundRequest,
@@ -36,15 +39,19 @@ export class LimitedRequest {
     }
   }
 
-  /** Whether another attempt may follow a refusal. A client within another leaves that to the outer one. */
+  /**
+   * Whether another attempt may follow a refusal: the client makes retries, and its option `isRetryable` allows one of this
+   * request. A client within another limited client (`isNested`) leaves retries to the outer one.
+   */
   get isRetryable(): boolean {
     const { retries, isRetryable } = this.settings
     return retries > 0 && !isNested(this.traits.options) && isRetryable(this.request)
   }
 
   /**
-   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. Returns a
-   * promise only where a hook reads the body, by `readJson`. `attempt` counts from 1.
+   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. `attempt`
+   * counts from 1. The options `isRefusal`, `pauseOf` and `provider` may read its body, by `readJson`; only then the verdict is a
+   * promise, and without them status and headers decide.
    */
   verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider } = this.settings
@@ -61,8 +68,10 @@ export class LimitedRequest {
   }
 
   /**
-   * Judges a reply: whether it is a refusal, for how long the key pauses, and whether another attempt follows. What the user's
-   * hooks say goes before what the provider's reader finds, and that before the headers.
+   * Judges a reply by what was found in it: whether the option `isRefusal` names it a refusal (`isNamed`), the pause by the
+   * option `pauseOf` in milliseconds (`hookMs`), and what the provider's reader found in the body (`stated`). For the pause, the
+   * option goes before the reader, and the reader before the headers. Beside the statuses 429, 503 and 529, an error that asks
+   * for a pause may be a refusal. `again` is a random delay in milliseconds before a retry, or false for none.
    */
   #verdict(reply: OutboundReply, attempt: number, [isNamed, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
@@ -74,7 +83,10 @@ export class LimitedRequest {
     return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
-  /** Whether a request that was refused may be sent once more after this attempt. */
+  /**
+   * Whether a request that was refused may be sent once more after this attempt, which counts from 1: attempts are left, the
+   * options allow a retry, the other side does not forbid one, and the body can be sent again.
+   */
   #retries(reply: OutboundReply, attempt: number): boolean {
     return (
       attempt <= this.settings.retries &&
@@ -85,8 +97,9 @@ export class LimitedRequest {
   }
 
   /**
-   * The key that a reply is about: that of the request, or after a redirect the one that a request to the address which
-   * replied would have. Fragments (`#...`) do not count, as replies are without.
+   * The key that a reply is about, which its pause is for. It is that of the request, unless a redirect led to another address
+   * (`url`): then it is the key of a request to that address. Fragments (`#...`) are not compared, as the URL of a reply has
+   * none.
    */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
@@ -107,7 +120,10 @@ type ReplyFindings = readonly [
   stated: StatedLimit | undefined,
 ]
 
-/** A copy of the options of a call that marks it as made by a limited client. Copies of it keep the mark. */
+/**
+ * Copies the options of a call and marks the copy as made by a limited client, for a limited client within (`isNested`). Copies
+ * of the copy keep the mark.
+ */
 export function nested<T extends object>(options: T | undefined): T {
   const copy: Record<PropertyKey, unknown> = {}
   // Also the properties that it inherits: a Request has all of its own in its prototype, and fetch takes one as init.
@@ -115,7 +131,7 @@ export function nested<T extends object>(options: T | undefined): T {
   return Object.assign(copy, options, { [NESTED]: true })
 }
 
-/** Whether a request was sent by a limited client already, so that another one must not count it again. */
+/** Whether these options of a call have the mark of `nested`: another limited client made the call, and makes its retries. */
 function isNested(options: unknown): boolean {
   return (
     typeof options === 'object' && options !== null && (options as { [NESTED]?: boolean })[NESTED] === true
@@ -125,7 +141,10 @@ function isNested(options: unknown): boolean {
 /** Under a registered symbol, because clients of other copies of this package read it too. */
 const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
-/** The key of a request for each limiter: by default the origin of its URL. */
+/**
+ * The keys of a request by the option `key`, one for each limiter or one for all: by default the origin of its URL. `keysFor`
+ * throws for a list that is shorter or longer than that of the limiters.
+ */
 function keysOf(
   { limiter, key }: OutboundSettings,
   request: OutboundRequest,
@@ -151,7 +170,10 @@ function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
   return status === 403 ? pauseMs > 0 : readMs > 0
 }
 
-/** The kind of an answer by its status. A refusal with 429 or 403 is one of a limit, any other one of an overload. */
+/**
+ * The kind of an answer by its status. A refusal with 429 or 403 is that of a limit, and pauses the key; any other is that of an
+ * overload, of which a single one does not. A 500 or above that is no refusal says nothing about limits.
+ */
 function answerOf(status: number, isRefusal: boolean): AnswerKind {
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
   return status < 500 ? 'served' : 'other'

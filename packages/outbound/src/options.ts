@@ -99,7 +99,10 @@ const OUTBOUND = {
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 
-/** An option that takes a value for every request, or a function that returns one for each. */
+/**
+ * Makes an option take either a value for every request, or a function that returns one for each. The results of the function are
+ * checked with each call, not here.
+ */
 function perRequest<Setting>(
   option: Option<Setting>,
 ): Option<Setting | ((request: OutboundRequest) => Exclude<Setting, undefined>)> {
@@ -118,7 +121,9 @@ export interface OutboundSettings extends Omit<Settings<typeof OUTBOUND>, 'retri
 }
 
 /**
- * Checks the options of a client and makes the queue that they describe. `what` names the client in messages of errors.
+ * Checks the options of a client, sets defaults and makes the queue of its calls. `what` names the client in messages of errors.
+ * By default a refused request is sent again twice, or five times where the limit itself is searched for: the search causes
+ * refusals, and one call may meet several. `onEvent` listens to all types of events.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
  */
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {

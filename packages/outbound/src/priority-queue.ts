@@ -26,9 +26,10 @@ export class PriorityQueue {
   }
 
   /**
-   * Returns the first call in the order of the queue that is suitable; undefined if none is. It searches the heap from
-   * `place` down: the two calls below a place never come before it, so the search ends at a suitable call, and at one
-   * that is not before `best`, the first that was found elsewhere.
+   * Returns the first call in the order of the queue that is suitable; undefined if none is. Callers give no `place` and no
+   * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable
+   * call found elsewhere. The two calls below a place never come before the one there, so the search ends at a suitable call, and
+   * at one behind `best`.
    */
   first(isSuitable: (call: QueuedCall) => boolean, place = 0, best?: QueuedCall): QueuedCall | undefined {
     const call = this.#heap[place]

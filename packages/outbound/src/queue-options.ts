@@ -71,7 +71,7 @@ export interface QueueOptions extends WaitingOptions {
    */
   readonly isRefusal?: (outcome: { readonly error: unknown }) => boolean
   /**
-   * The repetitions that `retry` may make, beyond those that waited as long as `pauseOf` said.
+   * The retries that `retry` may make, beyond those that waited as long as `pauseOf` said.
    * @default not bounded
    */
   readonly retryBudget?: RetryBudgetOptions

@@ -33,7 +33,10 @@ export class Queue<D extends Decision | undefined = Decision> {
   readonly #calls: CallQueue
   readonly #settings: Settings<typeof QUEUE>
 
-  /** Checks the options. The name is that of the first limiter, or of the semaphore, if none is given. */
+  /**
+   * Checks the options. Without a name the queue goes by that of its first limiter, or of the semaphore. `onEvent` listens to all
+   * types of events.
+   */
   constructor(options: QueueOptions) {
     const settings = read(QUEUE, options, { what: 'createQueue' })
     const { limiter = settings.adaptive, semaphore, onEvent } = settings
@@ -147,8 +150,8 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Calls `fn` when it is the call's turn, and after a failure again if the queue's options ask for it. Settles as the
-   * last attempt.
+   * Calls `fn` when it is the call's turn, and again after a failure if the option `retry` asks for it. Settles as the last
+   * attempt does.
    */
   #made<T>(call: QueuedCall, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = call.terms
@@ -159,8 +162,9 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * As `#made`, but if one attempt takes longer than `timeoutMs` milliseconds, the promise rejects at once and the signal
-   * that `fn` got aborts. That attempt is the last one; the call counts as under way until `fn` has settled.
+   * As `#made`, but if one attempt takes longer than `timeoutMs` milliseconds, the promise rejects at once with a TimeoutError
+   * and the signal that `fn` got aborts. That attempt is the last one (`isOver`); the call counts as under way until `fn` has
+   * settled. The signal also aborts with that of the caller.
    */
   #madeInTime<T>(
     call: QueuedCall,
@@ -194,8 +198,10 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * The verdict on a failed attempt, from `pauseOf`, `isRefusal` and `retry`: whether the other side refused it, for
-   * how long the key pauses, and when it runs again.
+   * The verdict on a failed attempt, which counts from 1, by three options: `pauseOf` returns for how many milliseconds the key
+   * pauses, `isRefusal` whether the other side refused the call, and `retry` after how many milliseconds it runs again, or false.
+   * A refusal without a stated time has `pauseMs` undefined, so the queue decides how long; any other failure has 0, for no
+   * pause.
    */
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings

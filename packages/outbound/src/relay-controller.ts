@@ -16,7 +16,7 @@ export class RelayController implements RequestController {
   #connection: RequestController | undefined
   #paused = false
 
-  /** Aborts with the request. */
+  /** Aborts when `abort` is called, and so ends the wait of the request for its turn. */
   get signal(): AbortSignal {
     return this.#waiting.signal
   }

@@ -38,8 +38,8 @@ export class RelayedRequest implements Handler {
   ) {}
 
   /**
-   * Begins the wait for the request's turn, after which it is sent. If the dispatcher was closed, it fails with the error
-   * `ended`.
+   * Begins the wait for the request's turn, after which it is sent. `ended` is the error of a dispatcher that was closed, with
+   * which the request fails. Failures are reported in a microtask, when undici's `dispatch` has returned to its caller.
    */
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
@@ -58,7 +58,11 @@ export class RelayedRequest implements Handler {
     void this.#send(this.settings.queue.next(this.#call))
   }
 
-  /** Sends the request, for the first time or again, when its turn has come; fails it if there is no turn in time. */
+  /**
+   * Sends the request when its turn has come, for the first time or again, with this object as its handler; fails it if there is
+   * no turn in time. Until then an abort by the caller ends the wait, since the connection of the attempt before is forgotten
+   * (`detach`).
+   */
   async #send(turn: Promise<void>): Promise<void> {
     this.#skipped = undefined
     this.#controller.detach()
@@ -73,7 +77,10 @@ export class RelayedRequest implements Handler {
     }
   }
 
-  /** Notes the connection of this attempt. The caller's handler was called before, in `begin`. */
+  /**
+   * Notes the connection of this attempt, and the addresses of redirects that led to it (`history`). The caller's handler was
+   * called before, in `begin`.
+   */
   onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
     this.#history = history
     this.#controller.attach(controller)
@@ -86,8 +93,10 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Judges the response by status and headers, or first by its body, which is held meanwhile. Then it is passed on, or
-   * skipped before the request is sent again.
+   * Judges the response by status and headers, or where an option reads the body, by that too; until the verdict `#held` keeps
+   * what undici reports. Then the response is passed on, or skipped before the request is sent again: its body is dropped as it
+   * arrives, for a second at most, after which the connection is aborted. Interim responses (below 200) are passed on. If the
+   * promise of the verdict rejects, the request fails with its error.
    */
   onResponseStart(
     controller: RequestController,
@@ -116,8 +125,9 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Passes a piece of the body on to the handler; keeps it while the response is judged by its body; skips it if the
-   * request is to be sent again. A body of more than 64 KiB is not skipped to its end: the connection is aborted.
+   * Passes a piece of the body on to the handler; keeps it while the response is judged by its body (`#held`); drops it if the
+   * request is to be sent again, which is so while `#skipped` counts its bytes. Once more than 64 KiB were dropped, the
+   * connection is aborted.
    */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
@@ -126,7 +136,10 @@ export class RelayedRequest implements Handler {
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
-  /** Passes the end on, or sends the request again where the response was skipped. */
+  /**
+   * Passes the end of the response on to the handler, keeps it while the response is judged by its body (`#held`), or sends the
+   * request again if the response was skipped (`#skipped` is a number).
+   */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -134,7 +147,11 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
-  /** Passes the failure on, or sends the request again where the response was skipped. */
+  /**
+   * Passes the failure of an attempt on to the handler. If its response was being skipped (`#skipped` is a number), the failure
+   * does not matter and the request is sent again. An attempt without a verdict (`#isJudged`) is reported to listeners as failed
+   * here.
+   */
   onResponseError(controller: RequestController, error: Error): void {
     this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -143,7 +160,10 @@ export class RelayedRequest implements Handler {
     this.#fail(error)
   }
 
-  /** Notes the verdict on an attempt. Returns whether the request is to be sent again. */
+  /**
+   * Has the queue carry out the verdict on the current attempt, such as a pause of the key, and reports the end of the attempt to
+   * listeners. Returns whether the request is to be sent again; if so, its response is skipped.
+   */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
     const again = queue.observe(this.#call, verdict)
@@ -167,7 +187,7 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseError?.(this.#controller, error)
   }
 
-  /** Releases the call, and stops the timer of a response that is skipped. */
+  /** Ends the call in its queue, with its permit, and stops the timer of a response that is skipped. */
   #end(): void {
     clearTimeout(this.#skipTimer)
     this.settings.queue.release(this.#call)

@@ -1,7 +1,8 @@
 /**
- * A response like the given one, with `ended` called when its body has arrived, failed or was cancelled. Up to 64 KiB are read in
- * advance, so that a small body ends even if the caller never reads it. A larger body that is never read ends when it is
- * garbage-collected.
+ * Returns a response like the given one, and calls `ended` when its body has arrived, failed or was cancelled; at once if it has
+ * none. Up to 64 KiB are read in advance, so that a small body ends even if the caller never reads it. A larger body that is
+ * never read ends when it is garbage-collected (`unread`). A web stream is observed, and the response made anew around it; the
+ * Node stream of node-fetch reports its end by events, so that response is returned itself.
  */
 export function untilEnd(response: Response, ended: () => void): Response {
   const { body } = response
@@ -29,7 +30,10 @@ export function untilEnd(response: Response, ended: () => void): Response {
   return same
 }
 
-/** The same stream, with `ended` called when it has ended, failed or was cancelled. */
+/**
+ * Returns a stream of the same bytes, and calls `ended` when the stream has ended, failed or was cancelled. It reads `stream` as
+ * it is read itself, and up to 64 KiB (`READ_AHEAD`) ahead.
+ */
 export function observed<T extends Uint8Array>(
   stream: ReadableStream<T>,
   ended: () => void,
@@ -61,13 +65,16 @@ export function observed<T extends Uint8Array>(
   ) as ReadableStream<T>
 }
 
-/** The bytes in a buffer of their own, copied if they share one: a byte stream takes the buffer of what it is given away. */
+/**
+ * The bytes in a buffer that holds nothing else: themselves if that is so, otherwise a copy. A byte stream takes over the buffer
+ * of the bytes that it is given, and with it whatever else lies in there.
+ */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const isOwn = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
   return isOwn ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
 }
 
-/** Cancels a body that is not read, of any client. */
+/** Cancels a body that no caller reads: a web stream by `cancel`, a Node stream by `destroy`. Leaves any other body alone. */
 export function discard(body: unknown): void {
   const stream = body as { cancel?: () => Promise<void>; destroy?: () => void } | null | undefined
   if (typeof stream?.cancel === 'function') stream.cancel().catch(() => {})
@@ -94,8 +101,8 @@ export function isNodeStream(value: unknown): value is NodeStream {
 }
 
 /**
- * Gives the response `same` the properties of `response` that the constructor cannot set, or may refuse (a status of
- * 999), and has its clones get them too. Returns it.
+ * Gives the response `same` the properties of `response` that the constructor of responses cannot set (the URL, for example) or
+ * may refuse (a status of 999). Its `clone` makes clones that have them too, by the method of the class. Returns `same`.
  */
 function posingAs(response: Response, same: Response): Response {
   const { url, redirected, type, status, statusText, ok } = response

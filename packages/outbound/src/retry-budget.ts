@@ -1,14 +1,14 @@
 import { nowMs, number } from '@sluice/core/internal'
 
-/** How many repetitions a client may make of calls that were refused: the sum of both. */
+/** How many retries a client may make of calls that were refused: the sum of both. */
 export interface RetryBudgetOptions {
   /**
-   * Repetitions for each call, 0 to 10.
+   * Retries for each call, 0 to 10.
    * @default 0.1
    */
   readonly ratio?: number
   /**
-   * Repetitions for each second, 0 to 1,000.
+   * Retries for each second, 0 to 1,000.
    * @default 1
    */
   readonly perSecond?: number
@@ -17,7 +17,7 @@ export interface RetryBudgetOptions {
 export const RETRY_BUDGET = { ratio: number(0, 10, 0.1), perSecond: number(0, 1000, 1) }
 
 /**
- * The repetitions that a client may still make, so that a provider in trouble gets little more than its usual calls, as in
+ * The retries that a client may still make, so that a provider in trouble gets little more than its usual calls, as in
  * Finagle's RetryBudget. What calls have added is forgotten with a time constant of ten seconds, and what seconds add is
  * worth ten seconds at most: a client may begin with as much.
  */
@@ -27,18 +27,21 @@ export class RetryBudget {
   #left: number
   #at = nowMs()
 
-  /** Begins with the repetitions that `perSecond` grants for the time that is remembered. */
+  /**
+   * Begins with the retries that `perSecond` grants in ten seconds (`REMEMBERED_MS`). That is also `#reserve`, the number to
+   * which `#left` returns with time. `ratio` is the retries that each call adds.
+   */
   constructor({ ratio, perSecond }: Required<RetryBudgetOptions>) {
     this.#ratio = ratio
     this.#left = this.#reserve = (perSecond * REMEMBERED_MS) / 1000
   }
 
-  /** Counts the first attempt of a call, which adds `ratio` repetitions. */
+  /** Counts the first attempt of a call, which adds `ratio` retries, 0.1 for example. */
   earn(): void {
     this.#left = this.#now() + this.#ratio
   }
 
-  /** Takes one repetition, if one is left. Returns whether it did. */
+  /** Takes one retry, if one is left. Returns whether it did. */
   spend(): boolean {
     this.#left = this.#now()
     if (this.#left < 1) return false
@@ -47,8 +50,9 @@ export class RetryBudget {
   }
 
   /**
-   * The repetitions that are left now, a fraction. What calls added and repetitions took fades with time, exponentially over ten
-   * seconds, so that the number goes back to what `perSecond` grants.
+   * Returns the retries that are left now, a fraction, and notes the present instant as `#at`. `#left` is their number at the
+   * former `#at`. Its distance from `#reserve`, due to calls that added retries and to retries that were made, fades
+   * exponentially with a time constant of ten seconds; so the number returns to what `perSecond` grants.
    */
   #now(): number {
     const now = nowMs()

@@ -41,7 +41,10 @@ export interface Handler {
 /** A `Client` or `Pool` does not report its origin. */
 const NOWHERE = 'http://origin.invalid'
 
-/** The request of an undici call, as options of a client see it. */
+/**
+ * The request of an undici call, in the form in which the functions among a client's options get it, such as `key` and `cost`. A
+ * `Client` or `Pool` does not report its origin; `NOWHERE` then stands for it.
+ */
 export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchOptions): OutboundRequest {
   return {
     url: urlOf(origin, path),
@@ -51,8 +54,8 @@ export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchO
 }
 
 /**
- * The URL of a request. A path is joined to the origin as text: resolved, one that begins with two slashes would name
- * another origin.
+ * The URL of a request. The path is joined to the origin as text: `new URL(path, origin)` would take one that begins with two
+ * slashes for the name of another host. A path without a slash at its beginning may be a whole URL, as a proxy gets it.
  */
 function urlOf(origin: string | URL, path: string): URL {
   return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
@@ -71,7 +74,10 @@ function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
-/** The reply to an undici call, as options of a client see it. */
+/**
+ * The reply to an undici call, in the form in which the functions among a client's options get it. Several values of one header
+ * are joined by commas.
+ */
 export function replyOf(status: number, headers: HeaderValues, url: string | undefined): OutboundReply {
   return {
     status,

@@ -26,6 +26,7 @@ export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,
 ): (D | Interceptor) & LimitedClient {
+  // Two arguments: a dispatcher with its options. One: the options of an interceptor.
   const settings = settingsOf(options ?? (first as OutboundOptions), 'limitUndici')
   const client = clientOf(settings.queue)
   return options
@@ -33,7 +34,11 @@ export function limitUndici<D extends Dispatcher>(
     : Object.assign(interceptorOf(settings), client)
 }
 
-/** The interceptor that has requests wait for their turn. Where `ended` returns an error, new requests fail with it. */
+/**
+ * The interceptor: given undici's function that sends a request, it returns one that has the request wait for its turn first.
+ * Where `ended` returns an error, as after `close`, a new request fails with that. The result `true` tells undici that the
+ * dispatcher takes further requests. A handler without `onRequestStart` is one of undici 6.
+ */
 function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefined): Interceptor {
   return (dispatch) => {
     const send = dispatch as unknown as Dispatch
@@ -63,8 +68,9 @@ function tooOld(): PolicyError {
 }
 
 /**
- * A dispatcher with the interceptor in front. Its `close` waits for the queue first, and its `destroy` fails the calls
- * that wait.
+ * Returns the dispatcher with the interceptor in front, as a proxy that has methods of its own: those of `client`, `close` and
+ * `destroy`. `close` refuses new requests, waits until none waits or is under way, and then closes the dispatcher. `destroy` also
+ * fails the requests that wait. Both take a callback or return a promise, as undici's do.
  */
 function limitedDispatcher<D extends Dispatcher>(
   dispatcher: D,
@@ -94,7 +100,10 @@ function limitedDispatcher<D extends Dispatcher>(
     LimitedClient
 }
 
-/** Reports the end to a callback if there is one, and otherwise returns the promise, as undici does. */
+/**
+ * Without a callback returns the promise `ended`. With one it returns undefined and calls it at the end, with null or the error,
+ * as undici does.
+ */
 function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {
   if (!callback) return ended
   const report = (failure: Error | null): void => callback(failure, null)

@@ -51,8 +51,8 @@ export interface WaitingOptions {
    */
   readonly maxHold?: Duration
   /**
-   * The repetitions of refused calls, beyond those that waited as long as the other side asked for. A call without one gets its
-   * own refusal.
+   * The retries of refused calls, beyond those that waited as long as the other side asked for. A call that gets no retry ends
+   * with its refusal.
    * @default { ratio: 0.1, perSecond: 1 }
    */
   readonly retryBudget?: RetryBudgetOptions
@@ -93,7 +93,10 @@ export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings):
   }
 }
 
-/** Whether a limit is unknown, so that refusals are the way to find it. */
+/**
+ * Whether the limit is unknown and searched for: a rate (`adaptive`), or a number of calls at once (a semaphore with an adaptive
+ * limit). Refusals are then the way to find it.
+ */
 export function isSearched({ adaptive, semaphore }: WaitingSettings): boolean {
   return adaptive !== undefined || semaphore?.isAdaptive === true
 }
@@ -120,7 +123,10 @@ function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made 
 /** An option of which each limiter has one: the same for all, or a list in their order. */
 export type OneOrSeveral<Each> = Each | readonly [Each, ...Each[]]
 
-/** An option that also takes a list of 1 to 16. */
+/**
+ * Makes an option that takes one value also take a list of 1 to 16, each checked in the same way. A list that is empty, too long
+ * or has a bad item is `REFUSED`: its reader then throws.
+ */
 export function oneOrSeveral<Setting>(
   one: Option<Setting>,
 ): Option<Setting | readonly [Exclude<Setting, undefined>, ...Exclude<Setting, undefined>[]]> {
@@ -136,8 +142,8 @@ export function oneOrSeveral<Setting>(
 }
 
 /**
- * Returns the keys as they are, if there is one for each limiter and all are valid. They are checked together, before the
- * first limiter is asked for a turn.
+ * Returns the keys as they are, if there is one for each limiter and all are valid; without a limiter there is one key. They are
+ * checked together, before the first limiter is asked for a turn.
  * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the
  * limiters.
  */

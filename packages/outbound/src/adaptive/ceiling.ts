@@ -39,7 +39,10 @@ export class Ceiling {
   #since: number
   #served = 0
 
-  /** Begins with the limit `bounds.initial`. `now` is the clock, in milliseconds. */
+  /**
+   * Begins with the limit `bounds.initial`. `measure` says when a limit is proven to be served, and `now` is the clock, in
+   * milliseconds. `#since` is when the present limit was set, and `#served` counts the units that were served under it.
+   */
   constructor(
     readonly bounds: AdaptiveOptions,
     readonly measure: Measure,
@@ -51,8 +54,10 @@ export class Ceiling {
 
   /**
    * Takes account of an attempt that took `ms` milliseconds until now, and raises or lowers the limit by it. `units` is its cost
-   * under a rate, and 1 under a limit of calls at once. Returns why the limit may be another one now, or undefined if it is not:
-   * while too few units were served to prove the present limit.
+   * for a rate, and 1 for a limit of calls at once. Once enough units were served to prove the present limit (`isProven`), a
+   * trial of a higher one begins if it is due (`#trialAt`): half as much again before the first refusal, later 5 %; a rate then
+   * has to last four times as long. Returns why the limit may have changed; undefined if it has not, also for an attempt from
+   * before its last change.
    */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()
@@ -73,9 +78,9 @@ export class Ceiling {
   }
 
   /**
-   * Takes account of a refusal, and doubles the time to the next trial. During a trial, the limit goes back to that
-   * before it. Outside of trials, every second refusal in a row lowers it by a tenth; a single one may be due to the
-   * trial of another process.
+   * Takes account of a refusal at the instant `now`, and doubles the time to the next trial of a higher limit. During a trial the
+   * limit goes back to that before it (`#beforeTrial`). Outside of trials every second refusal in a row, within five windows of
+   * the first, lowers the limit by a tenth; a single one may be due to the trial of another process.
    */
   #refused(now: number): void {
     const before = this.#beforeTrial
@@ -87,13 +92,18 @@ export class Ceiling {
     this.#change(isSecond ? -LOWERED : 0, now)
   }
 
-  /** Has the next trial of a higher limit begin no earlier than so many windows after `now`. */
+  /**
+   * Has the next trial of a higher limit begin no earlier than so many windows after `now`, in milliseconds; 240 windows at most.
+   */
   #pauseFor(windows: number, now: number): void {
     this.#pause = Math.min(windows, LONGEST_PAUSE)
     this.#trialAt = now + this.#pause * this.measure.windowMs
   }
 
-  /** Raises or lowers the limit by a share of itself, at least by the smallest step. 0 leaves it, but counts from now on. */
+  /**
+   * Raises the limit by a share of itself, or lowers it by a negative one such as -0.1, at least by the smallest step. A share of
+   * 0 leaves the limit as it is, but has the units that are served under it counted anew from `now` on.
+   */
   #change(share: number, now: number): void {
     const step = Math.max(this.measure.step, this.limit * Math.abs(share))
     this.#set(this.limit + Math.sign(share) * step, now)

@@ -18,7 +18,10 @@ export class AdaptiveConcurrency {
   #calls = 0
   #callsMs = 0
 
-  /** `now` is in milliseconds of a clock that the fleet has in common. */
+  /**
+   * Begins with `bounds.initial` calls at once. `now` returns milliseconds of a clock that the fleet has in common. The ceiling,
+   * the limit that refusals find, moves in steps of one; it is proven once twice as many calls were served as it allows at once.
+   */
   constructor(bounds: AdaptiveOptions, now: () => number) {
     const isProven = (limit: number, served: number): boolean => served >= 2 * limit
     this.#ceiling = new Ceiling(bounds, { step: 1, windowMs: 1000, isProven }, now)
@@ -27,8 +30,8 @@ export class AdaptiveConcurrency {
   }
 
   /**
-   * The most calls at once for now, a whole number: the lower of what refusals and what latency allow, and three while
-   * the baseline is measured, but never below the user's `min`.
+   * The most calls at once for now, a whole number: the lower of what refusals allow (`#ceiling`) and what latency allows
+   * (`#most`), or three instead of `#most` while the baseline latency is measured (undefined then). Never below the user's `min`.
    */
   get limit(): number {
     const most = this.#baselineMs === undefined ? AT_BASELINE : this.#most
@@ -36,9 +39,10 @@ export class AdaptiveConcurrency {
   }
 
   /**
-   * Takes account of a call that took `ms` milliseconds until now. `waited`: whether it had to wait for its permit; a limit that
-   * no call waits for does not grow. Returns why the limit may be another one now: a refusal, the latency, or the begin or end of
-   * a measurement of the baseline; undefined if it is not.
+   * Takes account of a call that took `ms` milliseconds until now. The ceiling learns of every refusal, and of calls that were
+   * served only if it is the lower limit and they had to wait for their permit (`waited`): a limit that no call waits for is not
+   * tested. When it is time (`#measureAt`), the next measurement of the baseline begins. Otherwise a call that was served, and
+   * sent since the mean was begun, counts for the mean latency. Returns why the limit may have changed; undefined if it has not.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
     const now = this.#ceiling.now()
@@ -54,8 +58,9 @@ export class AdaptiveConcurrency {
   }
 
   /**
-   * Adds a call that was served to the mean latency. Once there are enough of them, the mean becomes the baseline if that
-   * is being measured, and otherwise moves the limit; then another mean begins. Returns why the limit may have changed.
+   * Adds a call that was served in `ms` milliseconds to the mean latency. Once there are 20 calls, or twice as many as the limit
+   * if that is more, the mean becomes the baseline if that is being measured, and otherwise moves the limit; then another mean
+   * begins. Returns why the limit may have changed; undefined until there are enough calls.
    */
   #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
@@ -70,22 +75,23 @@ export class AdaptiveConcurrency {
   }
 
   /**
-   * Sets the baseline, and when it is measured next: at a full minute of the clock that the fleet has in common. If the
-   * measurement took more than a twentieth of a minute, it is every two, four ... minutes, so that it takes little of the
-   * time.
+   * Sets the baseline, the latency at three calls at once, and when it is measured next: at the next full minute of the clock
+   * that the fleet has in common, so that all processes measure together. After a measurement of more than a twentieth of a
+   * minute that is every 2, 4, 8 ... minutes, so that measuring, at three calls at once, takes a twentieth of the time at most.
    */
   #measured(meanMs: number, now: number): void {
     this.#baselineMs = meanMs
-    // Of slow calls more rarely, at minutes that the fleet has in common again.
+    // The measurement began at `#since`. The slower the calls, the rarer it is.
     const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * (now - this.#since)) / MINUTE_MS)))
     const everyMs = MINUTE_MS * 2 ** doublings
     this.#measureAt = (Math.floor(now / everyMs) + 1) * everyMs
   }
 
   /**
-   * Moves the limit that latency allows. `share` is baseline / mean latency: the limit is multiplied by it, with some
-   * tolerance and at most halved, and one is added, which lets it grow while calls are not slower. It grows only if calls
-   * had to wait for it.
+   * Moves the limit that latency allows (`#most`). `share` is baseline / mean latency, below 1 where calls are slower than the
+   * baseline. The limit is multiplied by 1.5 times the share, as means of few calls differ by chance, but by no less than 0.5 and
+   * no more than 1; then one is added, so that it grows while calls are not slower. It grows only if calls wait for it
+   * (`waited`).
    */
   #follow(share: number, waited: boolean): void {
     const gradient = Math.min(1, Math.max(0.5, TOLERANCE * share))
@@ -93,7 +99,7 @@ export class AdaptiveConcurrency {
     if (next < this.#most || waited) this.#most = Math.min(next, this.#ceiling.bounds.max)
   }
 
-  /** Begins another mean, of calls that are sent from now on. */
+  /** Begins another mean at the instant `now`: calls that were sent before do not count. */
   #restart(now: number): void {
     this.#since = now
     this.#calls = this.#callsMs = 0

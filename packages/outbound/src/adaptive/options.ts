@@ -52,7 +52,10 @@ function inOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   throw new PolicyError('INVALID_OPTION', why)
 }
 
-/** Milliseconds since 1970. A change of the system's time does not move them: they are those of the start, plus time elapsed. */
+/**
+ * Milliseconds since 1970: the time at the start of this process plus the time elapsed since. A later change of the system's
+ * clock does not move it.
+ */
 function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }

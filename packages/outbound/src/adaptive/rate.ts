@@ -11,9 +11,9 @@ import { KeyLimits, storedKey } from '@sluice/core/internal'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * The search for an unknown rate, in units per window of the other side. A rate counts as proven once at least 80 % of it
- * was used for 1.2 windows without a refusal: the other side may not have counted enough of a shorter burst. `now` is in
- * milliseconds.
+ * Makes the search for an unknown rate, in units per window of the other side, with the clock `now` in milliseconds. A rate
+ * counts as proven once it was in use for 1.2 windows without a refusal, and at least 80 % of it were served: the other side may
+ * not have counted enough of a shorter burst.
  */
 export function adaptiveRate(bounds: AdaptiveOptions, windowMs: number, now: () => number): Ceiling {
   const isProven = (limit: number, served: number, ms: number): boolean =>
@@ -27,7 +27,10 @@ export class AdaptiveRates {
   readonly #limits: KeyLimits<number>
   readonly #limiter
 
-  /** Follows the rate by the clock `now`, in milliseconds. */
+  /**
+   * Begins with the rate `bounds.initial`, in units per window, for each key. The rate of a key follows its calls by the clock
+   * `now`, in milliseconds. The turns come from a limiter of this process.
+   */
   constructor(
     bounds: AdaptiveOptions,
     readonly windowMs: number,
@@ -39,8 +42,8 @@ export class AdaptiveRates {
   }
 
   /**
-   * Waits for a turn at the present rate of the key. The decision has that rate as its `limit`, in place of the 1 which a
-   * policy of even turns lets pass at once.
+   * Waits for a turn of the key under a policy of its present rate, as a limiter's `acquire` does. The decision shows that rate
+   * as its `limit`; by the policy it would be 1, the units that it lets pass at once.
    */
   async acquire(key: string, options: AcquireOptions): Promise<Decision> {
     const value = this.#limits.of(storedKey(key))
@@ -49,20 +52,24 @@ export class AdaptiveRates {
     return Object.defineProperty(decision, 'limit', { value, enumerable: true })
   }
 
-  /** Grants no turns of the key for this many milliseconds. */
+  /** Has no turns of the key come for this many milliseconds, in this process. */
   hold(key: string, ms: number): Promise<void> {
     return this.#limiter.hold(key, ms)
   }
 
-  /** Takes account of an attempt. Returns how the rate of its key has changed; undefined if it has not. */
+  /**
+   * Takes account of an attempt that took `tookMs` milliseconds and `cost` units, from which the rate of its key is found.
+   * Returns the rate before and after, with the reason, if it has changed; otherwise undefined.
+   */
   ended(key: string, outcome: CallOutcome, tookMs: number, cost: number): LimitChange | undefined {
     return this.#limits.ended(storedKey(key), outcome, tookMs, cost)
   }
 }
 
 /**
- * A policy of evenly spaced turns at a rate of units per window. A policy's limit must be whole, and rates may be
- * fractions, where many processes share a small one: so it is stated as 60 times the rate in 60 windows.
+ * A policy of evenly spaced turns at a rate of units per window, as a list. The limit of a policy must be a whole number, and a
+ * rate need not be one, where many processes share a small rate. So the policy states 60 times the rate in 60 windows; with a
+ * burst of 1 that spaces the turns in the same way.
  */
 function evenTurns(rate: number, windowMs: number): readonly Policy[] {
   const limit = Math.max(1, Math.round(rate * WINDOWS))

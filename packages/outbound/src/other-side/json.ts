@@ -4,8 +4,8 @@ import { REFUSALS } from './pause.js'
 import { numberIn } from './values.js'
 
 /**
- * A copy of the reply with `json()`, which returns what `read` returns. `read` is called once at most, and only if the
- * body may be read.
+ * A copy of the reply with `json()`, which resolves with what `read` returns, or with undefined if the body may not be read.
+ * `read` is called once at most: later calls of `json()` get the same promise.
  */
 export function withJson(reply: OutboundReply, read: () => unknown): OutboundReply {
   let json: Promise<unknown> | undefined
@@ -18,7 +18,10 @@ function mayBeRead(reply: OutboundReply): boolean {
   return REFUSALS.has(reply.status) || numberIn(reply.header('content-length')) <= MOST_BYTES
 }
 
-/** Reads a stream and returns the JSON in it. Undefined if it is none, is larger than 64 KiB or takes longer than a second. */
+/**
+ * Reads a stream, of the web standard or of Node, and returns the JSON in it. Undefined if it is none, is larger than 64 KiB or
+ * takes longer than a second. At the end the stream is cancelled in any case.
+ */
 export async function jsonOf(stream: unknown): Promise<unknown> {
   const reader = isWebStream(stream) ? stream.getReader() : undefined
   const stop = (): void => {

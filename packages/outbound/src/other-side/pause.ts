@@ -11,9 +11,9 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 }
 
 /**
- * Milliseconds for which a reply asks for a pause, 0 for none: by `Retry-After`, otherwise the longest reset of a quota
- * that is used up. Undefined for a refusal that does not say how long. `isRefusal` decides that it is one, whatever its
- * status.
+ * Milliseconds for which a reply asks for a pause; 0 if it asks for none, undefined for a refusal that does not say how long.
+ * `isRefusal` decides that it is one, whatever its status. A refusal or a 403 is asked first for its `Retry-After`. Otherwise the
+ * longest reset counts, of the quotas that are used up; of a 429 that reports none as used up, of all.
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
@@ -65,7 +65,10 @@ interface ReportedQuota {
   readonly resetMs: number
 }
 
-/** All quotas that a reply reports, in all known forms. */
+/**
+ * All quotas that a reply reports: in the standard header `RateLimit`, as Shopify's bucket, and in pairs of headers (`PAIRS`) for
+ * what remains and for the reset. A pair without a reset is ignored; what remains is NaN if its header is absent.
+ */
 function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
   const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
   let now: number | undefined
@@ -99,8 +102,9 @@ function quotaIn(parts: readonly string[], remaining: string, reset: string): Re
 }
 
 /**
- * `X-Shopify-Shop-Api-Call-Limit: 40/40`: how full a leaky bucket is. Buckets of every plan drain in 20 s (40 at 2 a
- * second, 80 at 4, 400 at 20), so there is room for one more call after a share of that.
+ * The quota in `X-Shopify-Shop-Api-Call-Limit: 40/40`, which says how full a leaky bucket is; none without the header. Buckets of
+ * every plan drain in 20 s (40 at 2 a second, 80 at 4, 400 at 20). So a bucket of 40 has room for one more call after a 40th of
+ * that, which is taken as its reset.
  */
 function bucketQuotas(reply: OutboundReply): readonly ReportedQuota[] {
   const value = reply.header('x-shopify-shop-api-call-limit')

@@ -20,8 +20,9 @@ export function httpDateIn(text: string | undefined): number {
 }
 
 /**
- * Milliseconds until a reset, or NaN. No standard defines the format, so the form of the value decides: seconds from now,
- * seconds or milliseconds since 1970 (by their size), a duration such as `6m0s` or `20ms`, a date of RFC 3339 or of HTTP.
+ * Milliseconds from `now` (since 1970, by the sender's clock) until a reset, or NaN. No standard defines the format, so the form
+ * of the value decides: seconds from now, seconds or milliseconds since 1970 (by their size), a duration such as `6m0s` or
+ * `20ms`, a date of RFC 3339 or of HTTP.
  */
 export function resetMsIn(text: string | undefined, now: number): number {
   const number = numberIn(text)
@@ -40,7 +41,7 @@ function durationMs(text: string): number {
   return ms
 }
 
-/** The trimmed text; empty if it is absent or too long. */
+/** The text without white space at its ends; empty if it is absent or longer than 64 characters, which no sound value is. */
 function short(text: string | undefined): string {
   return text === undefined || text.length > LONGEST ? '' : text.trim()
 }
