@@ -2,7 +2,14 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { lawsAfter, past, type Subject } from '../law.js'
 
-/** Declares the laws of blocks, which deny everything until they end, and of holds, during which a booking waits. */
+/**
+ * Declares the laws of blocks, which deny everything until they end, and of holds, during which `consume` is denied and a booking
+ * waits. Durations and instants are microseconds. `ofKey` declares a test on a new key with a random past of calls behind it;
+ * `ofTwins` declares one on two keys with the same past, which must also give the same answers in the end. Of an answer, `at` is
+ * the earliest instant at which its cost passes: the later of the end of the block or hold (`until`) and the wait that the past
+ * makes (`at` before it). A block replaces an earlier one, a shorter one too, unless it is that of a penalty (`true`); 2 ** 50
+ * microseconds, 35 years, stand for a wait without a bound.
+ */
 export function blocksAndHolds(subject: Subject): void {
   const blocked = fc
     .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
@@ -38,6 +45,7 @@ export function blocksAndHolds(subject: Subject): void {
   })
 
   ofTwins(
+    // Twins: the key that was blocked and unblocked must end up as the one that never was, with the same hold.
     'ends a block with a duration of 0, and keeps what was consumed and held',
     async (blocked, free, { session, duration }) => {
       for (const caller of [blocked, free]) {

@@ -16,7 +16,12 @@ const posts = fc.array(
   { maxLength: 12, size: 'max' },
 )
 
-/** Declares the laws of boards, on which processes leave each other texts, for stores that have any. */
+/**
+ * Declares the law of boards, on which processes leave texts for each other: a board returns the latest text of each author until
+ * `lifeMs` milliseconds after it was posted, and no other board sees it. `kept` is what the board should hold, by author. The
+ * drawn pauses move the clock, in microseconds, to the end of a text's life or a microsecond before it. A store without boards
+ * passes.
+ */
 export function boards(trial: Trial): void {
   const drawn = fc.record({ start: starts, posts })
 

@@ -3,7 +3,13 @@ import { operationOf } from '../operation.js'
 import { law, lawsAfter, past, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
-/** Declares the laws of bookings: calls that wait are charged at the instant that they were given. */
+/**
+ * Declares the laws of bookings: a call that waits is charged at the instant that it was given. `book` takes a cost and the
+ * longest wait in microseconds. Of an answer, `reason` says why a call was denied (undefined if it was allowed) and `at` is the
+ * earliest instant, in microseconds, at which its cost passes; its `booking` is set only where that instant lies ahead of now.
+ * `ofKey` declares a test on a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same
+ * past, which must also give the same answers in the end. `fill` uses up the key first, so that a booking has to wait.
+ */
 export function booking(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
@@ -58,6 +64,7 @@ export function booking(subject: Subject): void {
     await fill(caller, subject.mostCost)
     const booked = await caller.book(1, 2 ** 50)
     if (!booked.booking) return
+    // The refund makes room before the booking's instant, which must not let another call pass it.
     await caller.refund(1)
     const waits = Math.ceil((booked.at - session.now) / 3)
     for (; session.now < booked.at; session.now += waits) {
@@ -70,7 +77,10 @@ export function booking(subject: Subject): void {
   })
 }
 
-/** Takes what remains, so that the next call must wait, where the store takes costs that large. */
+/**
+ * Consumes what remains of a key, so that the next call must wait. Where more remains than `mostCost`, the largest cost that the
+ * store takes, it does nothing: the laws then find that a call passes at once.
+ */
 async function fill(caller: Caller, mostCost: number): Promise<void> {
   const { remaining } = await caller.peek(1)
   if (remaining <= mostCost) await caller.consume(remaining)

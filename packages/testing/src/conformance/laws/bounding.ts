@@ -8,7 +8,13 @@ import type { Caller } from '../session.js'
 import { Trace } from '../trace.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Declares the law that in no span more is let through than the algorithm promises. */
+/**
+ * Declares the laws that no span of time lets more through than the algorithm promises, its bound. Each makes drawn calls on one
+ * key and notes in a `Trace` what was admitted, at which instant, and what was refunded; `trace.check` then compares every span
+ * between two calls with the bound of the model. The steps of a past give the clock its moves; `takeAll` takes the most that a
+ * caller could. The last law is for debts that are multiplied by the window: in windows above an hour, time is counted in ticks
+ * of a millisecond, which must not let a unit pass early.
+ */
 export function bounding(subject: Subject): void {
   const { factory, model } = subject.shape
 
@@ -67,6 +73,7 @@ export function bounding(subject: Subject): void {
       const caller = session.caller([factory(numbers)])
       const trace = new Trace(ruleOf(model, numbers))
       for (let i = 0; i < 2; i++) trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
+      // Books 1 and 3 units, then drawn numbers of them: of the steps nothing but `parts` is used.
       for (const { parts } of [{ parts: 1 }, { parts: 3 }, ...steps]) {
         const cost = Math.min(parts, caller.tiers[0]![0]!.capacity)
         const booked = await caller.book(cost, 2 ** 50)
@@ -91,6 +98,7 @@ export function bounding(subject: Subject): void {
     async (session, { early }) => {
       const caller = session.caller([factory(coarse)])
       const trace = new Trace(ruleOf(model, coarse))
+      // Each time all is taken: at the instant of a full key, up to a tick before it, and at it again.
       for (const before of [0, early, 0]) {
         session.now = (await caller.peek(1)).resetAt - before
         trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
@@ -100,7 +108,10 @@ export function bounding(subject: Subject): void {
   )
 }
 
-/** Consumes all that is left, or `mostCost` if that is less. Returns the units. */
+/**
+ * Consumes all that is left of a key, or `mostCost`, the largest cost that the store takes, if that is less, and asserts that the
+ * call passes. Returns the units.
+ */
 async function takeAll(caller: Caller, mostCost: number): Promise<bigint> {
   const cost = Math.min((await caller.peek(0)).remaining, mostCost)
   assert.equal((await caller.consume(cost)).reason, undefined)

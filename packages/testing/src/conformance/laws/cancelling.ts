@@ -3,7 +3,12 @@ import type { Booking } from '@sluice/core/store'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
-/** Declares the laws of cancelling a booking, and of confirming that it still stands. */
+/**
+ * Declares the laws of cancelling a booking (true if the key is as if it had never been booked, false if its units were released
+ * instead) and of confirming that a booking still stands at its instant. `place` makes a booking that lies ahead of now, `empty`
+ * uses up what is left. `ofKey` declares a test on a new key with a random past of calls behind it; `ofTwins` declares one on two
+ * keys with the same past, which must also give the same answers in the end.
+ */
 export function cancelling(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
@@ -12,6 +17,7 @@ export function cancelling(subject: Subject): void {
     for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
     const first = await place(cancelled, subject.mostCost)
     const second = await place(cancelled, subject.mostCost)
+    // Half-way to its instant a booking can still be cancelled without a trace, the newest first.
     session.now = Math.floor((session.now + first.at) / 2)
     assert.equal(await cancelled.cancel(second), true)
     assert.equal(await cancelled.cancel(second), false)
@@ -33,6 +39,7 @@ export function cancelling(subject: Subject): void {
           if (write === 'book') await place(caller, subject.mostCost)
           else if (write === 'reset') await caller.reset()
           else await caller[write](1)
+          // Another write came after the booking: to cancel it must come to the same as to release its units.
           if (caller === twin) await caller.release(booked, booked.cost)
           else assert.equal(await caller.cancel(booked), false)
         }
@@ -78,7 +85,10 @@ const TROUBLES = [
   ['block', 'held'],
 ] as const
 
-/** Uses up what remains, and books one unit more, which lies ahead of now. Returns the booking. */
+/**
+ * Uses up what remains, and books one unit more, which therefore lies ahead of now. 2 ** 50 microseconds, 35 years, are a wait
+ * without a bound. Returns the booking.
+ */
 async function place(caller: Caller, mostCost: number): Promise<Booking> {
   await empty(caller, mostCost)
   const { booking: booked } = await caller.book(1, 2 ** 50)
@@ -86,7 +96,7 @@ async function place(caller: Caller, mostCost: number): Promise<Booking> {
   return booked
 }
 
-/** Charges all that is left, in calls of at most `mostCost`. */
+/** Charges all that is left of a key, in calls of at most `mostCost` units, the most that the store takes in one. */
 async function empty(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.charge(Math.min(left, mostCost))

@@ -1,7 +1,14 @@
 import { strict as assert } from 'node:assert'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
-/** Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. */
+/**
+ * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `ofKey` declares a test on
+ * a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same past, which must also give
+ * the same answers in the end: so what is done to one of them alone must leave no trace. Of an answer, `reason` says why a call
+ * was denied (undefined if it was allowed) and `at` is the earliest instant, in microseconds, at which its cost passes; Infinity
+ * if it never does. `mostCost` is the largest cost that the store takes: laws skip larger ones. 2 ** 50 microseconds, 35 years,
+ * stand for a wait without a bound.
+ */
 export function charging(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
@@ -17,6 +24,7 @@ export function charging(subject: Subject): void {
         [answer.at, answer.remaining, answer.resetAt],
         [peeked.at, peeked.remaining, peeked.resetAt],
       )
+      // A booking is refused too if its longest wait is a microsecond too short; 2 ** 52 stands in for Infinity.
       const refused = await denied.book(cost, Math.max(0, Math.min(answer.at, 2 ** 52) - session.now - 1))
       assert(refused.reason && !refused.booking)
     }
@@ -30,6 +38,7 @@ export function charging(subject: Subject): void {
       const policy = factory(options)
       if (policy.capacity >= subject.mostCost) return
       const [asked, untouched] = [session.caller([policy]), session.caller([policy])]
+      // First on a new key, then with a past.
       for (const history of [[], steps]) {
         await replay(subject, history, asked, untouched)
         for (const answer of [

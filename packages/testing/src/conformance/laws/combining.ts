@@ -6,7 +6,13 @@ import { expectEqualKeys, law, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Declares the laws of two policies on one key: a call is charged under both, or under none. */
+/**
+ * Declares the laws of two policies on one key: a call is charged under both, or under none. The second policy is of any shape
+ * (`other`), with numbers of its own. The first law compares a key under both with two keys under one policy each, which are
+ * charged only where the call on both passes: its answer must be made of theirs. `mostCostWith` is the largest cost that the
+ * store takes for both shapes. `at` is the earliest instant at which a cost passes, `nextUnitAt` that of one unit more than
+ * remains.
+ */
 export function combining(subject: Subject): void {
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({
@@ -68,6 +74,7 @@ export function combining(subject: Subject): void {
         const [caller, twin] = [session.caller(policies), session.caller(policies)]
         const mostCost = subject.mostCostWith(other)
         const most = Math.min(roomy.capacity, strict.capacity, mostCost)
+        // The smaller capacity is used up, so one of the policies denies a unit more, or a cost of the larger capacity.
         for (const each of [caller, twin]) await each.consume(most)
         for (let i = 0; i < 3; i++) {
           const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
@@ -79,7 +86,11 @@ export function combining(subject: Subject): void {
   )
 }
 
-/** The maximum of the instants, the minimum of what remains, and the policy that binds. */
+/**
+ * Asserts that the answer to a key under several policies is made of the answers to keys under each of them: the latest instant
+ * `at`, the least remaining, the latest `resetAt`. Binding is the policy with the longest wait of a denied call, with the least
+ * remaining of an allowed one. `parts` lists three numbers of each policy, in their order.
+ */
 function expectCombined(answer: Answer, each: readonly Answer[]): void {
   const [waits, remaining] = [each.map(({ at }) => at), each.map((one) => one.remaining)]
   const [longest, least] = [Math.max(...waits), Math.min(...remaining)]

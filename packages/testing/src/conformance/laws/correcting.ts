@@ -1,7 +1,12 @@
 import { strict as assert } from 'node:assert'
 import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
 
-/** Declares the laws of refunds, and of charges that are made whether they fit or not. */
+/**
+ * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
+ * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `past`
+ * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
+ * return early.
+ */
 export function correcting(subject: Subject): void {
   const { factory } = subject.shape
   const { ofKey } = lawsAfter(subject, past(subject))
@@ -22,6 +27,7 @@ export function correcting(subject: Subject): void {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
     await replay(subject, steps, caller)
+    // Refunds of some algorithms leave bookings ahead of now alone, so the last of them passes first.
     session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
     const most = Math.min(2 * policy.capacity, subject.mostCost)
     // Twice the capacity can count, and in a weighted window as much again has faded.

@@ -17,7 +17,11 @@ type Rate = (typeof RATES)[number]
 
 const STEPS_A_RUN = 50
 
-/** The law of debts that drain continuously: rounding must never add up. */
+/**
+ * Declares the law that rounding never adds up where a debt drains continuously: a key that is used up again and again, `runs` x
+ * 50 times, has let through what exact arithmetic allows, or up to one unit less. One test for each of RATES. Other algorithms
+ * have no such debt, and no test.
+ */
 export function drifting({ shape, openStore, runs }: Subject): void {
   if (!drainsContinuously(shape)) return
 
@@ -33,8 +37,10 @@ export function drainsContinuously({ model, variant }: Shape): boolean {
 }
 
 /**
- * Consumes all that remains, `steps` times with time in between. Returns by how many units the sum fell behind exact
- * arithmetic at most, and the microseconds that have passed. Throws where it is ahead, or more than one unit behind.
+ * Consumes all that remains, `steps` times with pauses in between, and compares the sum each time with the most that exact
+ * arithmetic allows since the start (`model.bound`). Returns by how many units the sum was `behind` at most, and the microseconds
+ * `elapsed`. Pauses are shorter than the time in which the key fills up, as what overflows is lost without being an error.
+ * @throws {AssertionError} if the sum is ahead, or more than one unit behind.
  */
 export async function drift(
   { model, variant, factory }: Shape,
@@ -60,7 +66,11 @@ export async function drift(
   return { behind, elapsed: session.now }
 }
 
-/** Steps of time in which nothing overflows: single microseconds, odd ones, and nearly the time to fill up. */
+/**
+ * Pauses in microseconds, none as long as `full`, in which a used-up key fills up but for one unit. Every fifth is a single
+ * microsecond; of the others, odd ones are spread up to nine tenths of `full` and even ones up to a hundredth. A fixed random
+ * sequence, so that every run is the same.
+ */
 function* gaps(steps: number, full: number): Generator<number> {
   let random = 12_345
   for (let i = 0; i < steps; i++) {

@@ -6,7 +6,11 @@ import { tiers } from '../numbers.js'
 import { Session } from '../session.js'
 import { HISTORY, starts, traffic } from '../traffic.js'
 
-/** Numbers may change from call to call, and keys have nothing to do with each other. */
+/**
+ * Declares the laws that limits may change from call to call, and that keys have nothing to do with each other. A key is called
+ * under two lists of one policy, of the same shape and with other numbers (tiers); the last argument of a call is the index of
+ * its list, 0 if left out. What was consumed belongs to the key and not to a list.
+ */
 export function limits(subject: Subject): void {
   const { shape } = subject
   const scenario = fc.record({
@@ -24,6 +28,7 @@ export function limits(subject: Subject): void {
       const caller = session.caller([first!], [second!])
       const used = Math.min(Math.ceil(first!.capacity / 2), subject.mostCost)
       await caller.consume(used)
+      // Asked under the first list, the second, and the first again: each subtracts the same units from its own capacity.
       for (const [tier, policy] of [first!, second!, first!].entries()) {
         const { remaining } = await caller.peek(1, tier % 2)
         assert.equal(remaining, Math.max(0, policy.capacity - used))
@@ -65,6 +70,7 @@ export function limits(subject: Subject): void {
   law(subject, 'keeps keys apart', scenario, async (session, { tiers: [options], start, steps }) => {
     const policies = [shape.factory(options!)]
     const [busy, quiet] = [session.caller(policies), session.caller(policies)]
+    // The quiet key must answer beside a busy one of the same store as it does alone in another store.
     const elsewhere = await Session.open(subject.openStore, start)
     const alone = elsewhere.caller(policies)
     for (const step of steps) {

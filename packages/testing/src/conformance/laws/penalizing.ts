@@ -10,11 +10,17 @@ import type { Caller, Session } from '../session.js'
 import { Trace } from '../trace.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Declares the laws of penalties, which block a key that goes on calling after it was refused. */
+/**
+ * Declares the laws of penalties. A penalty blocks a key from its refusal number `after` on, for `block` microseconds first and
+ * `factor` times as long for each further refusal, up to `maxBlock`; it forgets them `forgetAfter` microseconds after the key is
+ * full again and its block over. A refusal is a `consume` or `book` that is denied for want of room. Each key has two lists of
+ * the same policy, which share its state: calls of tier 1 (the last argument) come with the penalty, calls of tier 0 without.
+ * `fill` uses up the key, so that the next call is refused.
+ */
 export function penalizing(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
-  /** A key with a past that no penalty was there for. */
+  /** Makes the caller of a key whose past was called without the penalty, under tier 0. */
   const open = async (
     session: Session,
     { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof replay>[1] },
@@ -35,6 +41,7 @@ export function penalizing(subject: Subject): void {
       await fill(caller)
       const before = await caller.peek(1)
       const refused = await caller.consume(1, 1)
+      // The cost passes once there is room for it and, from refusal number `after` on, once the block is over too.
       const until = refusals < after ? before.at : Math.max(before.at, session.now + lasts)
       assert.deepEqual([refused.reason, refused.at], ['limit', until])
       if (refusals < after) continue
@@ -59,6 +66,8 @@ export function penalizing(subject: Subject): void {
     await fill(caller)
     const { capacity } = caller.tiers[0]![0]!
     const { at } = await caller.peek(1, 1)
+    // None of these counts: a read, two calls without the penalty, a cost that never fits, a call during a hold, one during a
+    // block.
     await caller.consume(0, 1)
     await caller.consume(1, 0)
     await caller.book(1, 0, 0)
@@ -85,6 +94,7 @@ export function penalizing(subject: Subject): void {
 
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
+    // With `after` 2 a second refusal blocks, if it comes a microsecond before the first is forgotten, but not at that instant.
     for (const early of [1, 0]) {
       const caller = await open(session, { ...value, steps: [] }, penalty)
       await fill(caller)
@@ -132,7 +142,12 @@ export function penalizing(subject: Subject): void {
   })
 }
 
-/** Blocks that end with a full allowance, as some people know them from elsewhere. */
+/**
+ * Declares the laws of penalties with `then: 'fresh'`: when a block begins, what was consumed is cleared, so the key has its full
+ * allowance when the block ends, while the count of refusals stays. Charges and bookings of before are lost: they give nothing
+ * back. The last law checks the promise of the algorithms, under one policy or two, for the spans between the beginnings of two
+ * blocks.
+ */
 export function beginningAnew(subject: Subject): void {
   const { factory, model } = subject.shape
   const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
@@ -225,7 +240,11 @@ export function beginningAnew(subject: Subject): void {
   )
 }
 
-/** Uses up what is left, so that the next unit is refused. */
+/**
+ * Charges a key until a single unit has to wait, so that the next call is refused. The first charge, of the capacity or 1,000
+ * units if that is less, is made whether it fits or not and may take the key beyond its capacity; further ones take what still
+ * remains.
+ */
 async function fill(caller: Caller): Promise<void> {
   await caller.charge(Math.min(caller.tiers[0]![0]!.capacity, 1000))
   for (

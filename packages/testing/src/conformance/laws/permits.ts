@@ -10,7 +10,14 @@ import { starts } from '../traffic.js'
 const SECOND = 1_000_000
 const HOUR_MS = 3_600_000
 
-/** Declares the laws of permits, by which a semaphore bounds how many run at once, for stores that keep any. */
+/**
+ * Declares the laws of permits, by which a semaphore bounds how many run at once. A ticket is one call of a semaphore, by a
+ * number: it holds a permit ('held'), waits for one ('waiting'), or is 'unknown'. `take` gets a permit now or not at all, `wait`
+ * gets one or enters the queue, `poll` keeps the semaphore's tickets in the queue, `renew` keeps a permit for another lease, and
+ * `release` ends a ticket; each returns its state. Laws of `lawOfShared` are for stores outside this process, where a holder may
+ * die: a permit is free when its lease is over, tickets of a semaphore that was silent for a second are passed over, and a permit
+ * granted to a silent ticket is free after two seconds.
+ */
 export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
@@ -68,6 +75,7 @@ export function permits(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
   lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
     const key = session.freshKey()
+    // The other semaphore has a longer lease, which must not count for the permit of the first.
     const [holder, other] = [drawn.lease, HOUR_MS].map((lease) => new Asking(session, key, key, lease))
     assert.equal(await holder!.take(1), 'held')
     if (drawn.isRenewed) {
@@ -112,6 +120,7 @@ export function permits(trial: Trial): void {
     async (session, drawn) => {
       const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
       assert.deepEqual([await holder.take(1), await silent.wait(1)], ['held', 'waiting'])
+      // A microsecond less than a second of silence does not yet count.
       const until = session.now + SECOND - (drawn.isDead ? 0 : 1)
       session.now += drawn.passed
       if (drawn.waits) assert.equal(await next.wait(1), 'waiting')
@@ -128,6 +137,8 @@ export function permits(trial: Trial): void {
     await holder.take(1)
     assert.deepEqual([await silent.wait(1), await next.wait(1)], ['waiting', 'waiting'])
     await holder.release(1)
+    // The silent ticket gets the permit at once, so it is free two seconds after the release, that is after the loop and one
+    // microsecond.
     for (const passed of [SECOND - 1, SECOND - 1, 1]) {
       session.now += passed
       assert.equal(await next.poll(1), 'waiting')
@@ -158,7 +169,10 @@ export function permits(trial: Trial): void {
 class Asking {
   readonly permits: Permits
 
-  /** A semaphore of this name that asks for permits of one key. */
+  /**
+   * A semaphore of this name that asks for permits of one key. Its leases last `leaseMs` milliseconds, an hour by default, so
+   * that no permit ends by itself in a law that does not wait for that.
+   */
   constructor(
     session: Session,
     name: string,
@@ -185,7 +199,7 @@ class Asking {
   }
 }
 
-/** Makes semaphores that share one name and key. */
+/** Makes `size` semaphores of one name for one new key, as so many processes have them: they share its permits. */
 function crowd(session: Session, size: number): readonly Asking[] {
   const key = session.freshKey()
   return Array.from({ length: size }, () => new Asking(session, key, key))
@@ -193,7 +207,11 @@ function crowd(session: Session, size: number): readonly Asking[] {
 
 type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
-/** Declares a law of permits, with drawn values. For a store that keeps none it asserts that semaphores refuse it. */
+/**
+ * Declares a law of permits: `check` gets a session and values drawn as `drawing` says, one for each of its fields. A store that
+ * keeps permits, or is in this process, where they are kept beside it, has to obey the law; of any other it asserts that no
+ * semaphore can be made on it.
+ */
 function lawOfPermits<T extends object>(
   trial: Trial,
   name: string,
@@ -208,7 +226,10 @@ function lawOfPermits<T extends object>(
   })
 }
 
-/** Registers a law of permits that only stores elsewhere have to obey, as their holders may die. */
+/**
+ * Declares a law of permits, with the parameters of `lawOfPermits`, for stores outside this process alone: there a holder may die
+ * without a release, so leases and silence count. In a store of this process the law is not checked.
+ */
 function lawOfShared<T extends object>(
   ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>
 ): void {

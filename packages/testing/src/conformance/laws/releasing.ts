@@ -14,7 +14,13 @@ const NEWEST = 1000
 
 const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
 
-/** Declares the laws of a release, which gives units of one charge back as far as they still count. */
+/**
+ * Declares the laws of a release, which gives units of one charge back as far as they still count. In most laws one key is tried
+ * beside a twin with the same past, and both must give the same answers in the end. The first law notes in a `Trace` all that was
+ * let through and given back, and checks the promise of the algorithm for every span, under one list of limits or two. `isLate`
+ * marks shapes whose release may free units only together with a later one: for these the trace goes by what was asked to be
+ * given back, not by what took effect.
+ */
 export function releasing(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -64,6 +70,7 @@ export function releasing(subject: Subject): void {
           // Units that were freed too much show only where it is taken.
           if (operation.kind === 'release' || operation.kind === 'cancel') await takeAll()
         }
+        // What was booked has passed by then, so a last call takes all that is free.
         session.now = Math.max(session.now, ...caller.charges.map(({ at }) => at))
         await takeAll()
         trace.check()
@@ -114,10 +121,12 @@ export function releasing(subject: Subject): void {
       const [used, fresh] = [session.caller(...lists), session.caller(...lists)]
       await replay(subject, before, used)
       if (isRefunded) await used.refund(subject.mostCost)
+      // Full under both lists: from here on the key must be as one that was never used, and its old charges give nothing back.
       for (const tier of [0, 1]) session.now = (await used.peek(1, tier)).resetAt
       const old = used.charges.splice(0)
       used.bookings.length = 0
       await replay(subject, after, used, fresh)
+      // The charges after that, beside those of the fresh key; behind them the old ones, which are released on both keys.
       const now = used.charges.slice()
       for (const [i, charge] of [...fresh.charges, ...old].entries()) {
         const [returned, expected] = [
@@ -158,6 +167,7 @@ export function releasing(subject: Subject): void {
       const caller = session.caller([factory(options)])
       await replay(subject, steps, caller)
       await exhaust(caller, subject.mostCost)
+      // Two bookings lie ahead; all other charges and the first booking are released behind them.
       const places = [await caller.book(1, 2 ** 50), await caller.book(1, 2 ** 50)]
       const end = places.at(-1)!.at
       const [first, last] = places.map(({ booking }) => booking)
@@ -172,14 +182,17 @@ export function releasing(subject: Subject): void {
   )
 }
 
-/** The policy whose promise covers calls under any of these lists of numbers: it has the largest limit and capacity of them. */
+/**
+ * The policy whose promise covers calls under any of these lists of limits: with the largest limit and the largest capacity of
+ * them. Window and shape are the same in all.
+ */
 function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule {
   const rules = lists.map((options) => ruleOf(model, options))
   const most = (pick: (rule: Rule) => bigint) => rules.map(pick).reduce((a, b) => (b > a ? b : a))
   return { ...rules[0]!, limit: most(({ limit }) => limit), capacity: most(({ capacity }) => capacity) }
 }
 
-/** Consumes all that is left, in calls of at most `mostCost`. */
+/** Consumes all that is left of a key, in calls of at most `mostCost` units, the most that the store takes in one. */
 async function exhaust(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.consume(Math.min(left, mostCost))

@@ -13,7 +13,12 @@ import { expectEqualKeys, law, past, replay, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import type { Caller, Session } from '../session.js'
 
-/** Several keys in one decision, and what that is made of: `try`, `reserve` and its undo. */
+/**
+ * Declares the laws of a call on several keys, which charges all of them or none, and of what it is made of: `try`, the answer
+ * without a charge, and `reserve`, a charge that can be undone. `decide` makes such a call, for one unit of each key, through
+ * limiters as an application does. The first key is of this shape and has a past; one to three others are of any shape, each
+ * after `used` calls. They are compared with twins, keys of the same past that are called one by one.
+ */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
   const others = fc.constantFrom(...subject.shapes).chain((shape) =>
@@ -38,6 +43,7 @@ export function severalKeys(subject: Subject): void {
       const decided = await decide(session, whole!)
       const backwards = await decide(session, reversed!.toReversed())
       const alone = await Promise.all(twins!.map((twin) => twin.peek(1)))
+      // The whole must pass if every twin would let a unit pass; then the twins are charged one by one.
       const isAllowed = alone.every(({ reason }) => reason === undefined)
       assert.equal(decided.allowed, isAllowed)
       assert.equal(backwards.allowed, isAllowed)
@@ -61,6 +67,7 @@ export function severalKeys(subject: Subject): void {
     for (let i = 0; i < 3; i++) {
       const { allowed, retryAfterMs } = await decide(session, keys)
       if (allowed || retryAfterMs === Infinity) continue
+      // The wait is rounded up to milliseconds: a whole one before its end the call is denied, at its end it passes.
       session.now += (retryAfterMs - 1) * 1000 - 1
       assert.equal((await decide(session, keys)).allowed, false)
       session.now += 1001
@@ -79,6 +86,8 @@ export function severalKeys(subject: Subject): void {
       const denying = session.caller([slidingLog({ limit: 1, window: '1h' })])
       await denying.consume(1)
       const [one, other] = [key, denying].map(({ keyspaces }) => keyspaces[0]!.together?.program)
+      // Keyspaces with the same program (`together`) are decided in one step, in which no other call can see a charge that is
+      // undone.
       const isOneStep = one !== undefined && one === other
       for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
         session.now += 1000
@@ -95,6 +104,7 @@ export function severalKeys(subject: Subject): void {
 
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
   law(seldom, 'ends where calls cross on the same keys', past(subject), async (session, { options: own }) => {
+    // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
     const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
     const twin = session.caller([factory(own)])
     const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
@@ -118,6 +128,7 @@ export function severalKeys(subject: Subject): void {
     await replay(subject, value.steps, undone, twin)
     const answer = await undone.reserve(1)
     assert.equal(answer.reason, (await twin.peek(1)).reason)
+    // A store without undo makes no booking; its charge is released instead.
     if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
     else if (!answer.reason) await undone.release({ at: answer.at, cost: 1, decidedAt: answer.now }, 1)
     await expectEqualKeys(undone, twin)
@@ -135,6 +146,7 @@ export function severalKeys(subject: Subject): void {
       const consumed = await twin.consume(1)
       assert.equal(consumed.reason, answer.reason)
       if (answer.reason) return
+      // The reservation is no longer the newest write, so only its units are given back.
       for (const caller of [undone, twin]) await caller.charge(1)
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), false)
       else await undone.release(charge, 1)
@@ -148,7 +160,7 @@ export function severalKeys(subject: Subject): void {
 const DENIED_A_RUN = 125
 const AT_ONCE = 25
 
-/** One call on all keys, each of which is charged one unit, or none. */
+/** One call on all keys: each is charged one unit under its first list of policies, or none is. Returns the decision. */
 function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecision> {
   return consumeAll(keys.map(({ key, tiers }) => ({ limiter: limiterOf(session, tiers[0]!), key })))
 }
@@ -156,14 +168,20 @@ function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecisio
 /** The limiters of a store, which is that of one session: a list of policies may be tried on several. */
 const LIMITERS = new WeakMap<Store, (policies: readonly Policy[]) => Limiter>()
 
-/** A limiter that has the state of the keys of a session. */
+/**
+ * A limiter that has the state of the keys of a session: its name is that of their keyspaces, and so are its policies. Made once
+ * for each store and list of policies; LIMITERS keeps them.
+ */
 function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
   const open = LIMITERS.get(store) ?? limitersOf(withoutCache(store))
   LIMITERS.set(store, open)
   return open(policies)
 }
 
-/** Returns a function that makes a limiter of each list of policies, once for each. */
+/**
+ * Returns a function that makes the limiter of a list of policies on this store, once for each list. An error of the store is
+ * thrown, and not decided by a failure mode, so that a law sees it.
+ */
 function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
   const settings = { name: 'conformance', store, onStoreError: 'throw', deadline: '1m' } as const
   const limiters = new Map<readonly Policy[], Limiter>()
@@ -175,8 +193,8 @@ function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
 }
 
 /**
- * The store for limiters that remember no denials: these would be kept by the clock of the process, which is not that of the
- * test.
+ * The store as limiters get it that remember no denials: a cached one would last by the clock of the process, which is not that
+ * of the test. It has the same state, no `denialCache`, and a `close` that leaves the store open for the session.
  */
 function withoutCache(store: Store): Store {
   return {
@@ -188,12 +206,15 @@ function withoutCache(store: Store): Store {
   }
 }
 
-/** Consumes so many units of each key, one call after the other. */
+/** Consumes `units` of each key, one unit and one call after the other. */
 async function consumeOneByOne(keys: readonly Caller[], units: number): Promise<void> {
   for (const key of keys) for (let i = 0; i < units; i++) await key.consume(1)
 }
 
-/** The answers to one `peek` after the other until the promise is settled, at least one. */
+/**
+ * Peeks at a key again and again until `pending` is settled, fulfilled or rejected, and at least once. Returns what `seenBy` made
+ * of each answer. A rejection is left to the caller, who awaits `pending` too.
+ */
 async function looksDuring(pending: Promise<unknown>, caller: Caller): Promise<readonly unknown[]> {
   const looks: unknown[] = []
   let isPending = true
@@ -204,13 +225,16 @@ async function looksDuring(pending: Promise<unknown>, caller: Caller): Promise<r
   return looks
 }
 
-/** Asserts that two keys give the same answers now. */
+/** Asserts that two keys give the same answers now, to a cost of 1 and to one of the whole capacity. */
 async function expectSame(one: Caller, other: Caller): Promise<void> {
   const capacity = one.tiers[0]![0]!.capacity
   for (const cost of [1, capacity]) assert.deepEqual(await seenBy(one, cost), await seenBy(other, cost))
 }
 
-/** The answer to a `peek`, as far as two keys with one past must agree on it. */
+/**
+ * Peeks at a key. Returns the fields of the answer on which two keys with the same past must agree: the instant `at` at which the
+ * cost passes, the reason of a denial, what remains, and `resetAt`.
+ */
 async function seenBy(caller: Caller, cost: number): Promise<readonly unknown[]> {
   const { at, reason, remaining, resetAt } = await caller.peek(cost)
   return [at, reason, remaining, resetAt]

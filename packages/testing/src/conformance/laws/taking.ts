@@ -8,7 +8,11 @@ import { starts, traffic } from '../traffic.js'
 /** Calls without a block, a hold or a booking, which a store may decide in a way of its own. */
 const PLAIN = { consume: 10, peek: 1, refund: 2, release: 2, charge: 2 }
 
-/** Declares the law that `consume` decides as a booking that may not wait, whatever faster way an algorithm has for it. */
+/**
+ * Declares the law that `consume` decides as a booking that may not wait, since algorithms may have a faster way for it. Two keys
+ * get the same drawn calls, but where one consumes, the other books with a wait of 0; all answers, and the keys after each call,
+ * must be the same. `seen` is the part of an answer that is compared.
+ */
 export function taking(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = fc.record({

@@ -2,7 +2,13 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { lawsAfter, past, type Subject } from '../law.js'
 
-/** Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. */
+/**
+ * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `ofKey`
+ * declares a test on a new key with a random past of calls behind it; `cost` draws units from 1 to the capacity, or to
+ * `mostCost`, the largest that the store takes. Of an answer, `at` is the earliest instant, in microseconds, at which its cost
+ * passes; `resetAt` that of a full key; and `nextUnitAt` that of one unit more than remains, which a store must report if its
+ * denials are cached.
+ */
 export function waiting(subject: Subject): void {
   const costed = fc
     .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
@@ -64,6 +70,7 @@ export function waiting(subject: Subject): void {
       const { remaining } = await caller.peek(1)
       if (remaining + 1 > Math.min(policy.capacity, subject.mostCost)) return
       const asked = Math.max(cost(policy.capacity), remaining + 1)
+      // As the key is, then held, then blocked too: the instant lies at the end of those at the earliest.
       for (const bar of [undefined, 'hold', 'block'] as const) {
         if (bar) await caller[bar](policy.window)
         const denied = await caller.consume(asked)
