@@ -43,7 +43,8 @@ export interface Statement {
 }
 
 /**
- * The database behind a client that was handed in, or behind a URL.
+ * Returns the database behind a client that was handed in, of `pg` or of `postgres`, or behind a URL, for which the store makes
+ * its own connections. With `prepare`, statements are prepared by name.
  * @throws {PolicyError} INVALID_OPTION for what is neither.
  */
 export function databaseOf(client: unknown, prepare: boolean): Database {
@@ -54,19 +55,23 @@ export function databaseOf(client: unknown, prepare: boolean): Database {
   throw expected(PolicyError, 'INVALID_OPTION', what, client)
 }
 
-/** Whether a value is a Pool or a Client of pg, by its methods: an application may have a copy of its own. */
+/**
+ * Whether a value is a Pool or a Client of pg. Asks for their methods and not for their class, as an application may have another
+ * copy of the package.
+ */
 function isPg(value: unknown): value is PgClient {
   const { query, end } = (value ?? {}) as Partial<PgClient>
   return typeof value === 'object' && typeof query === 'function' && typeof end === 'function'
 }
 
+/** Whether a value is a client of postgres, which is a function with methods. */
 function isPostgresJs(value: unknown): value is PostgresJsClient {
   return typeof value === 'function' && typeof (value as Partial<PostgresJsClient>).unsafe === 'function'
 }
 
 /**
- * A database over a client of pg that was handed in. Closing it leaves the client open. Statements are prepared, by their
- * names, only if `prepare` is set: pg itself prepares none.
+ * Returns a database over a client of pg that was handed in; to close it leaves the client open. Statements are prepared by their
+ * names only with `prepare`: pg itself prepares none.
  */
 function overPg(client: PgClient, prepare: boolean): Database {
   // pg emits 'error' when an idle connection breaks, which ends a process that does not listen.
@@ -88,7 +93,10 @@ function overPg(client: PgClient, prepare: boolean): Database {
 
 type PgAddress = { readonly options?: { host?: string; port?: number }; host?: string; port?: number }
 
-/** A database over a client of postgres that was handed in, which stays open. That client prepares statements by itself. */
+/**
+ * Returns a database over a client of postgres that was handed in, and stays open. That client prepares statements by itself,
+ * unless its options say otherwise (`prepares`). Its options list hosts and ports, of which the first is named in messages.
+ */
 function overPostgresJs(client: PostgresJsClient, prepare: boolean): Database {
   const {
     host,
@@ -109,6 +117,7 @@ function overPostgresJs(client: PostgresJsClient, prepare: boolean): Database {
   }
 }
 
+/** Returns `host:port` for messages, with the default port of Postgres; undefined without a host. */
 function addressOf(host: string | undefined, port: number | string | undefined): string | undefined {
   return host === undefined ? undefined : `${host}:${port ?? 5432}`
 }
@@ -122,8 +131,8 @@ class OwnDatabase implements Database {
   #isClosed = false
 
   /**
-   * Reads the address. It connects with the first call.
-   * @throws {PolicyError} INVALID_OPTION.
+   * Checks the URL and reads the address from it. The first call connects.
+   * @throws {PolicyError} INVALID_OPTION for a URL of another kind, without the URL, which may hold a password.
    */
   constructor(
     readonly url: string,
@@ -137,13 +146,13 @@ class OwnDatabase implements Database {
     this.endpoint = addressOf(parsed.hostname || undefined, parsed.port || undefined)
   }
 
-  /** Runs a statement; the first connects. */
+  /** Runs a statement and returns its rows. The first call connects, and the others wait for that. */
   async query(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
     this.#opened ??= this.#open()
     return (await this.#opened).query(statement, values)
   }
 
-  /** Ends the connections that were made. */
+  /** Ends the connections that were made, once. Where a client package is still being loaded, its connections are ended then. */
   async close(): Promise<void> {
     this.#isClosed = true
     const end = this.#end
@@ -152,9 +161,9 @@ class OwnDatabase implements Database {
   }
 
   /**
-   * Connects with the first client package that is installed, pg or postgres. If the database was closed meanwhile, so
-   * is this.
-   * @throws {StoreError} CLIENT_MISSING.
+   * Makes the connections with the first client package that is installed, pg or postgres, and returns the database over them. If
+   * this database was closed while the package was loaded, they are ended at once.
+   * @throws {StoreError} CLIENT_MISSING where neither is installed.
    */
   async #open(): Promise<Database> {
     const pg = await load(() => import('pg'), 'pg')
@@ -180,7 +189,10 @@ class OwnDatabase implements Database {
   }
 }
 
-/** Undefined if the package is missing; one that is installed and fails to load is an error. */
+/**
+ * Loads the client package `name` by `loading`, an import, and returns its exports. Undefined if it is not installed; where it is
+ * installed and fails to load, for example for want of another package, that is an error.
+ */
 async function load<T>(loading: () => Promise<T>, name: string): Promise<T | undefined> {
   try {
     return await loading()

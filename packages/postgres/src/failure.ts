@@ -2,9 +2,10 @@ import { SluiceError, StoreError } from '@sluice/core'
 import type { StoreFailure } from '@sluice/core/store'
 
 /**
- * Converts what a client rejected with into a StoreError. Postgres names the kind of an error by five characters, the SQLSTATE.
- * A statement that Postgres refused, or that it cancelled, has changed nothing. One that was on its way when its connection
- * broke may have: `mayBeWritten` says whether it was one that writes.
+ * Converts what a client rejected with into a StoreError, unless it is an error of this package. Postgres names the kind of an
+ * error by five characters, the SQLSTATE. A statement that Postgres refused, or that it cancelled, has changed nothing. One that
+ * was on its way when its connection broke may have, if it was one that writes (`mayBeWritten`): the error then says that it may
+ * have been carried out (`sent`).
  */
 export function storeError(error: unknown, mayBeWritten: boolean): Error {
   if (error instanceof SluiceError) return error
@@ -16,14 +17,15 @@ export function storeError(error: unknown, mayBeWritten: boolean): Error {
 }
 
 /**
- * The SQLSTATE of an error of Postgres; undefined for one of the client. Postgres's own have a severity, while a code
- * of five characters may also be EPIPE.
+ * Returns the SQLSTATE of an error of Postgres, five characters that name its kind; undefined for an error of the client. The
+ * errors of Postgres have a severity beside it, by which they are told from those of the system, such as EPIPE.
  */
 export function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown }
   return typeof severity === 'string' && typeof code === 'string' ? code : undefined
 }
 
+/** Returns the kind of failure that a SQLSTATE means, by all of it or by its first two characters, the class. */
 function failureOf(state: string): StoreFailure {
   return FAILURES[state] ?? FAILURES[state.slice(0, 2)] ?? 'error'
 }
@@ -56,13 +58,18 @@ const ADVICE: Readonly<Record<string, string>> = {
     ": the role needs select, insert, update and delete on the store's table, and create on its schema to make it",
 }
 
-/** The failure that an error without a SQLSTATE means: that of a connection, unless it is a bug. */
+/**
+ * Returns the kind of failure that an error without a SQLSTATE means, which comes from the client: it gave up waiting, its
+ * connection failed, or JavaScript itself threw it, which means a bug.
+ */
 function failureOfClient(error: unknown): StoreFailure {
   if ((error as Partial<Error> | null)?.message === 'Query read timeout') return 'timeout'
   return [TypeError, RangeError, ReferenceError].some((Bug) => error instanceof Bug) ? 'error' : 'unavailable'
 }
 
-/** The message of an error; its code where the message is empty, as it is if each address of a host name failed. */
+/**
+ * Returns the message of an error; its code where the message is empty, as it is when every address of a host name has failed.
+ */
 function textOf(error: unknown): string {
   const { message, code } = (error ?? {}) as { readonly message?: string; readonly code?: string }
   return message || code || String(error)

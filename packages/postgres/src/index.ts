@@ -136,7 +136,10 @@ class StoreInPostgres implements PostgresStore {
   readonly #closing = new Closing()
   #started: Promise<unknown> | undefined
 
-  /** Reads the options and does not connect yet. */
+  /**
+   * Reads the options and takes over the client, or the URL. It does not connect yet: the first call does. Keyspaces, permits and
+   * boards all change their states by `#updates`, so that calls of them that come together share a statement.
+   */
   constructor(client: PgClient | PostgresJsClient | string, options: PostgresStoreOptions) {
     const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
     this.maxPending = settings.maxPending
@@ -153,7 +156,10 @@ class StoreInPostgres implements PostgresStore {
     this.#updates = { updateMany: (...update) => this.#update(...update) }
   }
 
-  /** Opens the state of one limiter under one list, which is decided in this process and kept as bytes in the table. */
+  /**
+   * Opens the state of the limiter `name` under one list of policies. Decisions are made in this process, on the bytes of a key's
+   * state, which a row of the table keeps. `report` gets warnings.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#warnOfPreparing(report)
     return keyspaceOver(this.#updates, name, policies, report, penalty)
@@ -167,20 +173,23 @@ class StoreInPostgres implements PostgresStore {
     return postgresBoard(gatheringOf(this.#updates), name)
   }
 
-  /** Sets the table up, with the first call. Resolves when that is done or has failed, or after `startTimeout`. */
+  /**
+   * Begins to set the table up, with the first call. The promise resolves when that is done or has failed, or after
+   * `startTimeout`; the deadlines of the first calls count from then.
+   */
   start(): Promise<unknown> {
     this.#started ??= Promise.race([this.#rows.setUp().catch(() => {}), this.#waited()])
     return this.#started
   }
 
-  /** Resolves when the table is set up, and rejects with why it is not. */
+  /** Resolves when the table is set up, and rejects with the reason why it is not. */
   async ready(): Promise<void> {
     this.now()
     await this.#rows.setUp()
   }
 
   /**
-   * The time of this store's clock.
+   * Returns microseconds on a clock of this process, by which limiters measure waits; decisions use the clock of Postgres.
    * @throws {StoreError} CLOSED.
    */
   now(): number {
@@ -192,13 +201,20 @@ class StoreInPostgres implements PostgresStore {
     return this.#closing.signal
   }
 
-  /** Ends the store. A client that was handed in stays open. */
+  /**
+   * Closes the store: later calls are refused, the sweep that deletes expired rows ends, and so do the connections that the store
+   * made. A client that was handed in stays open.
+   */
   async close(): Promise<void> {
     this.#closing.close()
     this.#sweep.end()
     await this.#database.close()
   }
 
+  /**
+   * Changes rows in one update, and sees to it that expired ones are swept. Returns the ids that another process was faster to
+   * write.
+   */
   readonly #update: UpdateMany = async (...update) => {
     this.now()
     const lost = await this.#rows.updateMany(...update)
@@ -206,7 +222,7 @@ class StoreInPostgres implements PostgresStore {
     return lost
   }
 
-  /** Resolves after `startTimeout`, or when the store is closed. */
+  /** Resolves after `startTimeout` milliseconds, or when the store is closed. The timer keeps no process alive. */
   #waited(): Promise<void> {
     return new Promise((resolve) => {
       setTimeout(resolve, this.#startTimeout).unref()
@@ -214,7 +230,10 @@ class StoreInPostgres implements PostgresStore {
     })
   }
 
-  /** Warns once per client, however many stores and limiters use it. */
+  /**
+   * Warns that the client that was handed in prepares statements by itself, which PgBouncer does not allow in transaction mode.
+   * Once per client, however many stores and limiters use it.
+   */
   #warnOfPreparing(report: Report): void {
     if (!this.#database.prepares || typeof this.#client === 'string') return
     const reported = inCommon('preparingClients', () => new WeakSet<object>())

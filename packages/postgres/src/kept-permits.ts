@@ -32,7 +32,11 @@ export class KeptPermits {
   #line: Waiting[] = []
   #waiters: PollingSemaphore[] = []
 
-  /** Reads a queue from the list of numbers that `numbers` made of it; an empty list is a key without permits. */
+  /**
+   * Reads the queue of one key from the list of numbers that `numbers` made of it; an empty list is a key without permits. The
+   * list begins with the end of the time of grace and the numbers of held permits and of waiting tickets; then come these, and
+   * last the semaphores with waiting tickets. A list that is too short is taken as an empty one.
+   */
   constructor(numbers: readonly number[]) {
     const [graceUntil = 0, held = 0, waiting = 0, ...rest] = numbers
     if (rest.length < 3 * held + 2 * waiting) return
@@ -46,7 +50,12 @@ export class KeptPermits {
     this.#waiters = others.map(([semaphore, limit, aliveUntil]) => ({ semaphore, limit, aliveUntil }))
   }
 
-  /** The queue as a list of numbers, to be kept; [] if it holds nothing. */
+  /**
+   * The queue of this key as a list of numbers, from which the constructor reads it again; [] if it holds nothing. First come
+   * three: the end of the time of grace and how many permits and waiting tickets follow. Then of each permit its semaphore,
+   * ticket and end, of each waiting ticket its semaphore and number, and of each semaphore with waiting tickets its limit and how
+   * long it counts without a poll.
+   */
   get numbers(): readonly number[] {
     const held = this.#held.flatMap(({ semaphore, ticket, until }) => [semaphore, ticket, until])
     const line = this.#line.flatMap(({ semaphore, ticket }) => [semaphore, ticket])
@@ -60,8 +69,10 @@ export class KeptPermits {
   }
 
   /**
-   * Takes one step for some tickets of a semaphore, and returns how they stand. Permits that have expired are freed
-   * first, those that wait are served next, and only then may a ticket of this call take a permit.
+   * Takes one step of a semaphore for some of its tickets, at the instant `now` in microseconds, and returns how each stands:
+   * held (it has a permit), waiting or unknown. First what has expired is removed; a holder that renews a permit which was lost
+   * gets it again; then free permits go to those that wait, and only then may a ticket of this call take one. A key without state
+   * may have lost it: for a time of grace only holders that renew their permits get any.
    */
   carryOut(call: PermitCall, now: number): readonly TicketState[] {
     const { step, semaphore, tickets, limit, lease } = call
@@ -95,8 +106,8 @@ export class KeptPermits {
   }
 
   /**
-   * Removes what has ended: permits, semaphores that polled no more, the time of grace. An instant more than an hour
-   * ahead was named before the clock was set back, and counts as over.
+   * Removes what has ended at `now`: permits, semaphores that have stopped polling, and the time of grace, in which only holders
+   * get permits. An end more than an hour ahead was set before the clock was set back, and counts as past.
    */
   #expire(now: number): void {
     const lasts = (until: number): boolean => until > now && until <= now + FAR_US
@@ -105,7 +116,10 @@ export class KeptPermits {
     if (!lasts(this.#graceUntil)) this.#graceUntil = 0
   }
 
-  /** Notes that a semaphore has polled, and under which limit. */
+  /**
+   * Notes that a semaphore has polled at `now`, so that its waiting tickets count for another second, and the limit that it
+   * named, which holds for all of its tickets.
+   */
   #keepAlive(semaphore: number, limit: number, now: number): void {
     let waiter = this.#waiters.find((each) => each.semaphore === semaphore)
     if (!waiter) this.#waiters.push((waiter = { semaphore, limit, aliveUntil: 0 }))
@@ -114,8 +128,10 @@ export class KeptPermits {
   }
 
   /**
-   * Grants permits to the oldest waiting tickets, each under its own semaphore's limit; `limit` is that of a ticket
-   * about to take one. While a permit is free under the widest limit, tickets of a semaphore that polls no more leave.
+   * Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore: a ticket whose limit is
+   * reached delays all behind it, which could otherwise pass it for ever. `limit` is that of a ticket about to take a permit, 0
+   * for none. `widest`, the largest limit, is where no ticket can get one. A ticket whose semaphore has stopped polling is
+   * removed. A new permit lasts for the time in which its holder has to notice it.
    */
   #serve(limit: number, now: number): void {
     const widest = Math.max(limit, ...this.#waiters.map((each) => each.limit))
@@ -128,15 +144,17 @@ export class KeptPermits {
     }
   }
 
+  /** Returns the permit that a ticket holds; undefined if it holds none. */
   #heldBy(semaphore: number, ticket: number): Held | undefined {
     return this.#held.find((each) => each.semaphore === semaphore && each.ticket === ticket)
   }
 
+  /** Whether a ticket is in the queue. */
   #isWaiting(semaphore: number, ticket: number): boolean {
     return this.#line.some((each) => each.semaphore === semaphore && each.ticket === ticket)
   }
 
-  /** Gives a ticket a permit until an instant, and takes it out of the line. */
+  /** Gives a ticket a permit until the instant `until` in microseconds, takes it out of the queue, and returns the permit. */
   #hold(semaphore: number, ticket: number, until: number): Held {
     this.#remove(semaphore, ticket)
     const held = { semaphore, ticket, until }
@@ -144,7 +162,10 @@ export class KeptPermits {
     return held
   }
 
-  /** Removes a ticket, with its permit or its place in the line. */
+  /**
+   * Removes a ticket of a semaphore, with its permit or its place in the queue. Ticket numbers are unique within their semaphore
+   * only.
+   */
   #remove(semaphore: number, ticket: number): void {
     const isOther = (each: Waiting): boolean => each.semaphore !== semaphore || each.ticket !== ticket
     this.#held = this.#held.filter(isOther)
@@ -152,7 +173,7 @@ export class KeptPermits {
   }
 }
 
-/** Numbers in groups of three; what is left over is dropped. */
+/** Returns a list of numbers in groups of three; one or two that are left over are dropped. */
 function triplesOf(numbers: readonly number[]): (readonly [number, number, number])[] {
   return Array.from({ length: Math.floor(numbers.length / 3) }, (_, i) => {
     return [numbers[3 * i]!, numbers[3 * i + 1]!, numbers[3 * i + 2]!] as const

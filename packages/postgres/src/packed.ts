@@ -3,7 +3,10 @@
  * seven of its bits, the lowest first (LEB128): most are small, so that the state of a gcra takes half of the space.
  */
 
-/** The bytes of a state as they are kept in a row: seven bits of each number a byte. */
+/**
+ * Returns the bytes of a state (a list of whole numbers of 8 bytes each) as a row keeps them: each number takes a byte for every
+ * seven of its bits, the lowest first. All bytes of a number but the last are 128 or more.
+ */
 export function packed(state: Uint8Array): Buffer {
   const bytes: number[] = []
   for (const number of numbersOf(state)) {
@@ -14,7 +17,11 @@ export function packed(state: Uint8Array): Buffer {
   return Buffer.from(bytes)
 }
 
-/** The state that the bytes of a row stand for. Bytes that end within a number become a state that no keyspace accepts. */
+/**
+ * Returns the state that the bytes of a row stand for: a list of whole numbers, each of which has a byte for every seven of its
+ * bits, the lowest first. `unit` is what a bit of the next byte is worth. Bytes that end within a number become a state of one
+ * byte, which no keyspace accepts.
+ */
 export function unpacked(bytes: Uint8Array): Uint8Array {
   const numbers: number[] = []
   let number = 0
@@ -30,14 +37,14 @@ export function unpacked(bytes: Uint8Array): Uint8Array {
   return unit === 1 ? stateOf(numbers) : new Uint8Array(1)
 }
 
-/** A state of these numbers. */
+/** Returns these numbers as a state: 8 bytes each, the lowest first. */
 export function stateOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
 }
 
-/** The numbers of a state; none for bytes that are no state. */
+/** Returns the numbers of a state, 8 bytes each; none for undefined, and for bytes that are no state. */
 export function numbersOf(state: Uint8Array | undefined): readonly number[] {
   if (!state || state.byteLength % 8 !== 0) return []
   const view = new DataView(state.buffer, state.byteOffset, state.byteLength)

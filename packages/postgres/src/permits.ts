@@ -7,14 +7,22 @@ import { numbersOf, stateOf } from './packed.js'
 export class PostgresPermits implements Permits {
   readonly #semaphore = Math.floor(Math.random() * 2 ** 52)
 
-  /** The permits of one semaphore of this process, whose queues `gathering` keeps as rows. */
+  /**
+   * The permits of one semaphore of this process, and the queue of calls that wait for them, which one row keeps for each key. A
+   * permit lasts `leaseMs` milliseconds unless it is renewed.
+   */
   constructor(
     readonly gathering: Gathering,
     readonly name: string,
     readonly leaseMs: number,
   ) {}
 
-  /** Takes one step for some tickets of the semaphore, as a change of the row that keeps its queue. */
+  /**
+   * Takes one step (`take`, `wait`, `poll`, `renew` or `release`) for tickets of this semaphore, which are numbers of its calls,
+   * as a change of the row that keeps the key's queue. Returns how each stands after it: unknown, waiting or held. `limit` is
+   * this semaphore's: its tickets get permits of the key only while fewer are held. The row is kept for as long as anything in it
+   * may matter.
+   */
   async ask(
     step: PermitStep,
     key: string,
@@ -38,7 +46,12 @@ export class PostgresPermits implements Permits {
   close(): void {}
 }
 
-/** A board in one row: of each post the instant of its end, its author and its text, each as numbers behind their length. */
+/**
+ * Makes a board: texts that processes leave for each other, each until it expires, all in one row. The row is a list of numbers:
+ * of each post the instant of its end in microseconds, then its author and its text, each as its length and its characters. A
+ * post takes the place of its author's last one. One that ends more than an hour ahead was made before the clock was set back,
+ * and counts as expired.
+ */
 export function postgresBoard(gathering: Gathering, name: string): Board {
   const id = JSON.stringify(['board', name]).slice(1)
   const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly BoardPost[]> =>
@@ -70,11 +83,15 @@ interface BoardPost {
   readonly text: string
 }
 
+/** Returns a text as numbers: its length, then its UTF-16 units. */
 function unitsOf(text: string): readonly number[] {
   return [text.length, ...Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))]
 }
 
-/** The posts in a board's list of numbers: of each the end, then author and text, each as its length and characters. */
+/**
+ * Reads the posts back from a board's list of numbers: of each the instant of its end, then author and text, each as its length
+ * and its UTF-16 units.
+ */
 function postsIn(numbers: readonly number[]): readonly BoardPost[] {
   const posts: BoardPost[] = []
   let at = 0
@@ -90,7 +107,10 @@ function postsIn(numbers: readonly number[]): readonly BoardPost[] {
   return posts
 }
 
-/** A state of these numbers that expires; none where there are no numbers. */
+/**
+ * Returns the state of a row that holds these numbers and may be dropped after the instant `expiresAt`; with no numbers the row
+ * holds no state.
+ */
 function kept(
   numbers: readonly number[],
   expiresAt: number,

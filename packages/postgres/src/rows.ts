@@ -33,7 +33,7 @@ export class StateRows {
   readonly #statements: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
-  /** Writes the statements for the table of the options. */
+  /** Prepares the statements for the table that the options name. Nothing is asked of Postgres yet. */
   constructor(
     readonly database: Database,
     readonly options: StateRowsOptions,
@@ -41,7 +41,10 @@ export class StateRows {
     this.#statements = statementsFor(options.table)
   }
 
-  /** Makes, checks and marks the table, once. After a failure the next call tries again. */
+  /**
+   * Makes the table where there is none, checks that it is the store's, and marks it; once for all calls. After a failure the
+   * next call tries again.
+   */
   setUp(): Promise<void> {
     this.#isSetUp ??= setUp(this.database, this.options).catch((error: unknown) => {
       this.#isSetUp = undefined
@@ -50,6 +53,13 @@ export class StateRows {
     return this.#isSetUp
   }
 
+  /**
+   * Carries out `change` on the states of these ids, and returns the ids of which nothing was kept, because another process was
+   * faster to write. A row that this process wrote last (`isOwn`) is not read again, if Postgres's clock was heard within the
+   * last second and no call has several keys (`allOrNone`): the change is based on the row as it was left. Where such a change
+   * writes nothing, as a denial does, nothing proves that the row is still the same, so its id is returned too, to be read and
+   * decided on again.
+   */
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
     const left = ids.map((id) => this.#left.get(id))
@@ -80,15 +90,22 @@ export class StateRows {
   }
 
   /**
-   * An instant in microseconds that Postgres's clock has reached: what it said last, and the time since. The way of that
-   * answer is what it lacks. A clock that is given says it itself; where a clock was set, the statement that writes finds out.
+   * Returns an instant in microseconds that Postgres's clock has surely passed: what it said last, and the time since. That
+   * answer took time to come, which is not counted, so the instant is a little early. A clock in the options is asked instead. If
+   * Postgres's clock was set meanwhile, the statement that writes finds out.
    */
   #instantReached(): number {
     const { clock } = this.options
     return Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
   }
 
-  /** The rows of these ids, of which those that are not `known` are read, and Postgres's clock too. */
+  /**
+   * Returns the rows of these ids, undefined for one that is not there. Those in `known` are taken as they are; all others are
+   * read, and Postgres's clock with them. `left` has the rows as this process left them: where the version read is another,
+   * another process has written the row, and it is not this one's own any more. Without the mark, a row that every table of a
+   * store has, the table was emptied: it is set up again. A new mark means that it was emptied since, so all that is remembered
+   * of it is forgotten.
+   */
   async #read(
     ids: readonly string[],
     left: readonly (LeftRow | undefined)[],
@@ -117,8 +134,11 @@ export class StateRows {
   }
 
   /**
-   * Writes changed rows, each if it still has the version that the change is based on, or all or none; and none unless Postgres's
-   * clock is past `now` by less than twice `late` seconds and the table has this mark. Returns the versions that were written.
+   * Writes changed rows and returns the versions (a random number of each write) that were written: each row if it still has the
+   * version that its change is based on, or with `allOrNone` all of them or none. The statement writes nothing unless the table
+   * has this mark, by which one that was emptied is noticed (for a single row that exists its version says so), and Postgres's
+   * clock lies between `now` and twice `late` seconds later, so that a decision at a wrong instant is not kept; `late` is
+   * Infinity where the clock was read.
    */
   async #write(
     changed: readonly RowChange[],
@@ -134,7 +154,10 @@ export class StateRows {
     return new Set(rows.map(({ version }) => version!))
   }
 
-  /** Runs a statement that writes. A race that Postgres itself has stopped counts as none written. */
+  /**
+   * Runs a statement that writes, and returns the rows that it reports as written. Where Postgres stopped it because of a race
+   * with another transaction, that is none.
+   */
   async #tryWrite(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
     try {
       return await this.#query(statement, values, true)
@@ -145,8 +168,9 @@ export class StateRows {
   }
 
   /**
-   * Remembers the rows that were written as they are now, and of those whose decision does not stand that they are to be read.
-   * Long states, those of logs, are read each time.
+   * Remembers the rows of these ids for the next update, so that they need not be read. `stands` says of each id whether its
+   * decision counts: a changed row is then remembered as it was written. Otherwise another process may have written it, so it is
+   * marked to be read. Long states, which sliding logs have, are not remembered, and are read each time.
    */
   #leave(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
     const now = performance.now()
@@ -159,15 +183,15 @@ export class StateRows {
     }
   }
 
-  /** Takes note of Postgres's clock. */
+  /** Notes what Postgres's clock says, in microseconds, and when that was heard. A clock in the options takes its place. */
   #heard(now: number): void {
     this.latest = Math.floor(this.options.clock?.() ?? now)
     this.#latestAt = performance.now()
   }
 
   /**
-   * Runs a statement. Its failure becomes a StoreError, which says that the statement may have been carried out if it
-   * `writes`.
+   * Runs a statement and returns its rows. Its failure becomes a StoreError, which says that it may have been carried out if it
+   * `writes`. If the table itself is not as expected (SQLSTATE 42...), the next call sets it up again.
    */
   async #query(statement: Statement, values: readonly string[], writes: boolean): Promise<readonly Row[]> {
     try {
@@ -204,11 +228,16 @@ interface RowChange {
   readonly basis: string
 }
 
+/** Returns the row of an id that nothing is known of: without a state and without a version. */
 function newRow(id: string): LeftRow {
   return { id: rowIdOf(id), version: '', state: undefined, isOwn: true }
 }
 
-/** Versions are random, so that no row is taken for another that was there before a crash or a sweep. */
+/**
+ * Returns the change of the row at place `nth` of its batch to a new state, kept until the instant `expiresAt` in microseconds.
+ * It is based on the version that the row has now, and gets a new one. Versions are random, so that no row is taken for another
+ * that was there before a crash or a sweep. A state of undefined, of a key that was reset, becomes an empty one.
+ */
 function changeOf(
   nth: number,
   { id, version: basis, isOwn }: LeftRow,
@@ -226,6 +255,9 @@ function changeOf(
   }
 }
 
+/**
+ * Returns the state of a row from its column in hexadecimal digits; undefined if it is empty, as that of a key that was reset.
+ */
 function stateIn(hex: string): Uint8Array | undefined {
   return hex ? unpacked(Buffer.from(hex, 'hex')) : undefined
 }
@@ -244,8 +276,10 @@ const LATE_S = 0.125
 const FRESH_MS = 1000
 
 /**
- * The statements on a table. A row is written only if its version is the one that the change is based on, null for a row that is
- * born. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table of some hundred rows with each id.
+ * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is null
+ * for a row that does not exist yet. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table
+ * of some hundred rows with each id. To write all rows or none, the statement divides by zero if it wrote fewer than asked, which
+ * undoes it.
  */
 function statementsFor(name: string): Record<StatementName, Statement> {
   const table = quoted(name)
@@ -286,7 +320,10 @@ returning version::text`,
   }
 }
 
-/** The values of the columns of changed rows, each as an array. */
+/**
+ * Returns the values of the columns of changed rows, each column as an array that Postgres reads: ids, new versions, expiries,
+ * states, and the versions that the changes are based on, null for a row that does not exist yet.
+ */
 function columnsOf(changed: readonly RowChange[]): string[] {
   return [
     arrayOf(changed.map(({ row }) => row.id)),

@@ -48,7 +48,7 @@ export function postgresSchema(options: PostgresTableOptions = {}): string {
 `
 }
 
-/** The name as it stands in a statement. */
+/** Returns the name of the table as it stands in a statement: in quotes, and where it names a schema, both by themselves. */
 export function quoted(table: string): string {
   return table
     .split('.')
@@ -63,7 +63,8 @@ export interface SetUpOptions {
 }
 
 /**
- * Makes the table unless it is there, checks that it is the store's, and marks it unless it is marked.
+ * Makes the store's table unless it is there (and `createTable` is set), checks that it is the store's, and marks it unless it is
+ * marked: by a row of a fixed id whose version shows whether the table was emptied.
  * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR without the table, or with another one of its name.
  */
 export async function setUp(database: Database, options: SetUpOptions): Promise<void> {
@@ -89,8 +90,9 @@ from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.o
 }
 
 /**
- * The known facts about the table: its columns, null without it, and whether it is logged.
- * @throws {StoreError} STORE_READONLY on a standby.
+ * Returns the known facts about the table: its columns with their types, in one text (null without the table), and whether it is
+ * logged, which Postgres calls persistence ('p').
+ * @throws {StoreError} STORE_READONLY on a standby, which takes no writes.
  */
 async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
   const [found] = await database.query(LOOK, [quoted(table)])
@@ -99,7 +101,10 @@ async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
   return found!
 }
 
-/** Makes the table. That another process was faster is no failure. */
+/**
+ * Makes the table. Another process may make it at the same moment, as "if not exists" looks before it makes. Postgres then
+ * refuses this one, by one of three SQLSTATEs, which is no failure.
+ */
 async function create(database: Database, { table, logged }: SetUpOptions): Promise<void> {
   const text = postgresSchema({ table, logged })
   try {
@@ -116,6 +121,10 @@ async function create(database: Database, { table, logged }: SetUpOptions): Prom
  */
 export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
 
+/**
+ * Returns the statement that marks the table: it adds a row of a fixed id with a random version, unless it is there. The version
+ * changes only if the table was emptied.
+ */
 function markOf(table: string): Statement {
   const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`
   return {
@@ -127,8 +136,9 @@ function markOf(table: string): Statement {
 const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 
 /**
- * @throws {StoreError} STORE_ERROR without the table, with other columns, or with an unlogged one where a logged one is
- * asked for.
+ * Checks the facts that `look` has found about the table: that it exists, has the columns of a store's table, and is logged if
+ * that is asked for.
+ * @throws {StoreError} STORE_ERROR if not, with what to do about it.
  */
 function check({ columns, kept }: Row, { table, logged }: SetUpOptions): void {
   if (columns === null) {

@@ -11,7 +11,10 @@ export class Sweep {
   #page = 0
   #isOver = false
 
-  /** Prepares the sweep. `now` returns the latest known instant of the store's clock. */
+  /**
+   * Prepares the sweep of expired rows from `table`. `now` returns the latest known instant of the store's clock, in
+   * microseconds.
+   */
   constructor(
     readonly database: Database,
     table: string,
@@ -20,7 +23,7 @@ export class Sweep {
     this.#statement = { name: `sluice sweep ${table}`, text: sweepOf(quoted(table)) }
   }
 
-  /** Begins, unless it has. It keeps no process alive. */
+  /** Begins to sweep, unless that has begun or the sweep is over. The timer keeps no process alive. */
   begin(): void {
     if (!this.#timer && !this.#isOver) this.#schedule(IDLE_MS)
   }
@@ -31,7 +34,10 @@ export class Sweep {
     clearTimeout(this.#timer)
   }
 
-  /** Sweeps one slice. Returns the rows that it deleted. */
+  /**
+   * Deletes the expired rows of the next pages of the table, SLICE_PAGES of them, and returns how many rows it deleted. Behind
+   * the last page it goes on at the first. Rows that expired less than a minute ago stay, as they are likely to be written again.
+   */
   async slice(): Promise<number> {
     const [from, to] = [this.#page, this.#page + SLICE_PAGES]
     const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.now() - IDLE_US)}`]
@@ -40,7 +46,10 @@ export class Sweep {
     return Number(found!['gone'])
   }
 
-  /** Sweeps a slice after this delay, and goes on sooner if it found expired rows. */
+  /**
+   * Sweeps a slice of the table after `delayMs` milliseconds, and then the next: soon if there were expired rows, otherwise after
+   * a second. A slice that fails is no caller's failure, and is swept another time.
+   */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {
       // A failure is none of any caller's: calls fail by themselves, and the slice is swept another time.
@@ -52,8 +61,9 @@ export class Sweep {
 }
 
 /**
- * The statement that deletes the expired rows of some pages. Its values are the first page, the one behind the last,
- * and the instant.
+ * Returns the statement that deletes the expired rows of some pages of the table and passes over locked ones. Its values are the
+ * first page and the one behind the last, each as the place of a row, and the instant before which a row must have expired, in
+ * microseconds. It returns the number of deleted rows and of pages that there are.
  */
 function sweepOf(table: string): string {
   return `with gone as (
