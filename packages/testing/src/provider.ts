@@ -64,10 +64,9 @@ export interface Arrival {
 
 /**
  * Starts an HTTP server on loopback that keeps a limit its own way, by a log of the instants of accepted calls on its own clock,
- * and knows nothing of Sluice. It answers 200, or 429 with Retry-After, unless `answer` says otherwise for a call. It notes every
- * call in `calls`, but for one of `/warm`, with which a client opens a connection beforehand. `serving` counts calls that were
- * accepted and not answered yet, bounded by `atOnce`; `underWay` all open ones. While it runs, this process has a higher priority
- * if it may, because the server stands for another machine, which is not late when this one is busy.
+ * and knows nothing of Sluice. It answers 200, or 429 with Retry-After, unless `answer` says otherwise for a call. Every call is
+ * noted in `calls`, but for one of `/warm`, with which a client opens a connection beforehand. While it runs, this process has a
+ * higher priority if it may, because the server stands for another machine, which is not late when this one is busy.
  * @example
  * const provider = await startProvider({ limit: 100, windowMs: 1000 })
  * await fetch(provider.origin)
@@ -78,6 +77,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   const comeBack = goFirst()
   const calls: Arrival[] = []
   const log: number[] = []
+  // `underWay` counts all open calls, `serving` those that the limit accepted and that are not answered yet.
   let underWay = 0
   let serving = 0
   let mostAtOnce = 0
@@ -85,6 +85,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     if (req.url === '/warm') return void res.end()
     const at = performance.now()
     while (log.length > 0 && log[0]! <= at - windowMs) log.shift()
+    // The reply that the test chose for this call; undefined if the limit decides.
     const own = answer?.(at - (calls[0]?.at ?? at))
     const fits = log.length < limit && serving < atOnce
     const accepted = own === undefined ? fits : own !== 'nothing' && own.status < 400

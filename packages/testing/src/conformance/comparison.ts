@@ -37,8 +37,8 @@ const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charg
 
 /**
  * Draws scenarios: random calls on one key whose policies have these shapes (algorithms in a variant), in this order. Each policy
- * gets numbers for two tiers, sets of a limit and a capacity of which each call brings one; each tier gets a penalty or, always
- * without `hasPenalties`, none. `chain`, because the numbers that a shape takes are known only once it is drawn.
+ * gets numbers for two tiers, sets of a limit and a capacity of which each call brings one. Each tier gets a penalty or none;
+ * without `hasPenalties` always none. `chain`, because the numbers that a shape takes are known only once it is drawn.
  */
 export function scenarios(
   shapes: fc.Arbitrary<readonly Shape[]>,

@@ -145,7 +145,8 @@ export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
 /**
  * The result of an operation, as far as two equal keys, or two stores, must agree on it. Of a booking only the instant is left,
  * since it names its key; the policies' numbers become a plain array; and `nextUnitAt`, which not every store reports, is left
- * out. Units that took effect become undefined. A boolean or undefined is returned as it is.
+ * out. `blockedUntil` is always there, as a store may leave the field out or set it to undefined. Units that took effect become
+ * undefined. A boolean or undefined is returned as it is.
  */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined

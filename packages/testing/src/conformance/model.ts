@@ -80,9 +80,9 @@ export class KeyModel {
   }
 
   /**
-   * Gives back units of one charge. Returns how many took effect: 0 for a charge from before the state was lost, reset or begun
-   * anew (`#born`), as its units do not count any more. While there are bookings ahead of now the write is dated at the last of
-   * them.
+   * Gives back units of one charge. Returns how many took effect: 0 for a charge that was decided before `#born`, the instant
+   * since when the state counts (it was lost, reset or begun anew then). While there are bookings ahead of now, the write is
+   * dated at the last of them.
    */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
@@ -157,14 +157,14 @@ export class KeyModel {
   }
 
   /**
-   * Decides a call, and charges it if `write` and if it passes. The cost passes at the latest instant of all policies (`at`),
-   * each asked from the end of block, hold and last booking on; a cost of 0 is not asked of the policies and waits for no
-   * booking. It is allowed if `at` comes within `maxWait` microseconds. With a `penalty`, a denial for want of room counts as a
-   * refusal, which may begin or prolong a block: then the instants of those policies that made it wait move to the end of that
-   * block.
+   * Returns the answer that a store must give to a call under the policies `rules`, and charges the cost if `write` and if it
+   * passes. It passes at `at`, the latest of the earliest instants that the policies name, each asked from the end of block, hold
+   * and last booking on. A cost of 0 is not asked of the policies and waits for no booking. The call is allowed if `at` comes
+   * within `maxWait` microseconds. With a `penalty`, a denial for want of room counts as a refusal, which may begin or prolong a
+   * block: the instants of the policies that made the call wait then move to the end of that block.
    *
-   * The answer is viewed after the charge, at `seen`: while that instant lies ahead of now nothing remains. Binding is the policy
-   * of the longest wait for a denied call, of the least remaining for an allowed one.
+   * What remains is viewed after the charge, at `seen`: nothing, while that instant lies ahead of now. Binding is the policy with
+   * the longest wait of a denied call, with the least remaining of an allowed one.
    */
   #ask(
     rules: readonly Rule[],

@@ -28,10 +28,10 @@ const MOST_COST = 2 ** 31
 
 /**
  * Turns a drawn step into a call with numbers, for the store and the model alike. `now` is the clock, in microseconds; `known`
- * holds the last answer and the charges so far, from which costs and instants are chosen so that they lie at the edges. Time
- * never moves back. A cost is at least 1, or 0 for calls that take it, and at most `mostCost`; that of a release is at most its
- * charge. `booking` and `charge` count back from the newest by `step.pick`, charges in strides so that old ones are reached too;
- * -1 if there is none.
+ * holds the last answer and the charges so far. From these, and from the windows of one of the policies, costs and instants are
+ * chosen so that they lie at the edges. Time never moves back. A cost is at least 1, or 0 for calls that take it, and at most
+ * `mostCost`; that of a release is at most its charge. `booking` and `charge` count back from the newest by `step.pick`, charges
+ * in strides so that old ones are reached too; -1 if there is none.
  */
 export function operationOf(
   step: Step,

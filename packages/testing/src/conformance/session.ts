@@ -47,8 +47,8 @@ export class Session {
 
   /**
    * A caller of a new key, as `caller` makes it, with a penalty for each list of policies, by its index; undefined for none. A
-   * list and its penalty are opened as a keyspace of the store; all have one name and equal shapes, so the state of the key is
-   * the same in each.
+   * list and its penalty are opened as a keyspace of the store, whose notices are discarded. All have one name and equal shapes,
+   * so the state of the key is the same in each.
    */
   callerUnder(penalties: readonly (Penalty | undefined)[], ...tiers: readonly (readonly Policy[])[]): Caller {
     const keyspaces = tiers.map((policies, i) =>
@@ -158,9 +158,9 @@ export class Caller {
   }
 
   /**
-   * Blocks the key for so many microseconds, 0 to end its block. Returns 0, as no units take effect. With `isPenalty` it is the
-   * block of a penalty, which never shortens another one. A block concerns the key under every list of policies, so any keyspace
-   * will do.
+   * Blocks the key for `duration` microseconds from now on; 0 ends its block. Returns 0, as no units take effect. With
+   * `isPenalty` it is the block of a penalty, which never shortens another one. A block concerns the key under every list of
+   * policies, so any keyspace will do.
    */
   async block(duration: number, isPenalty?: boolean): Promise<number> {
     const penalty = isPenalty === undefined ? {} : { isPenalty }
@@ -172,7 +172,7 @@ export class Caller {
     return this.block(0)
   }
 
-  /** Holds the key for so many microseconds: `consume` is denied, a booking waits. */
+  /** Holds the key for `duration` microseconds from now on: `consume` is denied, a booking waits. Returns 0. */
   async hold(duration: number): Promise<number> {
     return this.keyspaces[0]!.correct({ kind: 'hold', key: this.key, duration })
   }
@@ -191,7 +191,7 @@ export class Caller {
     this.session.now = now
     const place = this.bookings[booking]
     if (kind === 'book') return this.book(cost, maxWait, tier)
-    // A place whose units were released is not given back once more.
+    // A booking whose units were released is not given back once more.
     if (kind === 'cancel') return place && this.charges.includes(place) ? this.cancel(place) : undefined
     if (kind === 'release') return charge < 0 ? 0 : this.release(this.charges[charge]!, cost, tier)
     if (kind === 'block' || kind === 'hold') return this[kind](maxWait)

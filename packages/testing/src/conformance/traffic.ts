@@ -40,9 +40,9 @@ export const HISTORY: TrafficOptions['kinds'] = {
 
 /**
  * Draws up to `most` steps for one key, each of a kind of call by the weights of `kinds`, under one of `tiers` sets of limits. A
- * step holds no numbers of the store yet, but what they are chosen from: a boundary of a window or bucket, an instant that the
- * last answer announced, what is left, and an offset of one to either side. Values that stand several times in a list are drawn
- * so much more often.
+ * step holds no numbers of the store yet, but what `operationOf` makes them from: which edge to move to (a boundary of a window
+ * or bucket, an instant that the last answer announced), what the cost is counted from (what is left, the capacity), and small
+ * offsets to either side. Values that stand several times in a list are drawn so much more often.
  */
 export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arbitrary<readonly Step[]> {
   const drawn = Object.entries(kinds).map(([kind, weight]) => ({

@@ -75,6 +75,7 @@ export function severalKeys(subject: Subject): void {
     }
   })
 
+  // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
   law(
     once,
@@ -102,6 +103,7 @@ export function severalKeys(subject: Subject): void {
     },
   )
 
+  // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
   law(seldom, 'ends where calls cross on the same keys', past(subject), async (session, { options: own }) => {
     // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.

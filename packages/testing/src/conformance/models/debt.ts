@@ -70,12 +70,12 @@ interface Apart {
 
 /**
  * The debt after one write, in units x ticks: a unit weighs `windowTicks`. First it drains until the instant of the write, of a
- * release until the last booking if that is later. Then an admission adds its cost, a charge too but up to twice the capacity and
- * never below what was owed, a refund takes its cost off, down to 0.
+ * release until the last booking if that is later. Then an admission adds its cost; a charge adds its cost up to twice the
+ * capacity, but never lowers what is owed; a refund takes its cost off, down to 0.
  *
- * With `slots`, what is charged is counted a second time, apart by the slot of time in which it came: from a charge on that finds
- * nothing owed and no faster limit used before. It ends once another limit has drained some of the debt, as `recounted` goes by
- * one limit.
+ * With `slots`, what is charged is counted a second time, by the slot of time in which it came (`apart`), for `released`. This
+ * count begins with a charge that finds nothing owed. It ends with a write under another limit than the fastest so far, as it can
+ * be drained at one limit alone, and for the same reason does not begin under a slower one.
  */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write
@@ -97,9 +97,9 @@ function written(owed: Debt, write: Write): Debt {
 }
 
 /**
- * The charges by slots of time after one more charge, of a debt in units x ticks, in the slot of that number. It is counted in
- * whole units, rounded up. A slot holds at most twice the capacity, the most that can be owed, and what drains within its time:
- * more cannot have been charged in it.
+ * Returns the charges by slots of time with one more: `charged`, a debt in units x ticks, in the slot of number `slot`. It is
+ * kept in whole units, rounded up. A slot holds at most twice the capacity, the most that can be owed at once, and what drains
+ * while the slot lasts: more cannot have been charged in it.
  */
 function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
   const held = apart.units.get(slot) ?? 0n
@@ -110,9 +110,10 @@ function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart
 
 /**
  * The debt after a release of `cost` units of `charge` at an instant. It gives back only what is surely still owed of the charge:
- * its units less what `fastest`, the largest limit so far, can have drained since, with a tick that was begun counted whole. If
- * the charge is also kept apart, in one of the newest slots, the debt is counted anew from all slots without the released units;
- * the smaller of both debts is the result.
+ * its units less what `fastest`, the largest limit so far, can have drained since, with a begun tick counted whole (`left`, which
+ * may be negative). If the charge is also kept apart, in one of the newest slots, the debt is counted anew from all slots without
+ * the released units, which mostly frees more, as it does not take all that has drained for units of this charge. The smaller
+ * debt is the result.
  */
 function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
   const ticks = ceil(instant - charge!.at, rule.tick)

@@ -57,9 +57,9 @@ function live(entries: readonly Entry[], window: bigint, instant: bigint): bigin
 const NEWEST = 1000n
 
 /**
- * Drops up to `cost` units of the entries of exactly this instant, as far as they are among the newest 1,000 units of the log: a
- * real log looks through no more of it for a release. `newer` counts the units from the newest entry on, `seen` those of an entry
- * within the bound.
+ * Drops up to `cost` units of the entries of exactly this instant, as far as they are among the newest 1,000 units of the log:
+ * the product looks through no more of a log for a release. `newer` counts the units from the newest entry on; `seen` are those
+ * of an entry within that bound.
  */
 function dropEntriesAt(entries: Entry[], instant: bigint, cost: bigint): void {
   let newer = 0n

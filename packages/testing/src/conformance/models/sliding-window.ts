@@ -54,9 +54,9 @@ export const model: Model<Buckets> = {
 
   /**
    * The most units that may be admitted from one instant to another, both included, in microseconds: what the algorithm promises.
-   * Where buckets count whole, any N + 1 neighbours (N buckets a window) hold at most `limit`, so the buckets touched are cut
-   * into groups of N + 1, rounded up. Where the oldest is weighted, a span of at most a window holds limit x (1 + span / window),
-   * and a longer one is cut into windows.
+   * Where buckets count whole, any N + 1 neighbours (a window has N) hold at most `limit`, so the buckets that the span touches
+   * are cut into groups of N + 1, rounded up. Where the oldest is weighted, a span of at most a window holds limit x (1 + span /
+   * window), and a longer one is cut into windows.
    */
   bound(rule, from, to) {
     if (rule.options.count !== 'weighted') {

@@ -16,7 +16,8 @@ export const model: Model<Debt> = {
 
   /**
    * The tokens that are missing after all writes to a key, counted one after the other. With interval refill they are whole
-   * units; with gradual refill they are a debt in units x ticks, which the model of debts counts.
+   * units; with gradual refill ('greedy') they are a debt in units x ticks, which the model of debts counts. All writes to a key
+   * have one kind of refill, which is part of its shape.
    */
   recount(writes) {
     if (writes[0]?.rule.options.refill !== 'interval') return debt.recount(writes)
