@@ -67,7 +67,10 @@ function internal(object: object, description: string): unknown {
   return symbol && Reflect.get(object, symbol)
 }
 
-/** Sets the value under one of Fastify's symbols; does nothing if the object has no such symbol, as in another version. */
+/**
+ * Sets the value that an object itself keeps under one of Fastify's symbols, found by its description; does nothing if
+ * the object has no such symbol, as in another version of Fastify.
+ */
 function setInternal(object: object, description: string, value: unknown): void {
   const symbol = symbolOf(object, description)
   if (symbol) Reflect.set(object, symbol, value)

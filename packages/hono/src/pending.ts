@@ -19,7 +19,10 @@ export function onSent(c: WithPending, listener: () => void): void {
   else (c[LISTENERS] ??= []).push(listener)
 }
 
-/** Calls `listener` if the caller hangs up before the response has been sent. Returns a function that stops listening. */
+/**
+ * Calls `listener` if the caller hangs up before the response has been sent: on Node when its connection is lost,
+ * elsewhere when the request's signal is aborted. Returns a function that stops listening.
+ */
 export function onGone(c: Context, listener: () => void): () => void {
   const { outgoing } = bindingsOf(c)
   return outgoing ? onConnectionLost(outgoing, listener) : onAborted(c.req.raw, listener)
@@ -33,7 +36,10 @@ interface Bindings {
   requestIP?(request: Request): object | null
 }
 
-/** The `env` that the server has passed to Hono: on Node its request and response, on Bun the server. {} elsewhere. */
+/**
+ * The object that the server has passed to Hono as `env`: on Node it has the server's request and response, on Bun it is
+ * the server itself or contains it. {} where there is none.
+ */
 export function bindingsOf(c: Context): Bindings {
   const env = c.env as (Bindings & { readonly server?: Bindings }) | undefined
   return env?.server ?? env ?? {}

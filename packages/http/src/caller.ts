@@ -35,7 +35,8 @@ export const byIp = toBeCalled(function byIp<Req>(options: ByIpOptions = {}): Ke
 }, 'byIp()')
 
 /**
- * The key that `byIp` gives for this address, for example to block or to reset it.
+ * The key that `byIp` gives for this address, for example to block or to reset it: an IPv6 address counts by its network,
+ * as there.
  * @throws {InputError} INVALID_KEY if it is not an IP address.
  */
 export function ipKey(address: string, options: ByIpOptions = {}): string {
@@ -160,7 +161,7 @@ export class HungUpError extends Error {
   }
 }
 
-/** Whether an error says that the caller has hung up. */
+/** Whether an error is a HungUpError: the caller hung up before its address could be read, so no key could be found. */
 export function isHungUp(error: unknown): error is HungUpError {
   // By its name: the ESM and the CJS build of this package, with a class each, may meet in one process.
   return (error as Error | undefined)?.name === 'HungUpError'
@@ -262,7 +263,10 @@ function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined 
   return found
 }
 
-/** How many proxies the Express application of a request trusts, by its setting 'trust proxy': 'all', 'some' or 'none'. */
+/**
+ * How many proxies the Express application of a request trusts to name their client: 'all', 'some' or 'none', by its
+ * setting 'trust proxy'. Any other value of it than true (a number, a list, a function) trusts some.
+ */
 export function expressTrust(req: object): ProxyTrust {
   const app = propertyOf(req, 'app') as ExpressAppLike | undefined
   // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.

@@ -37,7 +37,8 @@ function withoutPort(text: string): string {
 }
 
 /**
- * Splits an address in canonical form into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no address.
+ * Splits an address in canonical form into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no
+ * address. Both kinds can then be compared with CIDR blocks in one way.
  */
 export function addressGroups(text: string): readonly number[] | undefined {
   if (!IPV4.test(text)) return ipv6Groups(text)

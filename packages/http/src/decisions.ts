@@ -46,7 +46,10 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /** Records the decisions of one limiter. `inHeaders` says whether its guard writes them to headers. */
+  /**
+   * Records the decisions of one limiter with the requests that they are about. `inHeaders` says whether its guard writes
+   * headers; `platform` knows where a request keeps them.
+   */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders
@@ -119,7 +122,10 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
   return all
 }
 
-/** The number of the next decision about a request: one more than the highest that its decisions have. */
+/**
+ * The number of the next decision about a request: one more than the highest `order` of the decisions so far. The
+ * decision with the highest number is the latest.
+ */
 function nextOrder(all: readonly RecordedDecision[]): number {
   let latest = 0
   for (const { order } of all) latest = Math.max(latest, order)
@@ -167,14 +173,20 @@ export function decisionAbout(request: object, limiter?: string): Decision | und
   return latest?.latest
 }
 
-/** The decision that leaves the caller least: the longest denial, else the smallest `remaining`; among equals the oldest. */
+/**
+ * The decision that leaves the caller least: a denial before all allowed calls, of denials the one with the longest wait,
+ * of allowed calls the one with the smallest `remaining`; among equals the oldest.
+ */
 export function mostRestrictive(all: readonly RequestDecision[]): Decision {
   let most = all[0]!.decision
   for (let i = 1; i < all.length; i++) most = moreRestrictive(most, all[i]!.decision)
   return most
 }
 
-/** The most restrictive decision of each limiter, in the order in which the limiters first counted the request. */
+/**
+ * One decision for each limiter, the most restrictive, in the order in which the limiters first counted the request. A
+ * limiter has two entries if one guard of it shows headers and another does not.
+ */
 export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly Decision[] {
   if (all.length === 1) return [all[0]!.decision]
   const byLimiter = new Map<Limiter, Decision>()

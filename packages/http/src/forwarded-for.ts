@@ -24,6 +24,10 @@ export function behindProxies<Req>(
   const proxies = readOne(PROXIES, trustProxy, 'trustProxy', { what: 'rateLimit' })
   if (proxies === 0) return { address: socketAddress, proxyTrust: () => 'none' }
   return {
+    /**
+     * The entry of X-Forwarded-For that the outermost of the trusted proxies added, counted from the end; with fewer
+     * entries the first. Without the header it is the socket's address.
+     */
     address(req) {
       const chain = header(req, 'x-forwarded-for')?.split(',') ?? []
       return chain.at(-Math.min(proxies, chain.length))?.trim() || socketAddress(req)

@@ -55,7 +55,11 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
   readonly #waiting: WaitingRequests | undefined
 
-  /** Reads the options once, so that a request meets functions that are made for them. */
+  /**
+   * Reads the options once, and makes from them the functions that each request passes through: how its key is found, how
+   * headers are written, how it is answered. `around` returns the steps (`count`, `ask`, `deny`) that are taken in place
+   * of the guard's own. Checks start with `deny`, `allow` and `skip` only if one of these is given.
+   */
   constructor(
     readonly options: RequestLimitOptions<Req, Res>,
     readonly limiter: Limiter,

@@ -187,7 +187,8 @@ export function headerSetter<Res>(
 }
 
 /**
- * Checks one entry of `headerNames`: that `name` is a header that can be renamed, and `to` a valid name or false.
+ * Checks one entry of the option `headerNames`: `name` must be a header that the limits set, and `to` another valid name
+ * for it, or false to leave it out.
  * @throws {PolicyError} INVALID_OPTION.
  */
 function checkName(name: string, to: unknown): void {

@@ -39,7 +39,10 @@ export function hasHungUp(request: NodeRequest): boolean {
   return Boolean(socket?.destroyed) || isTcp(socket)
 }
 
-/** Whether the HTTP/2 stream of a request, or the connection that carries it, has ended; false for another kind of stream. */
+/**
+ * Whether the HTTP/2 stream of a request, or the session (connection) that carries it, has ended; false for another kind
+ * of stream, such as an application may have put on its request.
+ */
 function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
   // Only streams of HTTP/2 have an `rstCode`; an application may have put another kind on the request.
   return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)

@@ -14,7 +14,10 @@ import type { SetHeader } from './platform.js'
  * with one item for each policy. A later draft gets functions of its own.
  */
 
-/** Writes RateLimit-Policy, which states the quotas, and RateLimit, which states what is left of them. */
+/**
+ * Writes the headers of draft 11: RateLimit-Policy, which states the quotas of all policies, and RateLimit, which states
+ * what is left of each.
+ */
 export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const list = reportedPolicies(all)
   set(res, 'RateLimit-Policy', listOf(list, policyItem))
@@ -80,8 +83,8 @@ function integer(value: number): string {
  */
 
 /**
- * Writes the headers of draft 6: RateLimit-Policy, and of the most restrictive decision RateLimit-Limit, -Remaining and
- * -Reset.
+ * Writes the headers of draft 6: RateLimit-Policy with the quotas of all policies, and RateLimit-Limit, -Remaining and
+ * -Reset of the most restrictive decision, for which alone there is room. -Reset is left out if no wait helps.
  */
 export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const { limit, remaining, reset } = stateOf(all)

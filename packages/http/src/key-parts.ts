@@ -14,7 +14,10 @@ export function joinKey(...parts: readonly KeyPart[]): string {
   return key
 }
 
-/** A part of a key with its colons escaped, so that parts joined by colons cannot be mistaken for others. */
+/**
+ * A part of a key with its colons and percent signs escaped: parts are joined by colons, so a colon inside one could be
+ * mistaken for the next part's beginning.
+ */
 function escaped(part: KeyPart): string {
   const text = typeof part === 'string' ? part : numberText(part)
   return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text

@@ -50,7 +50,8 @@ export const byApiKey = toBeCalled(function byApiKey<Req>(header = 'x-api-key'):
 }, "byApiKey('x-api-key')")
 
 /**
- * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it.
+ * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it. An
+ * empty id is refused, as it would be one key for many users.
  * @throws {InputError} INVALID_KEY if `id` is not an id.
  */
 export function userKey(id: KeyPart, action?: string): string {

@@ -38,7 +38,7 @@ export class WaitingRequests {
   #all = 0
   readonly #byKey = new Map<string, number>()
 
-  /** At most `most` requests wait at once in the process, `mostOfKey` of them on one key. */
+  /** At most `most` requests of this guard wait at once, `mostOfKey` of them on one key, and each at most `maxWaitMs`. */
   constructor(
     readonly maxWaitMs: number,
     readonly most: number,
@@ -76,7 +76,10 @@ export class WaitingRequests {
     }
   }
 
-  /** Adds `by`, 1 or -1, to the number of requests that wait, in all and on this key. */
+  /**
+   * Adds `by`, 1 or -1, to the number of requests that wait, in the process and on this key. A key without waiting
+   * requests is removed from the map.
+   */
   #count(key: string, by: number): void {
     this.#all += by
     const ofKey = (this.#byKey.get(key) ?? 0) + by

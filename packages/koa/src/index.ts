@@ -85,6 +85,10 @@ const koa: Platform<Context, Response> = {
   hungUp: ({ req }) => hasHungUp(req),
   header: (ctx, name) => ctx.get(name) || undefined,
   rawHeaders: ({ req }) => req.rawHeaders,
+  /**
+   * How many proxies the application trusts to name their client: 'none' without its setting `proxy`, 'some' with a
+   * number of them, else 'all'.
+   */
   proxyTrust({ app }) {
     // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
     return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'
@@ -126,7 +130,10 @@ function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
   }
 }
 
-/** Whether an object is a literal, of this realm or another, and not an instance of a class. */
+/**
+ * Whether an object is a literal, of this realm or another, and not an instance of a class: it has no prototype, or one
+ * that has none itself.
+ */
 function isPlainObject(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null

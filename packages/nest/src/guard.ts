@@ -77,7 +77,10 @@ async function askRest(
  * then. `getResponse()` is the problem details, or what `onDenied` returned.
  */
 export class RateLimitException extends HttpException {
-  /** The exception of a denied call: 429, or 503 where the store could not decide. */
+  /**
+   * The exception of a denied call, with the status 429, or 503 where the store could not decide (`degraded`). `body` is the
+   * response: problem details, whose `detail` becomes the message, or what `onDenied` returned.
+   */
   constructor(
     body: string | object,
     readonly decision: Decision,
@@ -86,7 +89,10 @@ export class RateLimitException extends HttpException {
     if (typeof body === 'object' && 'detail' in body) this.message = String(body.detail)
   }
 
-  /** Sent by GraphQL servers beside the message. A `retryAfterMs` of Infinity is null in JSON. */
+  /**
+   * The code, the wait and the problem details of the denial, which GraphQL servers send beside the message. A
+   * `retryAfterMs` of Infinity is null in JSON.
+   */
   get extensions(): Readonly<Record<string, unknown>> {
     const { retryAfterMs } = this.decision
     return { code: HttpStatus[this.getStatus()], retryAfterMs, problem: this.getResponse() }
@@ -106,7 +112,10 @@ function exceptionOf(denied: Denied & { [EXCEPTION]?: RateLimitException }, { de
   return (denied[EXCEPTION] ??= new RateLimitException(body, decisions.at(-1)!))
 }
 
-/** The exception for a caller in `deny`; `getResponse()` is the problem details. */
+/**
+ * The exception for a caller on the list `deny`, with the status 403. `getResponse()` is the problem details, and
+ * `extensions` is what GraphQL servers send beside the message.
+ */
 function forbidden(problem: object): HttpException {
   const exception = new ForbiddenException(problem)
   return Object.assign(exception, { message: 'Forbidden', extensions: { code: 'FORBIDDEN', problem } })

@@ -52,7 +52,8 @@ export class LimitMaker implements OnApplicationShutdown {
   readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
 
   /**
-   * The store of the module is made here, so that all its limiters share one.
+   * Gets the module's options and the registry of Nest's providers. The store of the module is made here (in memory,
+   * unless the options have one), so that all its limiters share it.
    * @throws {PolicyError} INVALID_OPTION for options of the module that do not exist.
    */
   constructor(
@@ -63,7 +64,10 @@ export class LimitMaker implements OnApplicationShutdown {
     this.#store = options.store === undefined ? memoryStore() : options.store
   }
 
-  /** Closes the limiters that were made here, and then their store. */
+  /**
+   * Closes the limiters that were made here, and then the module's store. Nest calls it when the application shuts down.
+   * Limiters that were given ready-made are left open.
+   */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#limiters.map((limiter) => limiter.close()))
     await this.#store.close()

@@ -18,7 +18,10 @@ export class Limits implements OnModuleInit {
   /** By handler, then by class. */
   readonly #ofHandlers = new WeakMap<object, Map<object, HandlerLimits>>()
 
-  /** Takes its parts from Nest's container, and checks `maxBuffered`. */
+  /**
+   * Gets the module's options, the maker of limits and Nest's list of providers from Nest's container, and checks the
+   * option `maxBuffered`.
+   */
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
     @Inject(LimitMaker) private readonly maker: LimitMaker,

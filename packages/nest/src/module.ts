@@ -25,7 +25,10 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitModul
 @Global()
 @Module({ imports: [DiscoveryModule], providers: OWN, exports: OWN })
 export class RateLimitModule extends ConfigurableModuleClass {
-  /** Defines limiters that `@InjectLimiter(name)` injects and `@RateLimit({ limiter: name })` shares. */
+  /**
+   * Defines limiters by name, each a provider of Nest: `@InjectLimiter(name)` injects one, and `@RateLimit({ limiter:
+   * name })` counts in it.
+   */
   static forFeature(limiters: readonly NamedLimiterOptions[]): DynamicModule {
     const providers = limiters.map((options) => ({
       provide: limiterToken(options.name),

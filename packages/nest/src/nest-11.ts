@@ -33,7 +33,10 @@ export class Nest11Gateways implements OnModuleInit {
     }
   }
 
-  /** Whether the guard is registered as a global one. Otherwise it is not expected in gateways. */
+  /**
+   * Whether RateLimitGuard is registered as a global guard, by its class or an instance. Without that nobody expects it
+   * to run in gateways.
+   */
   #guardIsGlobal(): boolean {
     const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith(APP_GUARD))
     return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))
@@ -60,7 +63,7 @@ export class Nest11Gateways implements OnModuleInit {
   }
 }
 
-/** Whether a class or a handler has our guard by @UseGuards. */
+/** Whether a class or a handler has RateLimitGuard, or a guard made of it, by the decorator UseGuards. */
 function isGuarded(subject: object): boolean {
   const guards = (Reflect.getMetadata(GUARDS, subject) as readonly unknown[] | undefined) ?? []
   return guards.some(isOurs)

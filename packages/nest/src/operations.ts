@@ -23,7 +23,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   readonly limiter: Limiter
   readonly #steps: GuardSteps<Call, Call>
 
-  /** `steps` are those of the guard, which are taken unless an earlier operation of the request decides. */
+  /**
+   * `steps` are the guard's own (`count`, `ask`, `deny`). They are taken unless an earlier denial of the same GraphQL
+   * request decides an operation.
+   */
   constructor(steps: GuardSteps<Call, Call>) {
     this.limiter = steps.limiter
     this.#steps = steps

@@ -13,7 +13,11 @@ import type { ServerResponse } from 'node:http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
-/** The call of an execution context; undefined in contexts that are not counted, such as those of microservices. */
+/**
+ * The call that Nest is about to handle: its request and response, if there is one, of HTTP, of a GraphQL operation, or
+ * of a WebSocket message, whose `req` is the client. undefined in contexts that are not counted, such as those of
+ * microservices.
+ */
 export function callOf(context: ExecutionContext): Call | undefined {
   const kind = context.getType<string>()
   if (kind !== 'http' && kind !== 'ws' && kind !== 'graphql') return undefined
@@ -56,6 +60,10 @@ export const nest: Platform<Call, Call> = {
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => propertyOf(req, 'ip') as string | undefined,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
+  /**
+   * Whether the caller of a call without an address has hung up: its request or its client's socket is gone, or is TCP,
+   * which has an address as long as it lives.
+   */
   hungUp({ req }) {
     // A client of socket.io outlives the connection that it began with, whose end therefore proves nothing.
     if (req.handshake) return isTcp(socketOf(req))
@@ -66,6 +74,10 @@ export const nest: Platform<Call, Call> = {
   proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
   refusesLateHeaders: ({ res, raw }) => res !== undefined && !raw,
+  /**
+   * Sets a header of the response, if there is one: of Fastify (which has Node's response as `raw`) by its `header`, of
+   * Express by Node's `setHeader`.
+   */
   setHeader({ kind, res, raw }, name, value) {
     // A GraphQL server answers in its own format, even if one of several operations was denied.
     if (!res || (kind === 'graphql' && name === 'Content-Type')) return
@@ -75,6 +87,10 @@ export const nest: Platform<Call, Call> = {
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,
+  /**
+   * Calls `listener` once the whole response has been sent, on Fastify that of Node inside (`raw`). Without a response,
+   * as in a gateway, it is never called.
+   */
   onFinished({ decisions }, { req, res, raw }, listener) {
     // Only for a call that a limit has decided.
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())

@@ -80,7 +80,10 @@ class Parser {
     return object
   }
 
-  /** Reads the entries of an array up to its closing bracket. */
+  /**
+   * Reads the entries of an array up to its closing bracket. Each entry's path, such as `policies[0]`, is that of the
+   * array and the entry's index.
+   */
   #entries(path: string, depth: number): unknown[] {
     const array: unknown[] = []
     this.#list(']', () => void array.push(this.value(`${path}[${array.length}]`, depth + 1)))
@@ -101,7 +104,10 @@ class Parser {
     this.#next()
   }
 
-  /** Reads a text, a number, true, false or null; `what` is what the error says was expected there. */
+  /**
+   * Reads the current token as a text, a number, true, false or null, and goes on to the token after it. If it is none of
+   * these, `what` is what the error says was expected there.
+   */
   #scalar(what: string): unknown {
     try {
       const value: unknown = JSON.parse(this.token)
@@ -124,7 +130,7 @@ class Parser {
     this.token = token
   }
 
-  /** Ends the reading. @throws {JsonError} on the line of the token at hand, with what was expected there and what was found. */
+  /** Ends the reading with an error: every text that is not JSON ends here. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
     throw Object.assign(new JsonError(`expected ${expected}, got ${found}`), { line: this.#line })

@@ -54,7 +54,10 @@ export interface ReadPolicies {
   readonly lineOf: (path: string) => number
 }
 
-/** Reads the text of a policy file, and finds all of its errors at once. */
+/**
+ * Reads the text of a policy file (JSON), and finds all of its errors at once: what is not valid is left out of the
+ * limiters and listed in `errors`. A text that is not JSON has one error, and no limiters.
+ */
 export function readPolicies(text: string): ReadPolicies {
   try {
     const located = parseLocated(text)
@@ -79,7 +82,10 @@ class PolicyReader {
 
   constructor(readonly located: Located) {}
 
-  /** Reads all limiters of the file. One with an error is left out; the error is in `errors`. */
+  /**
+   * Reads all limiters of the file. A limiter with an error is left out, and each error goes into `errors`. Names that an
+   * object has twice are errors too, as JSON would keep only one.
+   */
   file(): readonly ReadLimiter[] {
     const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name occurs twice in one object')
@@ -111,7 +117,11 @@ class PolicyReader {
     return this.errors.length === before ? limiter : undefined
   }
 
-  /** Reads one policy of a limiter, and reports all errors in it at their paths. Undefined if there are any. */
+  /**
+   * Reads one policy of a limiter: the factory that `algorithm` names, and its options. All errors in it are reported at
+   * their paths; undefined if there are any. Each option is checked by itself first, because a factory stops at the first
+   * error.
+   */
   #policy(path: string, value: unknown): Policy | undefined {
     const before = this.errors.length
     const { algorithm: given, ...options } = this.#object(path, value) ?? {}

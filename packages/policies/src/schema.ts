@@ -1,7 +1,10 @@
 import { type Domain, DURATION } from '@sluice/core/internal'
 import { ALGORITHM_NAMES, type AlgorithmName, FACTORIES } from './factories.js'
 
-/** The JSON Schema (2020-12) of policy files, made from the declarations of the factories' options. */
+/**
+ * The JSON Schema (2020-12) of policy files, for editors to check and complete them. It is made from the same
+ * declarations of options by which the files are read.
+ */
 export function policySchema(): object {
   const policies = {
     type: 'array',
@@ -21,7 +24,10 @@ export function policySchema(): object {
   }
 }
 
-/** The schema of a policy of one algorithm: its own options, and which of them are required. */
+/**
+ * The schema of a policy of one algorithm: the algorithm's name, its own options with their descriptions, and which of
+ * these are required.
+ */
 function policyOf(algorithm: AlgorithmName): object {
   const options = Object.entries(FACTORIES[algorithm].options)
   const properties = options.map(([name, { accepts, domain }]) => [

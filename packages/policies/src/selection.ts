@@ -18,7 +18,8 @@ export interface Where {
 const PARTS = ['ip', 'method', 'path', 'status', 'host']
 
 /**
- * Reads `by`, the part of a call by which it is counted: its address, a header or a field.
+ * Reads `by`, the part of a call whose value calls are counted by: 'ip', 'header:NAME' or 'field:PATH'. Names of headers
+ * are returned in lower case.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseBy(text: unknown): string {

@@ -3,7 +3,10 @@ import { formatDuration } from '@sluice/core/internal'
 import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 import { mostIn, untouchedSpan } from './span.js'
 
-/** Policies in a file that are allowed and seldom meant, such as one that can never deny. */
+/**
+ * Finds policies in a file that are allowed but seldom meant, such as a policy that can never deny. Each is reported with
+ * its place and line.
+ */
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
   return limiters.flatMap(({ name, policies }) => {
     return policies.flatMap((policy, i) => {
@@ -56,7 +59,11 @@ function isNoStricter(policy: Policy, other: Policy): boolean {
   return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
 }
 
-/** The losses of callers when the file replaces another: limiters and shapes that are gone, and limits that have fallen. */
+/**
+ * The losses of callers when `file` replaces the file `current`: limiters that are gone, state that becomes invalid
+ * because policies change their shape, and limits that fall. If the new file has errors, a missing limiter may be one of
+ * them, and is not reported.
+ */
 export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly PolicyProblem[] {
   return current.limiters.flatMap((before) => {
     const path = `limiters.${before.name}`

@@ -24,7 +24,10 @@ export interface FormatOpener {
   open(times: TimeReader, sample: readonly string[], fields: FieldNames): Format
 }
 
-/** The object that a line of JSON is; undefined if it is none. */
+/**
+ * The object that a line of JSON contains; undefined if the line is none. A line that does not begin with a brace is not
+ * parsed.
+ */
 export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : undefined
@@ -37,13 +40,19 @@ export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefi
 export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 
-/** The method or the path of a request line such as `GET /path?query HTTP/1.1`, or the path of a URL. */
+/**
+ * The method or the path, without its query, of a request line such as `GET /path?query HTTP/1.1`; of a URL alone its
+ * path. undefined if the line has none.
+ */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
   const [method, target = method] = request?.split(' ', 2) ?? []
   return given(name === 'method' ? method : target?.replace(/^\w+:\/\/[^/]*/, '').split('?', 1)[0])
 }
 
-/** A number and its unit as microseconds; 0 for what is no duration. */
+/**
+ * A length of time as whole microseconds: the number in `text` by its `unit`, which is seconds unless it is 'ms', 'us' or
+ * 'ns'. 0 for a text that is no number, and for a negative one.
+ */
 export function microseconds(text: string | undefined, unit = 's'): number {
   const us = Number(text) * (UNITS[unit] ?? 1e6)
   return us > 0 ? Math.round(us) : 0

@@ -32,6 +32,7 @@ type JsonLine = Readonly<Record<string, unknown>>
 
 export const json: FormatOpener = {
   name: 'json',
+  /** Opens the format for a log, whose first lines are `sample`; lines of it that are not JSON are left out. */
   open(times, sample, fields) {
     const lines = sample.map(jsonOf).filter((line) => line !== undefined)
     return new JsonFormat(times, lines, fields)
@@ -74,8 +75,8 @@ class JsonFormat implements Format {
   }
 
   /**
-   * How long the call of the line took, in microseconds, by the unit that the field's name ends with; 0 where that is
-   * not known.
+   * How long the call of the line took, in microseconds; 0 where that is not known. The unit is what the field's name
+   * ends with, such as `duration_ms`; `responseTime` is in milliseconds, and any other in seconds.
    */
   get duration(): number {
     const path = this.#pathOf('duration')

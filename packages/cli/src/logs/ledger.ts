@@ -24,7 +24,10 @@ export class Ledger {
   outside = 0
   readonly skipped = new Map<SkipReason, Skipped>()
 
-  /** Counts a line that was skipped, and keeps the first of each reason as the example that the report shows. */
+  /**
+   * Counts a line that was skipped for this reason. The first line of each reason is kept, cut to 160 characters, as the
+   * example that the report shows.
+   */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
     const known = this.skipped.get(reason)
     if (known) known.count++

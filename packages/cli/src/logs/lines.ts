@@ -74,7 +74,7 @@ export class LineSplitter {
   }
 }
 
-/** The bytes of one array and those of another behind them, as a new array. */
+/** A new array with the bytes of one array and behind them those of the other. */
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   const both = new Uint8Array(one.length + other.length)
   both.set(one)

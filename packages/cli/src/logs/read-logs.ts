@@ -56,7 +56,7 @@ class Log {
   #hasBegun = false
   #hasEnded = false
 
-  /** One log, which `open` and `batches` read; lines that are skipped are counted in the ledger of all logs. */
+  /** One log of several, which `open` and `batches` read. The `ledger` counts the lines of all logs, read or skipped. */
   constructor(
     readonly source: LogSource,
     readonly options: ReadOptions,

@@ -49,7 +49,10 @@ export class Spread {
     return this.#sorter.due()
   }
 
-  /** Returns all calls that are left, when the log has ended. */
+  /**
+   * Returns all calls that are left, in order of the instants at which they began; to be called when the log has ended.
+   * The last unit of time ends with it.
+   */
   end(): LoggedCall[] {
     this.#close(Infinity)
     return this.#sorter.end()

@@ -22,6 +22,7 @@ export function wrappers(): readonly Wrapper[] {
   return [
     {
       name: 'docker', // which splits lines at 16 KiB: only the last part ends in \n
+      /** The text in a line of Docker's JSON; '' for a part of a line that goes on, undefined for any other line. */
       unwrap(line) {
         const { log, stream } = (line.startsWith('{"log":') && jsonOf(line)) || {}
         if (typeof log !== 'string') return undefined
@@ -30,6 +31,7 @@ export function wrappers(): readonly Wrapper[] {
     },
     {
       name: 'cri', // whose `P` marks a part of a line, and `F` its end
+      /** The text behind the time, the stream and the tag; '' for a part of a line that goes on, undefined for any other line. */
       unwrap(line) {
         const [, stream, tag, part] = CRI.exec(line) ?? []
         return part === undefined ? undefined : cri.add(stream, part, tag === 'F')

@@ -39,7 +39,9 @@ export const usageError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'UsageError' })
 
 /**
- * Refuses arguments that cannot be meant, whatever they say.
+ * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option given twice that
+ * is no list, stdin read twice, and a file that is not among the arguments (`argv`), since the parser has taken it out of
+ * a flag without a value.
  * @throws {UsageError} for one that is empty, or stands where or as often as none may.
  */
 export function refuseMisuse(argv: readonly string[], files: readonly string[], given: Given): void {

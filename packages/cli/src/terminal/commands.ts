@@ -85,7 +85,10 @@ export const check: Run = async ([path = STDIN], given, signal) => {
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
-/** A line for each problem of a policy file, as compilers print them: file, line, severity, code. */
+/**
+ * A line of text for each problem of a policy file, as compilers print theirs: file, line, severity and code, then the
+ * place in the file and the message.
+ */
 function linesOf(path: string, problems: readonly policies.PolicyProblem[]): string[] {
   const file = path === STDIN ? 'stdin' : path
   return problems.map(({ line, path: at, severity, code, message }) => {
@@ -94,7 +97,8 @@ function linesOf(path: string, problems: readonly policies.PolicyProblem[]): str
 }
 
 /**
- * The policies of a file, which must have no errors.
+ * Reads a policy file that must have no errors, for a command that needs its policies. A text that does not even name
+ * `limiters` is probably a log that was given in its place.
  * @throws {Error} EPOLICIES with a line for each error.
  */
 async function withoutErrors(path: string, signal: AbortSignal): Promise<policies.ReadPolicies> {

@@ -13,14 +13,17 @@ export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Read
 
 let shownAt = Date.now()
 
-/** Shows on a terminal how far the work is, once a second at most. */
+/** Shows on a terminal (stderr) how far the work is, once a second at most. Each text takes the place of the one before. */
 function show(text: string): void {
   if (!process.stderr.isTTY || Date.now() < shownAt + 1000) return
   shownAt = Date.now()
   process.stderr.write(`\r${text}\u001b[K\r`)
 }
 
-/** Logs by their paths; none is stdin. What is packed by gzip is unpacked, whatever its name. */
+/**
+ * The logs at these paths, or stdin if there is none, as names and streams of bytes. A log that is packed by gzip is
+ * unpacked, whatever its name.
+ */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
     return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(bytesOf(path, signal)) }
@@ -61,7 +64,7 @@ export class FileShelf implements Shelf {
   readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
   #blocks = 0
 
-  /** Makes the file, which is deleted when the process ends. */
+  /** A temporary file in a folder of its own, made with the fields above; both are deleted when the process ends. */
   constructor() {
     process.once('exit', () => {
       closeSync(this.#file)

@@ -11,7 +11,7 @@ export function valueOf<T>(given: Given, name: string, parse: (text: string) => 
 }
 
 /**
- * Returns `value`, which was made of an option's text, if it `isValid`.
+ * Returns `value`, which was made of an option's `text`, if it `isValid`. `expected` says for the error what is valid.
  * @throws {UsageError} with what was expected and the text that came, if it is not.
  */
 function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
@@ -20,7 +20,7 @@ function checked<T>(text: string, value: T, isValid: boolean, expected: string):
 }
 
 /**
- * An option's text as a number between two bounds, both included.
+ * An option's text as a number from `least` to `most`, both included; a whole one unless `isWhole` is false.
  * @throws {UsageError} for any other.
  */
 function number(text: string, least: number, most: number, isWhole = true): number {
@@ -46,7 +46,8 @@ export function selectorOf(given: Given): Selector {
 }
 
 /**
- * The options for reading logs, from the command line's flags.
+ * The options for reading logs, from the command line's flags. `selectors` say whose calls are counted, and `signal` ends
+ * the reading. `--field` gives the place of a part in lines of JSON, once for each part.
  * @throws {UsageError} for a value that is not valid.
  */
 export function readOptionsOf(
@@ -72,7 +73,8 @@ export function readOptionsOf(
 }
 
 /**
- * The options of `sluice suggest` from the command line's flags, with their defaults.
+ * The options of `sluice suggest` from the command line's flags, with their defaults. `limits` is undefined for 'auto':
+ * limits are then chosen by the peaks of the callers.
  * @throws {UsageError} for a value that is not valid.
  */
 export function suggestOptionsOf(given: Given): SuggestOptions {

@@ -10,7 +10,10 @@ export interface Page {
   faint(text: string): string
 }
 
-/** The width and the styles of a stream: without colours where it is no terminal, or where NO_COLOR asks for that. */
+/**
+ * The width and the styles of the terminal behind a stream. There are no colours where it is no terminal, or where
+ * NO_COLOR asks for none; the width is 80 columns where it is not known.
+ */
 export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
   const isColoured = isTTY && !process.env.NO_COLOR
   const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)

@@ -44,7 +44,10 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Page): stri
   ]
 }
 
-/** The lines about calls that are decided otherwise than before, with the callers who have most of them. */
+/**
+ * The lines about the calls that are decided otherwise than before: how many in each direction, and a table of the
+ * callers with most of them.
+ */
 function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison, page: Page): string[] {
   const sum = `${count(allowedToDenied, 'call')} allowed before and denied now, ${count(deniedToAllowed)} the other way round`
   const rows = callers.map(({ key, ...each }) => {

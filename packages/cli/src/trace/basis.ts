@@ -30,7 +30,7 @@ export class Survey {
   last = -Infinity
   #denied = 0
 
-  /** Counts a call, and whether the log says that it was denied. */
+  /** Counts a call for the report: its time among the first and last, and whether it was answered 429 (`denied`). */
   add(call: LoggedCall): void {
     this.calls++
     if (call.denied) this.#denied++

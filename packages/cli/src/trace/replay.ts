@@ -158,7 +158,10 @@ class ReplayedSpread {
     if (!known) this.#changes.set(change.key, change)
   }
 
-  /** The decisions of each limiter, and where a comparison was asked for, the changes against it. Ends all replays. */
+  /**
+   * The figures of each limiter, and if a comparison was asked for, how many decisions differ from it. Closes the stores of all
+   * replays, so no call can be taken after it.
+   */
   report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
     for (const limiter of this.#others) limiter.report()
@@ -166,7 +169,7 @@ class ReplayedSpread {
     return { spread: this.way, limiters, ...(isCompared && { against: this.#comparison() }) }
   }
 
-  /** How many decisions differ from those compared with, in all and for the five callers with the most of them. */
+  /** How many decisions differ from those compared with, in both directions: in all, and for the five callers with most. */
   #comparison(): Comparison {
     const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
     const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)
@@ -227,7 +230,10 @@ class Replayer {
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1
   }
 
-  /** The sums of all decisions. Closes the store, which would go on sweeping otherwise. */
+  /**
+   * The figures of this limiter: its calls and denials, by policy and by hour, and the callers with most. Closes the store, which
+   * would go on removing expired keys otherwise.
+   */
   report(): LimiterReport {
     void this.#store.close()
     const tally = new Tally()

@@ -93,7 +93,11 @@ class Column {
   #decided: readonly Cell[] = []
   #recommended: number | undefined
 
-  /** A window gets no figures if the log's times are too coarse for it (`leastScale`, microseconds), or the log too short. */
+  /**
+   * One window of the report, of `windowMs` milliseconds. It gets no figures if the window is shorter than `leastScale`,
+   * in microseconds, for which the log's times are too coarse, or if the log, which spans `spanMs`, is shorter than 0.9
+   * of it.
+   */
   constructor(
     readonly windowMs: number,
     readonly options: SuggestOptions,
@@ -235,7 +239,10 @@ class Column {
   }
 }
 
-/** The policy of one limit and window as it would stand in a policy file. */
+/**
+ * The policy of one limit and window (milliseconds) as it stands in a policy file. The option --burst sets the capacity
+ * of an algorithm that has one.
+ */
 function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: number): PolicyEntry {
   const option = burst === undefined ? undefined : capacityOption(algorithm)
   return { algorithm, limit, window: formatDuration(windowMs), ...(option && { [option]: burst }) }

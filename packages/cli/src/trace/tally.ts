@@ -68,7 +68,10 @@ export class Tally {
     this.#worst = all.slice(0, MOST)
   }
 
-  /** The sums, and the worst callers. */
+  /**
+   * The sums of all callers' denials, and the five callers with most. Lock-outs are in milliseconds; null is one that
+   * never ends.
+   */
   report(): Figures {
     const worst = this.#worst.map(({ key, hit: { first, longest, ...hit } }): HitCaller => {
       return { key, ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }

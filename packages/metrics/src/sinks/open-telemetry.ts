@@ -49,7 +49,10 @@ export function openTelemetrySink(meter: MeterLike): Sink {
   }
 }
 
-/** Makes a histogram of durations on the meter, and returns the function that records one in seconds. */
+/**
+ * Makes a histogram of durations on the meter, with the same buckets as for Prometheus, and returns the function that
+ * records one duration in seconds.
+ */
 function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
   const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
   const created = meter.createHistogram(instrument.name, { ...optionsOf(instrument), advice })

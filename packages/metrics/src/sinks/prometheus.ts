@@ -45,7 +45,10 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
     register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),
   }
 
-  /** Makes a histogram of durations, and returns the function that records one in seconds. */
+  /**
+   * Makes a histogram of durations, which is registered with the other metrics, and returns the function that records one
+   * duration in seconds.
+   */
   function histogram(instrument: Instrument): RecordDuration {
     const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
     const created = new client.Histogram(configuration as never)
@@ -71,6 +74,7 @@ function metricOf(
     ...optionsOf(instrument, registry),
     // How prom-client unites the workers of node:cluster: it adds all metrics up that name no other way.
     aggregator: instrument.kind === 'gauge' ? 'min' : 'sum',
+    /** Called by prom-client at each scrape: the values are set to 0, and those of all sources are added. */
     collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
       this.reset()
       readAll(sources, id, (value, attributes) => this.inc(attributes, value))

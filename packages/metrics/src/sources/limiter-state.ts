@@ -65,13 +65,16 @@ export class LimiterState {
     }
   }
 
-  /** Leaves a limiter out of what is reported from now on; its events that were counted stay. */
+  /**
+   * Leaves a limiter, which is closed or no longer observed, out of what is reported from now on. Its events that were
+   * counted stay, because counters must never fall.
+   */
   #forget(limiter: Limiter): void {
     this.#open.delete(limiter)
     this.#available.delete(limiter)
   }
 
-  /** Counts a warning under its code. */
+  /** Counts a warning under its code. Beyond 50 codes all further ones share the count of 'other'. */
   #warned(code: string): void {
     const number = this.#codes.numberFor(code)
     this.#warnings[number] = (this.#warnings[number] ?? 0) + 1

@@ -20,7 +20,10 @@ export class PolicyCounts {
   readonly #of: Attributes
   #policy: Policy
 
-  /** Counts for one policy. `name` is the label of its values, which is 'other' where a limiter has too many policies. */
+  /**
+   * Counts for one policy of the limiters of this name. `name` is the label of its values: the policy's name, or 'other'
+   * where a limiter has too many policies.
+   */
   constructor(limiter: string, name: string, policy: Policy) {
     this.#of = { limiter, policy: name }
     this.#policy = policy
@@ -34,7 +37,10 @@ export class PolicyCounts {
     if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
 
-  /** Counts one decision in the cell of its result, reason and decider. */
+  /**
+   * Counts one decision in the cell of its result, its reason and what decided it. The cells of all combinations lie in
+   * one array, so counting is an addition.
+   */
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
     const cell = (result * REASONS.length + reasonNumber(reason)) * DECIDERS.length + deciderNumber(decidedBy)
     this.#cells[cell]!++

@@ -18,13 +18,19 @@ export class DecisionCounts {
     this.#current.add(decision.policy, decision)
   }
 
-  /** Begins to count anew, and keeps the counts so far as the previous generation. */
+  /**
+   * Begins to count anew. The counts so far are kept as the previous generation, and those of the generation before are
+   * dropped.
+   */
   beginGeneration(): void {
     this.#previous = this.#current
     this.#current = new ResultCounts(MOST_POLICIES)
   }
 
-  /** The counts of the current and the previous generation together, largest first. */
+  /**
+   * The counts of the current and the previous generation together, largest first. A generation lasts half of the window
+   * over which keys are counted.
+   */
   list(): readonly DecisionCount[] {
     const both: DecisionCount[] = []
     for (const counts of [this.#current, this.#previous])
@@ -33,7 +39,7 @@ export class DecisionCounts {
   }
 }
 
-/** Lists of counts as one: counts of the same policy and result are added up, and the largest come first. */
+/** Lists of counts as one list: counts of the same policy and result are added up, and the largest come first. */
 export function summed(lists: readonly (readonly DecisionCount[])[]): readonly DecisionCount[] {
   const sums = new Map<string, DecisionCount>()
   for (const { policy, result, count } of lists.flat()) {

@@ -69,7 +69,8 @@ export async function fleetTopKeys(
 }
 
 /**
- * Waits for an answer at most this long. A Redis client may keep a command for as long as its server is away.
+ * Waits for an answer, at most this many milliseconds. The store's own time-outs do not suffice: a Redis client may keep
+ * a command for as long as its server is away.
  * @throws {StoreError} STORE_TIMEOUT.
  */
 async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {

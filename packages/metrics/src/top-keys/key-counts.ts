@@ -16,8 +16,8 @@ export class KeyCounts {
   readonly #decisions: DecisionCounts | undefined
 
   /**
-   * Keeps `size` keys with most denials and as many with most calls, and if other processes see them, decisions by
-   * policy too.
+   * Keeps the `size` keys with most denials, and as many with most calls. If other processes see the counts (`isShared`),
+   * decisions are counted by policy and result too.
    */
   constructor(size: number, isShared: boolean) {
     this.size = size
@@ -27,8 +27,8 @@ export class KeyCounts {
   }
 
   /**
-   * Counts a decision for its key: each denial, and of all calls a random sample. In shadow mode a would-be denial is
-   * one.
+   * Counts a decision for its key: every denial, and of all calls a random sample of 1 in 16. A call that shadow mode let
+   * pass has a reason too, and counts as a denial. Long keys are counted by their digest, as stores keep them.
    */
   count(key: string, decision: Decision): void {
     if (decision.reason !== undefined) this.#denied.add(storedKey(key))
@@ -37,8 +37,8 @@ export class KeyCounts {
   }
 
   /**
-   * Begins to count anew. The counts so far are kept as the previous generation, so that a key's figures never restart
-   * at 0.
+   * Begins to count anew. The counts so far are kept as the previous generation and are listed together with the new ones, so
+   * that a key's figures do not restart at 0. Called each half of the window.
    */
   beginGeneration(): void {
     this.#denied.beginGeneration()
@@ -56,7 +56,10 @@ export class KeyCounts {
     return this.#sampled.summary()
   }
 
-  /** The counts as other processes read them; `limiter` is its name, and `hash` hides the keys. */
+  /**
+   * The counts as they are posted for other processes. `limiter` is the limiter's name, and `hash` makes the text that is
+   * shown in place of each key.
+   */
   post(limiter: string, hash: KeyHash): Post {
     const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
     return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }
@@ -84,7 +87,7 @@ export class Generations {
     this.#current = new SpaceSaving(this.size)
   }
 
-  /** The heaviest keys of both generations together, `size` at most. */
+  /** The heaviest keys of both generations together, at most `size` of them, with their counts and possible errors. */
   summary(): Summary {
     return merge([this.#previous, summaryOf(this.#current)], this.size)
   }

@@ -15,8 +15,8 @@ export function hashKey(key: string): string {
 }
 
 /**
- * The 16 hex digits that `hashKey` returns for a key, made of the key as stores keep it: a long key is kept as `sha256:` and its
- * digest, of which the first digits are taken, so that both ways to name a key give the same text.
+ * The text of `hashKey`, 16 hex digits of the key's SHA-256, for a key as stores keep it. A long key is kept as `sha256:`
+ * and its digest, and must not be hashed twice: the first digits of that digest are taken.
  */
 function hashStored(key: string): string {
   return key.startsWith(DIGESTED) ? key.slice(DIGESTED.length, DIGESTED.length + DIGITS) : hashKey(key)
@@ -37,7 +37,10 @@ export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
   throw new PolicyError('INVALID_OPTION', 'hashKeys must be a boolean or a function of the key')
 }
 
-/** The same summary with the text that `hash` makes of each key in the key's place. */
+/**
+ * A copy of a summary (heaviest keys with their counts) in which each key is replaced by the text that `hash` makes of
+ * it.
+ */
 export function hashed(summary: Summary, hash: KeyHash): Summary {
   return { ...summary, keys: summary.keys.map((each) => ({ ...each, key: hash(each.key) })) }
 }

@@ -14,8 +14,8 @@ export interface Post {
 }
 
 /**
- * The text that a process posts for others to read: its lists of top keys, a post for each limiter; 3 kB for 100 short
- * keys.
+ * The text that a process posts for others to read: its top keys, with one post for each limiter. Keys are packed as
+ * short lists, so that 100 short keys take 3 kB.
  */
 export function textOf(posts: readonly Post[]): string {
   return JSON.stringify({
@@ -36,8 +36,8 @@ export interface ReadPosts {
 }
 
 /**
- * Reads the posts in a text of another process. A text of another format has none; posts that are broken are only
- * counted.
+ * Reads the posts in the text of another process, which may be of another version. A text of another format has none, and
+ * is not malformed. Posts that are broken are left out and counted, as is a text that cannot be read at all.
  */
 export function postsOf(text: string): ReadPosts {
   const { format, posts } = parsed(text)
@@ -50,7 +50,7 @@ export function postsOf(text: string): ReadPosts {
   }
 }
 
-/** The fields of a JSON object; none if the text is not JSON. */
+/** The fields of a JSON object, whose values have still to be checked; an empty object if the text is not JSON. */
 function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
   try {
     return fieldsOf(JSON.parse(text))
@@ -59,7 +59,10 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
   }
 }
 
-/** Whether a value, which another process has written, is a sound post. */
+/**
+ * Whether a value, which another process has written, is a sound post: the counts of one limiter, with at most `size`
+ * keys in each list.
+ */
 function isPost(value: unknown): value is PackedPost {
   const { limiter, size, denied, sampled, decisions } = fieldsOf<PackedPost>(value)
   return (
@@ -72,7 +75,10 @@ function isPost(value: unknown): value is PackedPost {
   )
 }
 
-/** Whether a value is a sound list of keys with their counts, of at most `size` keys. */
+/**
+ * Whether a value is a sound summary: how many items were counted, how often an unlisted key may have come, and at most
+ * `size` keys with their counts.
+ */
 function isSummary(value: unknown, size: number): boolean {
   const { total, missed, keys } = fieldsOf<PackedSummary>(value)
   return (
@@ -80,14 +86,14 @@ function isSummary(value: unknown, size: number): boolean {
   )
 }
 
-/** Whether a value is a key with its count and the count's possible error. */
+/** Whether a value is a list of a key, its count and the count's possible error, which is not above the count. */
 function isKeyCount(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   const [key, count, error] = value as unknown[]
   return typeof key === 'string' && isCount(count) && isCount(error) && error <= count
 }
 
-/** Whether a value is a count of decisions by policy and result. */
+/** Whether a value is a count of decisions of one policy with one result, as another process has written it. */
 function isDecisionCount(value: unknown): boolean {
   const { policy, result, count } = fieldsOf<DecisionCount>(value)
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)

@@ -4,7 +4,7 @@ import type { KeyHash } from './key-hash.js'
 import { textOf } from './post.js'
 
 /**
- * The board of a store on which processes leave each other their top keys.
+ * The board of a store on which processes leave each other their top keys: texts that each live for a time.
  * @throws {PolicyError} INVALID_OPTION for a store without boards.
  */
 export function boardOf(store: Store): Board {
@@ -35,7 +35,10 @@ class Posting {
 
   constructor(private readonly board: Board) {}
 
-  /** Posts the counts of one more limiter from now on. Returns a function that ends that. */
+  /**
+   * Posts the counts of one more limiter from now on, and starts the timer with the first. Returns a function that ends
+   * that.
+   */
   add(shared: Shared): () => void {
     this.#shared.add(shared)
     this.#timer ??= setInterval(() => void this.#post(), EVERY_MS)
@@ -43,7 +46,7 @@ class Posting {
     return () => this.#remove(shared)
   }
 
-  /** Ends the posts of one limiter, and the timer with the last. */
+  /** Ends the posts of one limiter. With the last limiter the timer ends too, so that nothing is posted any more. */
   #remove(shared: Shared): void {
     this.#shared.delete(shared)
     if (this.#shared.size > 0) return
@@ -52,8 +55,9 @@ class Posting {
   }
 
   /**
-   * Posts the counts of all limiters that are still open, unless the last post has not been answered yet. A store that
-   * is out of reach is no news here, as limiters report it; a failure that no later post makes up for is a warning.
+   * Posts one text with the counts of all limiters that are still open, to live for 30 s. It is skipped while the last
+   * post has not been answered. A store that is out of reach is not reported here, because limiters report it and the
+   * next post makes up for it; any other failure is a warning.
    */
   async #post(): Promise<void> {
     for (const shared of this.#shared) if (shared.limiter.isClosed) this.#remove(shared)
@@ -68,13 +72,16 @@ class Posting {
     }
   }
 
-  /** The counts of all limiters as one text. */
+  /**
+   * The counts of all limiters of this process as one text, in which keys are replaced by their hashes where that was
+   * asked for.
+   */
   #text(): string {
     const posts = [...this.#shared].map(({ limiter, counts, hash }) => counts.post(limiter.name, hash))
     return textOf(posts)
   }
 
-  /** Warns, through each limiter, that its top keys do not reach other processes. */
+  /** Warns, through each limiter, that its top keys do not reach other processes. A limiter reports each code once. */
   #warn(error: unknown): void {
     const message = `the top keys of this process cannot be shared: ${String(error)}`
     for (const { limiter } of this.#shared) limiter.warn('TOP_KEYS_NOT_SHARED', message)
@@ -82,7 +89,8 @@ class Posting {
 }
 
 /**
- * Posts a limiter's counts to a store's board from now on. Returns a function that ends that.
+ * Posts a limiter's counts to the board of a store from now on, where other processes read them. Returns a function that
+ * ends that. All limiters of a store share one post and one timer.
  * @throws {PolicyError} INVALID_OPTION for a store without boards.
  */
 export function share(store: Store, shared: Shared): () => void {

@@ -15,7 +15,10 @@ export class Sampling {
     this.#left = this.#distance()
   }
 
-  /** Whether the call at hand is one of the sample. To be called once for each call: it counts down to the next that is picked. */
+  /**
+   * Whether the current call belongs to the sample. To be called once for each call: it counts down to the next call that
+   * is picked, and then draws a new distance.
+   */
   picksThis(): boolean {
     if (--this.#left > 0) return false
     this.#left = this.#distance()
@@ -34,9 +37,10 @@ export class Sampling {
 const LOG_NOT_PICKED = Math.log(1 - 1 / SAMPLED)
 
 /**
- * Estimates how many calls lie behind a count of sampled calls. The error includes that of sampling: in 99.99 % of all
- * cases the truth lies between `count - error` and `count` (four standard deviations of a binomial distribution, solved
- * for its mean).
+ * Estimates the number of all calls of a key from the count of its sampled calls, which are 1 in 16. The truth lies
+ * between `count - error` and `count` of the result in 99.99 % of all cases: these are four standard deviations to either
+ * side. A sum of n sampled calls may come from a mean m with n = m ± 4√m, so m is (√(n + 4) ± 2)². The error that the
+ * count already had is included.
  */
 export function scaled({ key, count, error }: KeyCount): KeyCount {
   const upper = Math.ceil((Math.sqrt(count + MARGIN) + Math.sqrt(MARGIN)) ** 2 * SAMPLED)

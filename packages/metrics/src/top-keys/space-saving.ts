@@ -35,8 +35,8 @@ export class SpaceSaving {
   }
 
   /**
-   * Counts one call of a key. A key that is not held takes the place of the one with the smallest count, if all are
-   * taken.
+   * Counts one item of a key. A key that is not held gets a free place, or else replaces the key with the smallest count.
+   * The map still has replaced keys, whose entry is another's by now; so the entry's own key is compared.
    */
   add(key: string): void {
     this.#total++
@@ -46,14 +46,20 @@ export class SpaceSaving {
     else this.#replace(key)
   }
 
-  /** The keys that are held, with their counts, in no order. Keys that were replaced are still in the map and are left out. */
+  /**
+   * The keys that are held, with their counts and possible errors, in no order. The map still has keys that were
+   * replaced, whose entry has another key by now; they are left out.
+   */
   *[Symbol.iterator](): IterableIterator<KeyCount> {
     for (const [key, { key: own, bucket, error }] of this.#entries) {
       if (key === own) yield { key, count: bucket.count, error }
     }
   }
 
-  /** Takes up a key while there is room. `ownText` copies it, as a slice would keep the whole request's text in memory. */
+  /**
+   * Takes up a new key with the count 1, while there is a free place. The key is copied (`ownText`), because a text cut
+   * out of another one would keep the whole of that in memory.
+   */
   #insert(counted: string): void {
     const key = ownText(counted)
     this.#held++
@@ -62,8 +68,9 @@ export class SpaceSaving {
   }
 
   /**
-   * Gives the entry with the smallest count to a new key. The count stays and becomes its possible error, as the key may have come
-   * up to that many times before. The former key stays in the map until `#forgetReplaced`, though its entry is another's.
+   * Gives the entry with the smallest count to a new key. The count stays, and becomes the possible error: the new key
+   * may have come up to that many times before. Then it is raised by one. The former key stays in the map, pointing at an
+   * entry that is another's, until there are 8 times as many keys as places.
    */
   #replace(counted: string): void {
     const key = ownText(counted)
@@ -83,8 +90,9 @@ export class SpaceSaving {
   }
 
   /**
-   * Raises an entry's count by 1: moves the entry to the bucket of the next count. An entry that is alone in its bucket takes the bucket along, unless
-   * the next count has a bucket already.
+   * Raises an entry's count by 1. Entries of one count share a bucket, so the entry moves to the bucket of the next
+   * count. An entry that is alone in its bucket raises the bucket itself, unless the next count has a bucket already. A
+   * bucket that becomes empty is removed.
    */
   #raise(entry: Entry): void {
     const { bucket } = entry
@@ -102,8 +110,8 @@ export class SpaceSaving {
   }
 
   /**
-   * The bucket of the entries that have this count, made if there is none. `below` is the bucket that comes before it in ascending
-   * order; undefined where it is the first.
+   * The bucket of the entries that have this count, made if there is none. Buckets form an ascending list: `below` is the
+   * one before it, or undefined if it is the first. Only the bucket right behind `below` can have the count.
    */
   #bucketFor(count: number, below: Bucket | undefined): Bucket {
     const above = below ? below.above : this.#least
@@ -115,7 +123,7 @@ export class SpaceSaving {
     return bucket
   }
 
-  /** Puts an entry first into its bucket's list. */
+  /** Puts an entry first into the list of its bucket, the entries of equal counts, and returns the entry. */
   #link(entry: Entry): Entry {
     const { bucket } = entry
     entry.before = undefined
@@ -125,7 +133,10 @@ export class SpaceSaving {
     return entry
   }
 
-  /** Takes an empty bucket out of the ascending list of buckets. */
+  /**
+   * Takes a bucket without entries out of the ascending list of buckets. If it was the first, the bucket above it has the
+   * smallest count now.
+   */
   #remove({ below, above }: Bucket): void {
     if (below) below.above = above
     else this.#least = above
@@ -163,7 +174,10 @@ interface Bucket {
   above: Bucket | undefined
 }
 
-/** Takes an entry out of its bucket's list. */
+/**
+ * Takes an entry out of the list of its bucket, the entries of equal counts. The list is linked in both directions, so
+ * that it takes constant time.
+ */
 function unlink(entry: Entry): void {
   const { bucket, before, after } = entry
   if (before) before.after = after

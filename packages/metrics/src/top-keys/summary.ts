@@ -9,7 +9,10 @@ export interface Summary {
   readonly keys: readonly KeyCount[]
 }
 
-/** The state of a counter of heavy keys as it is now: a copy that further calls do not change. */
+/**
+ * A copy of what a counter of heavy keys holds now, which further calls do not change: items in all, the most that an
+ * unlisted key can have come, and the keys with their counts.
+ */
 export function summaryOf(counts: SpaceSaving): Summary {
   return { total: counts.total, missed: counts.missed, keys: [...counts] }
 }

@@ -84,8 +84,9 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
 }
 
 /**
- * Counts the keys of a limiter's decisions from now on, in two generations of half a window each. `stop` ends it; a
- * closed limiter ends it too.
+ * Counts the keys of a limiter's decisions from now on, and returns the lists. They are kept in two generations of half a
+ * window each, of which the older is dropped at each half. `stop` ends the counting; so does the first half after the
+ * limiter is closed. With `fleet` the counts are posted for other processes.
  */
 function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const { size, window: windowMs, hashKeys, fleet } = read(TOP_KEYS, options, { what: 'topKeys' })
@@ -108,7 +109,7 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
     stop,
   }
 
-  /** Ends the counting, so that a new call of `topKeys` counts anew. */
+  /** Ends the counting and the posts for other processes. A later call of `topKeys` for the limiter counts anew. */
   function stop(): void {
     end()
     unshare?.()
