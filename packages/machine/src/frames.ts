@@ -61,8 +61,8 @@ export class FrameWriter {
   }
 
   /**
-   * Sees to it that this many bytes fit behind the last frame. A full buffer is replaced by a new one, with the frames that were
-   * not taken yet copied to it. The old one is not reused, as the socket may still be sending from it.
+   * Makes room for this many bytes behind the last frame. A full buffer is replaced by a new one, and the frames that were not
+   * taken yet are copied to it. The old buffer is not used again, as the socket may still be sending from it.
    */
   #reserve(bytes: number): void {
     if (this.#end + bytes <= this.#buffer.length) return

@@ -51,8 +51,8 @@ class StoreOfMachine implements MachineStore {
 
   /**
    * Begins at once to look for the server; calls made meanwhile wait for it. The server's notices about a limiter go to the
-   * limiters of that name here (`notice`). A permit for a ticket (a call that waits) goes to its semaphore, known by a number
-   * (`granted`).
+   * limiters of that name here (`notice`). When a ticket, a call that waits for a permit, gets one, its semaphore is told
+   * (`granted`); the server knows semaphores by a number.
    */
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...access } = readOptions(options)

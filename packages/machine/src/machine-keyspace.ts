@@ -63,9 +63,9 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. `epoch` is
-   * the random number of the server at which it was made: with another server than the present one, it was lost with that
-   * server's state.
+   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. `epoch` is a
+   * random number for each server. If the booking was made at another server than the present one, it was lost with that server's
+   * state.
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking

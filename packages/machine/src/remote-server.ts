@@ -52,8 +52,8 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with its answer. The list of
-   * policies is sent as a number; `maxWait` is in microseconds. Keeps the latest instant of the server's clock in `latest`, by
-   * which charges of this server are known after it has ended.
+   * policies is sent as a number; `maxWait` is in microseconds. Keeps the latest instant of the server's clock in `latest`:
+   * charges up to then are those of this server, should another one follow it.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
@@ -100,7 +100,7 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Asks the server whether a booking (units charged for a later instant) stands, is lost, or is held because its key is blocked
-   * or paused. Resolves with 'lost' for a number that stands for none of these.
+   * or paused. A reply with an unknown number counts as 'lost'.
    */
   async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
     return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
@@ -280,9 +280,9 @@ interface RemoteCall {
 }
 
 /**
- * Makes a call of `write`, which adds its frame to a writer, and passes it to `send`. Resolves with what `read` makes of the
- * reply, a frame that must be of this `kind`. `caller` is the record of who waits for the answer, undefined if nobody gives up
- * early.
+ * Sends a call and resolves with what `read` makes of its reply. `send` takes the call, and has `write` add its frame to a writer
+ * when it is sent; the reply is a frame that must be of this `kind`. `caller` tells whether the answer is still wanted; undefined
+ * for a call that is never given up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
 function remoteCall<T>(
@@ -303,11 +303,11 @@ function remoteCall<T>(
 
 /**
  * The answer of a store, read from a reply. Its numbers are: the instant `now` at which the server decided; the instant `at` at
- * which the cost fits or was booked; `remaining` units; `resetAt`, when all units are back; `last`; and when a block of the key
- * ends, 0 without one. `last` is for a denial the instant at which one unit more than remains fits, otherwise the number of the
- * booking, 0 without one. With several policies `parts` follow, three numbers for each. The low three bits of `tag` are the
- * number of the reason, and the rest is the place of the policy that decides. `epoch`, `key` and `cost` are those of the call,
- * for its booking.
+ * which the cost fits or was booked; the units that remain; `resetAt`, when all units are free again; `last`; and when a block of
+ * the key ends, 0 without one. `last` is for a denial the instant at which one unit more than remains fits, otherwise the number
+ * of the booking, 0 without one. With several policies `parts` follow, three numbers for each. The low three bits of `tag` are
+ * the number of the reason, and the rest is the place of the policy that decides. `epoch`, `key` and `cost` are those of the
+ * call, for its booking.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,

@@ -67,8 +67,8 @@ export class ServerAccess {
 
   /**
    * Whether a charge that was decided at this instant, in microseconds, may come from a server that has ended: `#formerLatest` is
-   * the latest instant that was seen on the clocks of such servers. Its units are gone then, and the units that the present
-   * server counts belong to other calls.
+   * the latest instant that was seen on the clocks of such servers. The units of such a charge are gone, and the units that the
+   * present server counts belong to other calls.
    */
   isFormer(decidedAt: number): boolean {
     return decidedAt <= this.#formerLatest
@@ -222,7 +222,8 @@ export class ServerAccess {
 
   /**
    * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server, and the latest instant
-   * of its clock, by which its charges are known later; new calls wait, and the search for another server begins.
+   * of its clock, so that charges from before are known as its own. New calls then wait, and the search for another server
+   * begins.
    */
   #serverListener(): ServerListener {
     return {

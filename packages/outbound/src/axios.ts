@@ -70,6 +70,10 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
           start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
           judge: (outcome, attempt) =>
             request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
+          /**
+           * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
+           * response's body, if it is a stream, has been read.
+           */
           deliver(outcome, call) {
             remember(outcome.response, call.decisions)
             releaseAtEnd(outcome, () => settings.queue.release(call))

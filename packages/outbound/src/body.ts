@@ -19,7 +19,7 @@ export class KeptBody {
   bytes: Uint8Array | undefined
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
 
-  /** Begins to read the body at once. */
+  /** Begins to read the body at once. If that fails, the body is not kept. */
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader()
     this.#read().catch(() => {})

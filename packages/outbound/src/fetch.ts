@@ -27,6 +27,10 @@ type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number;
  */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient
 export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F & LimitedClient
+/*
+ * Both forms: checks the options, and returns a function in place of `fetch` whose calls wait for their turn, with the methods
+ * of a limited client (`on`, `setPolicies`).
+ */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   const settings = settingsOf(options, 'limitFetch')
   return Object.assign(limitedFetch, clientOf(settings.queue))
@@ -46,6 +50,11 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
     })
     try {
       return await settings.queue.run<Response>(settings.queue.open(request.terms), {
+        /**
+         * Sends the request once. If its body is that of a `Request` (`given`) and not of the options, and a retry is possible, a
+         * copy of it is kept; a later attempt then sends what was kept. `nested` marks the options, so that a limited client
+         * within makes no retries.
+         */
         start({ attempt }) {
           const own = nested(init)
           if (attempt > 1 && kept?.bytes) return fetch(input, { ...own, body: kept.bytes })
@@ -57,6 +66,10 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
         },
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
+        /**
+         * Hands the response to the caller. With a semaphore the call keeps its permit until the body has been read, for which
+         * the response is made anew; otherwise the call ends here. The limiters' decisions are kept for `decisionOf`.
+         */
         deliver(response, call) {
           const { semaphore, queue } = settings
           if (!semaphore) queue.release(call)

@@ -90,7 +90,10 @@ export class Queue<D extends Decision | undefined = Decision> {
     return result
   }
 
-  /** Makes a function that calls `fn` when it is its turn. `options` may be a function of its arguments. */
+  /**
+   * Returns a function that takes the arguments of `fn` and calls it with them when it is the call's turn. `options` are those of
+   * `run`, or a function that makes them of the arguments.
+   */
   wrap<A extends unknown[], T>(
     fn: (...args: A) => T | PromiseLike<T>,
     options: RunOptions | ((...args: A) => RunOptions) = {},

@@ -173,8 +173,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request again when its next turn has come. The wait begins before the permit is released, or the queue
-   * would be idle for a moment.
+   * Sends the request again when its next turn has come. It waits for that turn before the call's permit is released: otherwise
+   * no call would wait or be under way for a moment, and the queue would report that it is idle.
    */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#call)

@@ -43,6 +43,10 @@ export function observed<T extends Uint8Array>(
   return new ReadableStream(
     {
       type: 'bytes',
+      /**
+       * Passes the next piece of the body on, when the reader of the new stream asks for it. At the end of the body, or if
+       * reading it fails, the new stream ends in the same way and `ended` is called.
+       */
       async pull(controller) {
         try {
           reader ??= stream.getReader()
@@ -56,6 +60,10 @@ export function observed<T extends Uint8Array>(
         }
         ended()
       },
+      /**
+       * Called when the reader of the new stream wants no more of it: calls `ended` and cancels the body, by its reader if it has
+       * one, as a stream with a reader cannot be cancelled otherwise.
+       */
       cancel(reason) {
         ended()
         return (reader ?? stream).cancel(reason)

@@ -82,6 +82,7 @@ export function replyOf(status: number, headers: HeaderValues, url: string | und
   return {
     status,
     url,
+    /** The value of a header by its name in lower case; undefined if it is absent. Several values are joined by commas. */
     header(name) {
       const value = headers[name]
       return typeof value === 'string' || value === undefined ? value : value.join(', ')

@@ -22,6 +22,10 @@ export function limitUndici(options: OutboundOptions): Interceptor & LimitedClie
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitUndici<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D & LimitedClient
+/*
+ * Both forms: with a dispatcher and options, returns a limited dispatcher; with options alone, an interceptor. Either has the
+ * methods of a limited client (`on`, `setPolicies`).
+ */
 export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,

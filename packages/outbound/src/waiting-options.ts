@@ -133,6 +133,10 @@ export function oneOrSeveral<Setting>(
   return {
     ...one,
     accepts: `${one.accepts}, or a list of up to 16`,
+    /**
+     * Returns the setting for a value that was given: of a list the settings of its items, of anything else that of `one`.
+     * `REFUSED` marks a value that is not taken.
+     */
     parse(value, name) {
       if (!Array.isArray(value)) return one.parse(value, name)
       const each = value.map((item) => one.parse(item, name))
