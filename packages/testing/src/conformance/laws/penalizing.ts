@@ -131,6 +131,7 @@ export function penalizing(subject: Subject): void {
     const { after } = value.penalty
     const caller = await open(session, value, value.penalty)
     const { remaining } = await caller.peek(1)
+    // At most 20 units stay free, so that few calls are enough: these pass, `after` are refused, and 5 find the key blocked.
     const few = Math.min(remaining, 20)
     if (remaining > few) await caller.charge(remaining - few)
     const { remaining: left, at } = await caller.peek(1)

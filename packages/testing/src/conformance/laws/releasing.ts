@@ -67,7 +67,7 @@ export function releasing(subject: Subject): void {
           else if (typeof returned === 'object' && !returned.reason) {
             trace.admitted(BigInt(returned.at), BigInt(operation.cost), caller.charges.at(-1))
           }
-          // Units that were freed too much show only where it is taken.
+          // Where a release freed too many units, that shows only once they are taken.
           if (operation.kind === 'release' || operation.kind === 'cancel') await takeAll()
         }
         // What was booked has passed by then, so a last call takes all that is free.
