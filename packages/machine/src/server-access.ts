@@ -149,8 +149,8 @@ export class ServerAccess {
 
   /**
    * Returns a connection to the newest server, or makes this process the server if none listens and the option `serve` allows it.
-   * With `serve: true` a server elsewhere is an error, with `false` its absence. It begins anew, up to 20 times, when a server
-   * came or went meanwhile: closed the connection, appeared among the newest, or claimed the place.
+   * With `serve: true` it is an error that another process serves, with `serve: false` that none does. It begins anew, up to 20
+   * times, when a server came or went meanwhile: closed the connection, appeared among the newest, or claimed the place.
    * @throws {Error} why no server was reached.
    */
   async #reach(): Promise<MachineServer> {

@@ -60,9 +60,9 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds until `allowance` grows by time alone, for calls that wait because it is used up: until another call may go out
-   * without an answer, or after the first answer, until the number that doubles every 250 ms is above `#sent`. At least 1;
-   * perhaps Infinity.
+   * Milliseconds, at least 1, until `allowance` grows by time alone, for calls that wait because it is used up. Before the first
+   * answer after a pause, that is when one more call may go out without an answer (perhaps never: Infinity). After it, that is
+   * when the number that doubles every 250 ms is larger than `#sent`.
    */
   get growsInMs(): number {
     const at =

@@ -50,8 +50,8 @@ export class LimitedRequest {
 
   /**
    * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. `attempt`
-   * counts from 1. The options `isRefusal`, `pauseOf` and `provider` may read its body, by `readJson`; only then the verdict is a
-   * promise, and without them status and headers decide.
+   * counts from 1. Without the options `isRefusal`, `pauseOf` and `provider`, status and headers decide. With them the body may
+   * be read, by `readJson`, and the verdict may be a promise.
    */
   verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider } = this.settings
@@ -97,9 +97,9 @@ export class LimitedRequest {
   }
 
   /**
-   * The key that a reply is about, which its pause is for. It is that of the request, unless a redirect led to another address
-   * (`url`): then it is the key of a request to that address. Fragments (`#...`) are not compared, as the URL of a reply has
-   * none.
+   * The key that a reply is about, and that is paused if the reply asks for it. It is that of the request, unless a redirect led
+   * to another address (`url`): then it is the key of a request to that address. The fragment of the request's URL (`#...`) is
+   * left out of the comparison, as the URL of a reply has none.
    */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
@@ -171,8 +171,8 @@ function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
 }
 
 /**
- * The kind of an answer by its status. A refusal with 429 or 403 is that of a limit, and pauses the key; any other is that of an
- * overload, of which a single one does not. A 500 or above that is no refusal says nothing about limits.
+ * The kind of an answer by its status. A refusal with 429 or 403 is due to a limit, and pauses the key at once; any other refusal
+ * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits.
  */
 function answerOf(status: number, isRefusal: boolean): AnswerKind {
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'

@@ -12,8 +12,8 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 
 /**
  * Milliseconds for which a reply asks for a pause; 0 if it asks for none, undefined for a refusal that does not say how long.
- * `isRefusal` decides that it is one, whatever its status. A refusal or a 403 is asked first for its `Retry-After`. Otherwise the
- * longest reset counts, of the quotas that are used up; of a 429 that reports none as used up, of all.
+ * `isRefusal` says that it is a refusal, whatever its status. Of a refusal or a 403, `Retry-After` counts first. Otherwise the
+ * quotas that are used up count, by the longest time until a reset; if a 429 reports none as used up, all of its quotas do.
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
