@@ -28,9 +28,9 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
 end
 
 -- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 gives units back. A charge fills a
--- window to at most twice the limit, or leaves what was in it before if that is more: charges that were not asked whether they
--- fit stay bounded. Only the newest window is kept: if units were booked in a later one, a refund finds its own gone and changes
--- nothing. Returns the cells (start of the window, units in it) and how many units took effect.
+-- window to at most twice the limit, or leaves what was in it before if that is more: so forced charges, which are not asked
+-- whether they fit, stay bounded. Only the newest window is kept: if units were booked in a later one, a refund finds its own
+-- gone and changes nothing. Returns the cells (start of the window, units in it) and how many units took effect.
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then

@@ -50,9 +50,9 @@ local function gcra_drain(debt, since, fastest, limit, tick, at)
 end
 
 -- Charges cost units at the instant at, whether they fit or not; a cost below 0 gives units back, down to a debt of 0. A charge
--- raises the debt (units x ticks) to at most twice the capacity, or leaves it where it was above that: charges that were not
--- asked whether they fit would otherwise block a key for ever. Returns the cells (debt, since, fastest: see gcra_drain) and how
--- many units took effect, as a positive number.
+-- raises the debt (units x ticks) to at most twice the capacity, or leaves it where it was above that: otherwise forced charges,
+-- which are not asked whether they fit, could block a key for ever. Returns the cells (debt; since, the instant that it is as of;
+-- fastest, the largest limit that has drained it) and how many units took effect, as a positive number.
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
   local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))

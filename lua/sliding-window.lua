@@ -65,9 +65,10 @@ local function sliding_window_earliest(
 end
 
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
--- limit. The oldest bucket that touches the window counts only by the part of it that the window still covers. With each of the
--- span ticks of a bucket, its share fades by a span-th: the search goes bucket by bucket, and computes how many ticks must have
--- passed until enough has faded.
+-- limit. The oldest bucket that touches the window counts only by the part of it that the window still covers, so its units fade
+-- away evenly over the `span` ticks of a bucket. `over` is how many units there are too many, times span: over / oldest ticks of
+-- the bucket's time have to pass. If a bucket does not last that long, its oldest one has left, and the search goes on with the
+-- next bucket.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -150,9 +151,9 @@ local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   return bucket, total
 end
 
--- Adds cost units to a bucket. counted is what counts in the window before: no more are added than make twice the limit with it,
--- a bound that only charges reach which were not asked whether they fit. Returns the cells (number of the newest bucket, total of
--- all buckets) and how many units were added.
+-- Adds cost units to a bucket. `counted` is what counted in the window before: no more are added than make twice the limit with
+-- it. Only forced charges, which are not asked whether they fit, reach that bound. Returns the cells (number of the newest
+-- bucket, total of all buckets) and how many units were added.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)

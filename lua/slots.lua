@@ -14,9 +14,10 @@ local edited, edit
 local changed_to = 0
 
 -- Finds the 8 bytes of the slot (a number that is addressed by its position) at a byte offset of the key's state. Returns a
--- string that holds them and their place in it, from 1. Bytes before the constant in braces were read into `fixed` when the call
--- began; `edit` holds the latest change to them, which is not put in there yet. Behind it are the slots of logs, too many to
--- read: four at a time are read from Redis and kept in near, because neighbours are usually asked for next.
+-- string that holds them and their place in it, from 1. The part of the state before the constant in braces was read into `fixed`
+-- when the call began; `edit` holds the latest change to that part, which is not yet put into it. The slots of logs lie behind
+-- that part and are too many to read: Redis is asked for four at a time, which are kept in near, because neighbours are usually
+-- wanted next.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then
@@ -39,9 +40,9 @@ local function make_edit()
   edited = nil
 end
 
--- Writes the bytes of one or more slots at a byte offset of the state. Slots before the constant in braces belong to this call's
--- copy of the state, which is written to Redis in one piece at the end: the change is only noted, in place of the one noted
--- before, which goes into the copy. Slots behind it, those of logs, are written to Redis at once.
+-- Writes the bytes of one or more slots at a byte offset of the state. The part of the state before the constant in braces is
+-- written to Redis in one piece at the end of the call: a change to it is only noted, as the latest edit, and the edit before it
+-- goes into this call's copy. Slots behind that part, those of logs, are written to Redis at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
     if edited then

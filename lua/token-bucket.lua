@@ -33,10 +33,10 @@ local function token_bucket_interval_earliest(
 end
 
 -- Takes cost tokens at the instant at, whether there are as many or not; a cost below 0 gives tokens back. A charge leaves at
--- most twice the capacity missing, or as many as before if they were more, so charges that were not asked whether they fit stay
--- bounded. Returns the cells and how many tokens took effect. The cells are the tokens missing from a full bucket, the instant
--- since when, and the largest limit by which it was ever refilled. All algorithms have the same parameters, of which each uses
--- some.
+-- most twice the capacity missing, or as many as before if they were more: so forced charges, which are not asked whether they
+-- fit, stay bounded. Returns the cells and how many tokens took effect. The cells are the tokens missing from a full bucket, the
+-- instant since when, and the largest limit by which it was ever refilled. All algorithms have the same parameters, of which each
+-- uses some.
 local function token_bucket_interval_admit(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )

@@ -81,6 +81,7 @@ function overPg(client: PgClient, prepare: boolean): Database {
   return {
     endpoint: addressOf(options?.host ?? host, options?.port ?? port),
     prepares: false,
+    /** Runs a statement and returns its rows. Its name, by which pg prepares it, goes along only with `prepare`. */
     async query({ name, text }, values) {
       const { rows } = await client.query({ text, values, ...(prepare && { name }) })
       return rows as readonly Row[]

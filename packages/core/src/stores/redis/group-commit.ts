@@ -74,9 +74,10 @@ export class GroupCommit {
   }
 
   /**
-   * Sends a call: at once by itself while few are in flight (sent and not answered), otherwise in a batch, which goes when it is
-   * full, has its expected part, or this turn of the event loop ends. If as many batches as may be are in flight, it waits for a
-   * reply. Batches are gathered by tag: in a Cluster only keys of one hash tag may go together, elsewhere all.
+   * Sends a call: at once by itself while few are in flight (sent and not answered), otherwise in a batch. A batch is sent when
+   * it is full, when it holds as many calls as make a good share of all (`#part`), or at the end of this turn of the event loop,
+   * but not while as many batches as may be are in flight. In a Cluster only calls of one hash tag go together, and only at the
+   * end of the turn, so that each server gets all in one write.
    * @throws {StoreError} CLOSED.
    */
   add(call: ScriptCall): void {
@@ -162,7 +163,7 @@ export class GroupCommit {
   /**
    * Returns the number of calls at which a batch is large enough: a quarter of all calls that are in flight, answered in this
    * turn or waiting, half if they are more than 64; at least two. So several batches are under way at once, and Redis and this
-   * process work at the same time. Equal calls count each.
+   * process work at the same time. Each of several equal calls counts.
    */
   #partSize(): number {
     let calls = this.#calls.count + this.#justAnswered
@@ -186,8 +187,9 @@ export class GroupCommit {
 
   /**
    * Sends calls as one script call. `isBatch` says whether it counts against the bound of batches in flight. If Redis refuses the
-   * batch because its keys lie in several slots, nothing was carried out, so its calls are sent again, one by one; any other
-   * failure fails them all. `callers` counts equal calls too, which are sent once with the number of times.
+   * batch because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its calls are
+   * sent again, one by one. Any other failure fails them all. `callers` is the number of calls with all equal ones, of which a
+   * key has only the first in the batch.
    */
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = packBatch(gathered)
@@ -218,10 +220,10 @@ export class GroupCommit {
   }
 
   /**
-   * Notes that `callers` calls have been answered or have failed, and sends those that wait for their room. `cohort` is the calls
-   * sent in the same second, by which they were counted; `batch` the same for the batch, undefined for one that took no room.
-   * Callers who were answered together usually ask again in this turn, so their number sets the size of the next batch, which is
-   * sent at the turn's end.
+   * Notes that `callers` calls have been answered or have failed, and sends those that wait for room. `cohort` is the calls sent
+   * in the same second, by which they were counted; `batch` is the same for their batch, undefined for one that took no room.
+   * Callers who were answered together usually ask again in this turn. So their number sets the size of the next batch, and what
+   * has not been sent by the turn's end is sent then.
    */
   #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)
@@ -311,7 +313,7 @@ function keysOf({ keys }: ScriptCall): number {
 
 /**
  * Puts a call into the first of the waiting batches (oldest first) that has room, or into a new one. Calls on a key keep their
- * order: it goes into no batch before the last that has its key.
+ * order, so the search begins at the last batch that has its key.
  */
 function gather(call: ScriptCall, waiting: Batch[]): void {
   let i = waiting.length - 1

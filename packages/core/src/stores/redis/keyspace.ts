@@ -54,8 +54,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Decides a call of `cost` units on `key` in one script call. A booking waits at most `maxWait` microseconds. A cost that would
-   * write more entries of a sliding log than one script call may is refused, unless the call only reads.
+   * Decides a call of `cost` units on `key` in one script call. A booking waits at most `maxWait` microseconds. A sliding log
+   * writes an entry for each unit: a cost of more entries than one script call may write is refused, unless the call only reads.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
@@ -93,7 +93,7 @@ export class RedisKeyspace implements Keyspace {
 
   /**
    * Cancels a booking, once. True if Redis has restored the key's state as it was before the booking. False if another call has
-   * charged the key since, so that only those of its units are given back that still count; and where the state is gone or the
+   * charged the key since: then the units of the booking are given back that still count. False, too, if the state is gone or the
    * booking was cancelled before.
    */
   async cancel(booking: RedisBooking): Promise<boolean> {

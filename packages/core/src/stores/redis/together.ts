@@ -121,14 +121,14 @@ class WholeCall implements ScriptCall {
     this.receiver.answered(answers)
   }
 
-  /** Takes the next answers, one for each part, out of a reply that all calls of the batch share which passed at once. */
+  /** Takes the next answers, one for each part, out of the reply that is shared by all calls of the batch that passed at once. */
   answerPlain(reply: PackedReply): void {
     this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
   }
 
   /**
-   * Fails the call. But Redis refuses a call whose keys lie in several slots of a Cluster (CROSSSLOT), also where only a proxy
-   * hides one: nothing was carried out then, and the answer undefined has the receiver decide the parts one by one.
+   * Fails the call. But if Redis has refused it because its keys lie in several slots of a Cluster (CROSSSLOT), which a proxy may
+   * have hidden, nothing was carried out: the receiver gets undefined, upon which it has the parts decided one by one.
    */
   fail(error: unknown): void {
     if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) this.receiver.answered(undefined)

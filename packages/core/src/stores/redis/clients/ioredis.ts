@@ -93,14 +93,15 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
 }
 
 /**
- * The methods of a client read `options` and pass the command to `sendCommand`, so they are called on an object with just
- * these two, in order that
+ * Returns the methods by which scripts are run on a client. They are the client's own, called on an object that has just what
+ * they use, `options` and `sendCommand`, in order that
  *
  * - a command gets its keys and arguments after it was made, and is written in one Buffer, and
  * - there is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
- *   (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
+ * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
  *
- * Methods that a subclass or wrapper has replaced may need their client, and are left alone where that is possible.
+ * Methods that a subclass or wrapper has replaced may need their client. They are left alone, unless the client uses
+ * autopipelining.
  */
 function scriptsOf(client: IoredisClient): IoredisScripts {
   const { enableAutoPipelining } = client.options
@@ -156,9 +157,9 @@ function rejectAtOnce(command: Command, reject: Command['reject']): void {
 }
 
 /**
- * Appends keys and arguments to a command that the client has made, and replaces its writer by a faster one, `toWritable`.
- * Given them at once, the client would look at each argument three times, and write each string as a piece of its own:
- * with many keys that took most of the client's time.
+ * Appends keys and arguments to a command that the client has made, gives it a faster writer (`toWritable`), and returns it. If
+ * the client got them when it makes the command, it would look at each argument three times, and write each string as a piece of
+ * its own: with many keys that took most of the client's time.
  */
 export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[])[] = []): object {
   for (const list of lists) for (const item of list) (command as Command).args.push(item)
