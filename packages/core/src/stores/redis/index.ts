@@ -157,8 +157,8 @@ class StoreInRedis implements RedisStore {
 
   /**
    * Takes over the client that was handed in, or makes a connection of its own, which begins to connect unless the store is
-   * `lazy`. Calls of each list of policies go out by a group of their own, and so do calls on several keys. The check whether
-   * Redis evicts keys is made after the first reply.
+   * `lazy`. Calls of one script are sent by a group, which combines them (`#groups`). The script of calls on several keys is
+   * composed when the first such call comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
    */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
@@ -182,10 +182,10 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Opens the state of the limiter `name` under one list of policies. Its script is composed now, so that a mistake in it is
-   * found at set-up. Keyspaces of equal shapes (algorithm, window and whatever else state depends on) and penalty share a script
-   * and the group that sends its calls; those of one name and equal shapes share state, and so the smallest limits seen. `report`
-   * gets warnings.
+   * Opens the state of the limiter `name` under one list of policies. Its script is composed now, by the first `group()`, so that
+   * a mistake in it is found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
+   * share a script and the group that sends its calls. Those of one name and equal shapes share state, and so the smallest limits
+   * seen. Where the server takes no call on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     warnOfReplays(this.#client, this.#connection, report)
