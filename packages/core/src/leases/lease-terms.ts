@@ -15,8 +15,11 @@ export interface LeaseTerms {
 }
 
 /**
- * The terms of a limiter's leases: policies to book under, which keep back what other processes may still be holding,
- * those to report, and how long a lease may be served.
+ * The terms of a limiter's leases: units that a process charges in the store in advance and serves from memory for up to `ttlMs`
+ * milliseconds. `booked` are the policies that the store decides by; they keep back what other processes may still be holding, so
+ * their capacity may be smaller, and `reported` are the declared policies with that capacity. `lifetime` returns for how many
+ * microseconds units that are charged at `now` may be served: the ttl, or less if a policy's window ends before, less a
+ * thousandth for clocks that differ in speed. A log takes an entry per unit, so it limits the units of one call.
  * @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease.
  */
 export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {
@@ -41,8 +44,10 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
 const CLOCK_DRIFT = 1000
 
 /**
- * The policy under which leases are booked, so that units served up to a ttl later keep the promise of the given one.
- * @throws {PolicyError} INVALID_OPTION if there is none.
+ * The policy under which the store charges leases, so that units which are served up to `ttlMs` milliseconds after their charge
+ * still keep the promise of the given policy. It has a longer window or a smaller capacity; `refused` makes the error with the
+ * reason if that is not possible.
+ * @throws {PolicyError} INVALID_OPTION if the algorithm cannot be leased, the numbers become too large, or no unit is left.
  */
 function bookedPolicy(policy: Policy, ttlMs: number): Policy {
   const refused = (why: string): PolicyError =>

@@ -22,7 +22,7 @@ export interface LeasedUnits extends Booking {
   readonly slice: Answer
 }
 
-/** Whether a booking is of units that a lease of this process held, rather than one that the store has made. */
+/** Whether a booking is of units out of a lease (units that this process holds for a key), and not made by the store. */
 export function isLeased(booking: Booking): booking is LeasedUnits {
   return 'lease' in booking
 }
@@ -44,7 +44,10 @@ export class Lease {
   /** Units for which calls may still join the booking in flight. */
   #room = 0
 
-  /** A lease of a key that was called a second time within a ttl. It begins without units. */
+  /**
+   * A lease of a key that was called a second time within `ttl` microseconds. It begins without units, with the instant of the
+   * first call and what remained of the key then. The time between calls (`#gap`) is taken to be a whole ttl at first.
+   */
   constructor(
     readonly policies: readonly Policy[],
     private readonly ttl: number,
@@ -56,14 +59,17 @@ export class Lease {
   }
 
   /**
-   * Whether the key was not called for a whole lifetime of a lease (`ttl`) and no booking is in flight, so that the
-   * lease holds nothing any more.
+   * Whether the lease can be forgotten: the key was not called for a whole `ttl`, so all units have expired, and no call to the
+   * store for more is in flight (`#isBooking`).
    */
   isCold(now: number): boolean {
     return now - this.#calledAt >= this.ttl && !this.#isBooking
   }
 
-  /** Updates the moving average of the time between two calls of the key, from which the demand is estimated. */
+  /**
+   * Notes a call of the key at `now` (microseconds): the moving average of the time between calls (`#gap`), from which the demand
+   * is estimated, takes a quarter of the newest time.
+   */
   recordCall(now: number): void {
     this.#gap += (now - this.#calledAt - this.#gap) / 4
     this.#calledAt = now
@@ -80,8 +86,10 @@ export class Lease {
   }
 
   /**
-   * The answer to a part of a call on several keys that the lease can serve; undefined if it does not hold the units.
-   * With `isTaken` the units are taken, and `putBack` undoes that.
+   * The answer to this key's part of a call on several keys, if the lease can serve it; undefined if it does not hold `cost`
+   * units or has ended. With `isTaken` the units are taken out, and the answer has a booking that `putBack` undoes; without, it
+   * only says that they would be. The units were charged in the store when the lease was filled (`chargedAt`), by the answer
+   * `#filledBy`.
    */
   reserve(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
     if (cost > this.#units || now >= this.#until) return undefined
@@ -94,8 +102,8 @@ export class Lease {
   }
 
   /**
-   * Puts units back that were taken for a call on several keys. Returns false, and does nothing, if the lease has been
-   * filled anew or dropped since: they belong to units that have expired.
+   * Puts units back that `reserve` took for a call on several keys. Returns false, and does nothing, if the lease has been filled
+   * anew since (`slice`, the store's answer that brought the units, is another then) or was dropped: the store must release them.
    */
   putBack({ cost, slice }: LeasedUnits): boolean {
     if (slice !== this.#filledBy || this.#isDropped) return false
@@ -104,8 +112,9 @@ export class Lease {
   }
 
   /**
-   * Has a call wait for the booking that is in flight, if the units which that prefetches are likely to suffice.
-   * Returns the promise of its answer; undefined where it has to ask by itself.
+   * Has a call wait for the charge in the store that is being made for this lease, if that is likely to bring enough units:
+   * `#room` is what calls may still claim of it. Returns the promise of the call's answer; undefined if it has to ask the store
+   * by itself.
    */
   join(cost: number): Promise<Answer> | undefined {
     if (!this.#isBooking || cost > this.#room) return undefined
@@ -113,7 +122,11 @@ export class Lease {
     return this.wait(cost)
   }
 
-  /** Begins a booking. Returns false if one is in flight already, or if no units can be prefetched. */
+  /**
+   * Begins a booking: a charge in the store for calls that wait and for units in advance. Returns false if one is in flight
+   * already, or if no units would be charged in advance beside `cost`. Until it is sent, calls may join for what remains of the
+   * key (`#room`). `size` is the most units in advance, and `mostUnits` the most of one call to the store.
+   */
   beginBooking(cost: number, size: number, mostUnits: number): boolean {
     if (this.#isBooking || this.#prefetch(cost, cost, size, mostUnits) === 0) return false
     this.#isBooking = true
@@ -127,8 +140,9 @@ export class Lease {
   }
 
   /**
-   * The calls that a booking is sent for now, the units that they want, and the units to prefetch beyond these. Calls
-   * that come later may join for the prefetched ones.
+   * Returns what a booking is about to be sent for: the calls that wait, the units that they want, and the units to charge in
+   * advance (`spare`). From now on calls may join for the spare units only. `size` is the most spare units, `mostUnits` the most
+   * units of one call to the store.
    */
   sendBooking(size: number, mostUnits: number): { waiters: LeaseWaiter[]; wanted: number; spare: number } {
     const waiters = this.#waiters.splice(0)
@@ -145,8 +159,9 @@ export class Lease {
   }
 
   /**
-   * Puts the `spare` units that a charge in the store has prefetched into the lease, to be served until the instant
-   * `until`. Calls that are served from it get `answer`, the store's, moved on in time. Instants are microseconds.
+   * Fills the lease with the `spare` units that a charge in the store has taken in advance, to be served until the instant
+   * `until`. What was left in it is replaced: those units stay charged. Calls that are served from it get `answer`, the store's,
+   * with its time moved on from `now`. Instants are microseconds of this process.
    */
   fill(answer: Answer, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
@@ -164,8 +179,10 @@ export class Lease {
   }
 
   /**
-   * Units to prefetch beyond `wanted`: half of the demand expected within one ttl, so that few expire unused, and at most
-   * half of the remaining allowance, so that other processes get a share. Rounded down to a multiple of `cost`.
+   * Returns the units to charge in advance, beyond the `wanted` ones of waiting calls: half of what calls of this `cost` are
+   * expected to take within one ttl, so that few expire unused, but at most `size`, half of the remaining allowance, so that
+   * other processes get a share, and what `mostUnits`, the bound of one call to the store, leaves. Rounded down to a multiple of
+   * `cost`.
    */
   #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
     if (this.#isDropped) return 0
@@ -175,9 +192,9 @@ export class Lease {
   }
 
   /**
-   * The answer to a call that is served from the lease: the store's when the lease was booked, moved on in time. All of
-   * the lease counts as used there, so `remaining` is at least what the lease holds; what other processes took since is
-   * unknown.
+   * The answer to a call that is served from the lease at `instant`, a time of this process: the store's answer that filled it,
+   * with its time moved on by what has passed since. In the store all units of the lease count as used, so `remaining` is at
+   * least what the lease still holds. `parts` has three numbers a policy, of which the second is its `remaining`.
    */
   #answer(instant: number): Answer {
     const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts } = this.#filledBy!

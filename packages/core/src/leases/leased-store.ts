@@ -12,14 +12,20 @@ import { type LeaseTerms, leaseTermsOf } from './lease-terms.js'
 import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
-/** The guard of every store that is not in this process: deadline, circuit, failure mode, denial cache, leases, and calls on several keys. */
+/**
+ * The guard of every store that is not in this process: deadline, circuit, failure mode, denial cache, leases, and calls on
+ * several keys.
+ */
 export const guard: StoreGuard = {
   store: (store, settings) => leasedStore(resilientStore(store, settings), settings.leases),
   permits: resilientPermits,
   decideParts,
 }
 
-/** The store as a limiter uses it that may have leases, over one that `resilientStore` has made. */
+/**
+ * The store as a limiter with leases uses it: a lease is units that this process charges in the store in advance and serves from
+ * memory. `store` is one that `resilientStore` has made; it is returned as it is without `settings`.
+ */
 function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   if (settings === undefined) return store
   const { ttl, size, maxKeys } = settings
@@ -27,7 +33,10 @@ function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   const leasesByShapes = new WeakValues<Leases>()
   return {
     ...store,
-    /** Opens the state of a limiter under policies that keep units back for leases. */
+    /**
+     * Opens the state of a limiter. The store decides under `terms.booked`, policies changed so that units may be served some
+     * time after their charge. Lists of equal shapes share their leases, as they share their state in the store.
+     */
     keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
       const terms = leaseTermsOf(policies, ttl)
       const state = store.keyspace(name, terms.booked, report)
@@ -35,7 +44,7 @@ function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
       const leases = leasesByShapes.get(id, () => new Leases(ttl * 1000, maxKeys))
       return new LeasedKeyspace(state, terms, leases, size, () => store.now())
     },
-    /** Drops all leases and closes the store. Their units stay charged. */
+    /** Drops all leases and closes the store. Units that the leases still hold stay charged there. */
     close() {
       for (const leases of leasesByShapes.values()) leases.clear()
       return store.close()
@@ -52,8 +61,9 @@ class LeasedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
 
   /**
-   * `state` is that in the store, opened with `terms.booked`; `size` the most units that one call prefetches; `now` microseconds
-   * on a clock of this process.
+   * A keyspace that serves calls from `leases`, units charged in advance. `state` is the limiter's state in the store, opened
+   * with `terms.booked`; `size` is the most units that one call charges in advance; `now` returns microseconds on a clock of this
+   * process.
    */
   constructor(
     private readonly state: Keyspace,
@@ -66,9 +76,10 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Serves a call from a lease of its key, joins a booking in flight, or begins one. Reading, booking ahead and a key
-   * without a lease go to the store. A part of several keys ('try', 'reserve') takes leased units or goes to the store
-   * as well.
+   * Decides a call. A `consume` is served from the lease of its key (units charged in the store in advance), or joins the charge
+   * that is being made for that lease, or begins one. A key that is not called often has no lease, only a record (`found`), and
+   * asks the store; so does a call that reads or books ahead. A part of a call on several keys ('try', 'reserve') takes leased
+   * units if there are enough, and otherwise asks the store too.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (ask === 'peek' || ask === 'book' || cost === 0) {
@@ -94,8 +105,9 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Takes a booking back. Units of a lease return to it, and false is returned where that is over: then they are
-   * released in the store.
+   * Cancels a booking. Returns whether the state is as before it. A booking that the store has made is cancelled there. Units out
+   * of a lease return to the lease; if that was filled anew or dropped meanwhile, they are released in the store and false is
+   * returned.
    */
   cancel(booking: Booking, caller?: Caller): MaybePromise<boolean> {
     if (!isLeased(booking)) return this.state.cancel(booking, caller)
@@ -111,7 +123,11 @@ class LeasedKeyspace implements Keyspace {
     return this.state.correct(change)
   }
 
-  /** Asks the store for one call alone, and records what remains, by which the next lease is measured. */
+  /**
+   * Asks the store for one call alone, and notes what remains of the key in `record`, its lease or the note of its first call:
+   * the next charge in advance is at most half of that. Undefined if the key is leased under other limits, and nothing is noted
+   * then.
+   */
   #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
     const answer = this.#consume(key, cost)
     return record && answer instanceof Promise ? recorded(answer, record) : answer
@@ -123,8 +139,9 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Waits, as the first of its calls, for a booking that this begins. The promise of `#book` is not needed: it hands
-   * the outcome to the calls that wait and never rejects.
+   * Begins a booking, which is one charge in the store for all calls of the key that wait and for units in advance, and returns
+   * the answer to the first of these calls, of `cost` units. The promise of `#book` is not needed: it hands each call its answer
+   * or its error, and never rejects.
    */
   #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
     const first = lease.wait(cost)
@@ -133,9 +150,10 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Makes one charge in the store for all calls of the key that wait, and for units to prefetch, and answers the
-   * calls. If the store denies that many units, each call asks for itself, since fewer may still fit. If the charge
-   * fails, all calls fail.
+   * Makes one charge in the store, for all calls of the key that wait (`wanted` units) and for units in advance (`spare`), and
+   * answers the calls. If it is allowed, the spare units fill the lease, and calls that joined after it was sent (`late`) are
+   * served from that. If the store denies that many units, each call asks for itself, since fewer may still fit. If the store did
+   * not decide, the failure mode does; if the charge fails, all calls fail. Never rejects.
    */
   async #book(lease: Lease, key: string): Promise<void> {
     await Promise.resolve() // so that calls made in the same turn of the event loop join
@@ -170,9 +188,9 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Answers the calls of a booking that the store did not decide. The keyspace that stood in for it decides each call
-   * by itself, after the charge for all of them is undone there. Under 'allow' and 'deny' there is none, and all get
-   * the same answer.
+   * Answers the calls of a booking that the store did not decide: `answer` is that of the failure mode about all `booked` units
+   * together. In mode 'local' a keyspace in this process (`by`) has decided; the charge for all is undone there, and it decides
+   * each call by itself. In the modes 'allow' and 'deny' there is no such keyspace, and all calls get the same answer.
    */
   #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
@@ -186,7 +204,10 @@ class LeasedKeyspace implements Keyspace {
   }
 }
 
-/** The answer, with what remains of the key recorded; 0 where the store did not decide, so that nothing is leased. */
+/**
+ * Returns the answer that was asked for, and notes what remains of the key in `record`, by which the next charge in advance is
+ * measured; 0 if the store did not decide, so that nothing is charged in advance.
+ */
 async function recorded(asked: Promise<Answer>, record: Lease | ColdKey): Promise<Answer> {
   const answer = await asked
   record.remaining = answer.degraded ? 0 : answer.remaining

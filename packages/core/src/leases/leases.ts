@@ -13,7 +13,10 @@ export class Leases {
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /** Holds at most `most` leases at once, each of `ttl` microseconds. */
+  /**
+   * No leases at first; at most `most` are held at once, each of `ttl` microseconds. A key that was called once is noted apart
+   * (`#coldKeys`), for as long.
+   */
   constructor(
     private readonly ttl: number,
     private readonly most: number,
@@ -22,8 +25,9 @@ export class Leases {
   }
 
   /**
-   * The lease of a key, which the second call within a ttl begins; before that the record of the first call. Undefined
-   * if the key is leased under other limits, as by another tier.
+   * Returns the lease of a key that is called at `now`, and notes the call. The second call within a ttl begins the lease; before
+   * that, or if there are too many, the result is a note of the call (ColdKey). Undefined if the key is leased under other limits
+   * than those of `policies`, as by another tier.
    */
   findOrBegin(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
     let lease = this.#leases.get(key)
@@ -48,7 +52,7 @@ export class Leases {
     return first
   }
 
-  /** Gives up what this process holds of the key, and forgets that it was called. */
+  /** Ends the lease of a key, so that not even a charge in flight fills it, and forgets that the key was called. */
   drop(key: string): void {
     this.#leases.get(key)?.drop()
     this.#leases.delete(key)
@@ -62,8 +66,8 @@ export class Leases {
   }
 
   /**
-   * Whether one more lease may be held. Leases whose keys are no longer called are removed first, at most four times a
-   * ttl.
+   * Whether one more lease may be held at `now`. If there are `most`, those whose keys are no longer called are removed first,
+   * but at most four times within a ttl, as that looks at all leases.
    */
   #hasRoom(now: number): boolean {
     if (this.#leases.size < this.most) return true

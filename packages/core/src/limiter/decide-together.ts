@@ -15,8 +15,10 @@ export interface PartOptions extends CallOptions {
 }
 
 /**
- * Charges several keys in one decision, as `consumeAll` does, and returns what `as` makes of the decisions of all parts, in
- * their order. `open` may check the parts, which are otherwise known to be right.
+ * Decides a call on several keys, as `consumeAll` does: all are charged, or none. Returns what `as` makes of the decisions, one
+ * for each of the `given` keys in their order. `open` makes a part (a key with its state) of each, and may check it first. One
+ * key is decided by its limiter, keys in this process at once, and if a store is elsewhere, its guard decides all
+ * (`decideParts`).
  */
 export function decideTogether<T>(
   given: readonly PartOptions[],
@@ -31,14 +33,15 @@ export function decideTogether<T>(
   return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
 }
 
-/** Opens one key of a call on several keys with its limiter. Checks the cost, which is 1 if it is not given. */
+/** Makes a part, a key with its state, of one key of a call on several. Checks the cost, which is 1 if it is left out. */
 export function openPart({ limiter, key, cost = 1, policies }: PartOptions): LimiterPart {
   return limiter[OPEN_PART](key, checkCost(cost), policies)
 }
 
 /**
- * Decides a call that names only one key, as `consume` does. A key that the caller's list names several times gets
- * its decision at each of these places.
+ * Decides a call on several keys that turned out to be about one key, as `consume` does. If the caller's list names the key
+ * several times, `parts[0].cost` is the sum, and the one decision stands at each place of the list. Returns what `as` makes of
+ * them.
  */
 function decideOne<T>(
   { parts, places, as }: TogetherCall<T>,
@@ -56,7 +59,11 @@ export class TogetherCall<T> {
   /** The part of each place in the list of the caller. */
   readonly places: readonly LimiterPart[]
 
-  /** Opens the part of each key. A key that is named twice with one list of policies is one part of the summed cost. */
+  /**
+   * Makes a part, a key with its state, of each `given` key by `open`. A key that is named again with the same limiter and list
+   * of policies (a twin) is no new part: its cost is added to the first. So `parts` has each key once, and `places` the part of
+   * each place in the caller's list; they are one list if there are no twins.
+   */
   constructor(
     given: readonly PartOptions[],
     readonly as: (decisions: readonly Decision[]) => MaybePromise<T>,
@@ -77,8 +84,9 @@ export class TogetherCall<T> {
   }
 
   /**
-   * Makes the decisions of the store's answers, reports each to its limiter, and returns what `as` makes of them. The
-   * keys were charged unless one of the answers denies the whole call. `storeMs` is the wait for stores elsewhere.
+   * Ends the call: makes a decision of each part's answer, reports it to the part's limiter, and returns what `as` makes of all,
+   * in the order of the caller's list. The parts were charged unless an answer denies the whole call. `storeMs` is the wait for
+   * stores elsewhere, in milliseconds.
    */
   charged(answers: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
@@ -90,7 +98,10 @@ export class TogetherCall<T> {
     return this.as(this.placed(decisions))
   }
 
-  /** The decision about each key. `settle` may correct their costs only if the keys were charged. */
+  /**
+   * Makes the decision about each part of its answer. Only if the parts were charged (`areCharged`), `settle` may correct their
+   * costs later.
+   */
   decisions(answers: readonly Answer[], areCharged: boolean): readonly Decision[] {
     const { parts } = this
     const decisions = Array<Decision>(parts.length)
@@ -109,8 +120,8 @@ export class TogetherCall<T> {
 }
 
 /**
- * The part among the first `end` places that has the same state as this one, so that their costs add up: it is of the
- * same key and limiter; undefined if there is none.
+ * Finds the twin of a part: one among the first `end` places that is charged in the same state, as it has the same key, limiter
+ * and list of policies, so that their costs add up. Undefined if there is none.
  * @throws {InputError} INVALID_OPTION if the other is of another limiter or list of policies that shares the state.
  */
 function twinOf(part: LimiterPart, places: readonly LimiterPart[], end: number): LimiterPart | undefined {

@@ -84,7 +84,12 @@ export class LimiterDecision {
   readonly #key: string
   #charge: OpenCharge
 
-  /** Makes the decision of an answer. `charge` is the cost that `settle` may correct; 'none' for a decision that charged nothing. */
+  /**
+   * Makes the decision of a store's answer about the caller's key. `source` has the policies and whether they are enforced: in
+   * shadow mode every call is allowed, and `reason` says why it would have been denied. `charge` is the cost that `settle` may
+   * correct; 'none' for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
+   * 'degraded'.
+   */
   constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
@@ -160,7 +165,11 @@ export class LimiterDecision {
     return this.#answer
   }
 
-  /** The state of every policy, in declared order. */
+  /**
+   * How the key stands under every policy, in declared order. With several policies `parts`, of the answer, has three numbers for
+   * each: the earliest instant at which the cost passes, what remains, and when it is full again; with one policy it is the
+   * decision's own. An allowed call waits for no policy.
+   */
   get policies(): readonly PolicyState[] {
     const { parts } = this.#answer
     return this.#source.policies.map((policy, i) => ({
@@ -203,7 +212,10 @@ export class LimiterDecision {
     }
   }
 
-  /** Corrects the charge of `cost` units in the keyspace that decided. Returns the units that took effect. */
+  /**
+   * Corrects the charge of `cost` units to `realCost` in the state that decided: the store's, or in an outage that of the failure
+   * mode (`degraded.by`). Returns the units that took effect: above 0 charged, below 0 given back, 0 if nothing was charged.
+   */
   async #correct(cost: number, realCost: number): Promise<number> {
     const difference = realCost - cost
     const charge = chargeOf(this.#answer, cost)

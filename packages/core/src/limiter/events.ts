@@ -7,7 +7,10 @@ import { ANSWER, type Decision } from './decision.js'
 export interface LimiterEvents {
   /** Every decision of `consume`, `decide` and `acquire`. A `peek` is no traffic and is not reported. */
   decision: DecisionEvent
-  /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`, `cause` the code below it. */
+  /**
+   * The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`, `cause` the
+   * code below it.
+   */
   degraded: LimiterEvent<'degraded'> & Outage
   /** The store decides again, after `decisions` degraded decisions. */
   recovered: LimiterEvent<'recovered'> & Outage & { readonly decisions: number }
@@ -74,8 +77,8 @@ export function counting(count: DecisionCounter): Listener<'decision'> {
 }
 
 /**
- * The counting functions of these listeners, if each was made by `counting`; undefined if one is an ordinary
- * listener, which needs an event.
+ * The counting functions of these listeners of decisions, if each was made by `counting`; undefined if one is an ordinary
+ * listener, for which an event has to be made.
  */
 function countersOf(listeners: readonly CountingListener[]): readonly DecisionCounter[] | undefined {
   const counters = listeners.flatMap((listener) => listener[COUNTER] ?? [])
@@ -104,7 +107,12 @@ export class Events {
     private readonly isLocal: boolean,
   ) {}
 
-  /** Emits the decision of one call on traffic; to be called while there are listeners. */
+  /**
+   * Reports the decision of one call to the listeners of 'decision', of which there must be some. `cost` is what the call asked
+   * for, `storeMs` the milliseconds that it waited for a store elsewhere, and `together` the number of keys decided in one call.
+   * If all listeners only count (metrics), they are called without an event object, which costs more than counting; `#counters`
+   * has their functions as of the list of listeners `#heard`.
+   */
   decided(
     operation: DecisionEvent['operation'],
     cost: number,
@@ -138,8 +146,8 @@ export class Events {
   }
 
   /**
-   * Emits the event for a notice of the store. A store may report in the middle of an operation, so listeners are
-   * called in the next microtask.
+   * Emits the event for a notice of the store, such as an evicted key or an outage, if it has listeners; a warning also without.
+   * A store may report in the middle of an operation, so listeners are called in the next microtask, in which they may call it.
    */
   receive(notice: Notice): void {
     if (!this.listeners.heard[notice.event] && notice.event !== 'warning') return

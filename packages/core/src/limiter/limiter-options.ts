@@ -82,7 +82,7 @@ const ACQUIRE = {
 const ABOUT_CALL = { what: 'a call', error: InputError }
 
 /**
- * The cost in the options of a call, 1 if there is none.
+ * The cost in the options of a call, in units; 1 if it is left out. `declaration` lists the options that the call may have.
  * @throws {InputError} INVALID_COST; INVALID_OPTION for an option that a call does not have.
  */
 export function costOf(options: CallOptions | undefined, declaration: option.Declaration = CALL): number {
@@ -97,7 +97,7 @@ export function costOf(options: CallOptions | undefined, declaration: option.Dec
 }
 
 /**
- * The cost in the options of `acquire` and, in microseconds, the longest wait.
+ * The options of `acquire` that the store needs: the cost in units and the longest wait in microseconds, 30 s if it is left out.
  * @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION.
  */
 export function waitOf(options: AcquireOptions): { readonly cost: number; readonly maxWait: number } {
@@ -124,13 +124,14 @@ export const LIMITER = {
   enforce: option.flag(true),
 } satisfies option.DeclarationOf<LimiterOptions>
 
-/** Whether a value is a list of lists. The policies in them are checked when the limiter opens each list. */
+/** Whether the option `tiers` is a list of lists. The policies in them are checked when the limiter opens each list. */
 function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']> {
   return Array.isArray(given) && given.every((each) => Array.isArray(each))
 }
 
 /**
- * The options of `createLimiter`, checked and with their defaults.
+ * The options of `createLimiter`, checked and with their defaults. A penalty and leases exclude each other: calls served from a
+ * lease do not reach the store, which would count refusals.
  * @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option.
  */
 export function readLimiterOptions(options: LimiterOptions): option.Settings<typeof LIMITER> {
@@ -146,7 +147,9 @@ export function readLimiterOptions(options: LimiterOptions): option.Settings<typ
 }
 
 /**
- * The store that was given, if it is one; otherwise the error says what was probably meant.
+ * Returns the option `store` if it is a store: it has `keyspace`, `now` and `close`, and is in this process (`local`) or brings
+ * its `guard`. Otherwise it throws an error that says what was probably meant, such as a URL or a Redis client without
+ * `redisStore`.
  * @throws {PolicyError} INVALID_OPTION; VERSION_MISMATCH.
  */
 export function checkStore(store: unknown): Store {

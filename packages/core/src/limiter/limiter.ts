@@ -44,8 +44,9 @@ export class Limiter {
   #closed = false
 
   /**
-   * A store that is not in this process is used behind its guard. Without a store the limiter makes a memory store, which it
-   * closes with itself.
+   * Makes a limiter of checked options. A store that is not in this process is used behind its guard: deadline, circuit breaker,
+   * failure mode and leases. Without a store the limiter makes a memory store. What it has made, guard or store, it closes with
+   * itself (`#ownsStore`). Each list of policies, its own and those of `tiers`, is opened as a set: policies and their state.
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
@@ -73,8 +74,9 @@ export class Limiter {
   }
 
   /**
-   * @internal Opens one key of a call on several keys: which state it is charged in, and whether that is decided
-   * here. A list with a limit of 0 denies every cost, so that no store elsewhere is asked for it.
+   * @internal Opens one key of a call on several keys (a part): the state in which its `cost` is charged, and whether this
+   * process decides about it (`isHere`): if its store is here, or a limit of 0 denies every cost without a store. `policies` are
+   * those of the call, undefined for the limiter's own. `callerKey` may be long; stores keep `key`.
    */
   [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
     const set = this.#setOf(policies && { policies })
@@ -99,7 +101,8 @@ export class Limiter {
   }
 
   /**
-   * Charges `cost` under every policy, or changes nothing. A denial is a value and is never thrown.
+   * Charges the cost of a call, 1 unless `options` says otherwise, to the key under every policy, or changes nothing. Resolves to
+   * the decision; a denial is a value and is never thrown.
    * @throws {InputError} INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'`.
    */
   consume(key: string, options?: CallOptions): Promise<Decision> {
@@ -113,8 +116,10 @@ export class Limiter {
   }
 
   /**
-   * Decides as `consume` does, but returns a promise only if the answer comes from another process. For adapters and
-   * hot paths.
+   * Decides as `consume` does, but returns a promise only if the answer comes from another process, and throws instead of
+   * rejecting before that. For adapters and hot paths. A state elsewhere (`keyspace`) has `consume`, which answers a
+   * LaterDecision, so that a call takes no more than one promise. If a penalty has blocked the key (`blockedUntil`), its other
+   * lists of policies get the block too. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options)
@@ -247,7 +252,7 @@ export class Limiter {
     if (this.#ownsStore) await this.#store.close()
   }
 
-  /** Gives back or charges units without a decision. A cost of 0 changes nothing and asks no store. */
+  /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
     const { keyspace } = this.#setOf(options)
     const cost = costOf(options)
@@ -256,8 +261,8 @@ export class Limiter {
   }
 
   /**
-   * Makes a change of a whole key, such as a block, under every list of policies that the limiter knows. The list in
-   * `options` is known from then on.
+   * Makes a change of a whole key, such as a block or a reset, under every list of policies that the limiter knows, as each may
+   * have a state of its own. The list in `options`, if there is one, is known from then on: `#setOf` opens it.
    */
   async #correctKey(change: Correction, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
@@ -266,7 +271,7 @@ export class Limiter {
   }
 
   /**
-   * The set of policies that a call asks for, or the limiter's own.
+   * The set of a call: the list of policies that its options name, checked and opened, or the limiter's own.
    * @throws {StoreError} CLOSED; PolicyError for a list that is not valid.
    */
   #setOf(options: ShapeOptions | undefined): PolicySet {
@@ -284,7 +289,10 @@ class LaterDecision implements Receiver<Answer> {
   #resolve!: (decision: Decision) => void
   #reject!: (error: unknown) => void
 
-  /** The decision of a call that may be answered later. `reports` is given while anybody listens, and measures the wait. */
+  /**
+   * A call on `key`, under the policies of `set`, that may be answered later. `reports` are the limiter's events while there are
+   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone.
+   */
   constructor(
     readonly set: PolicySet,
     readonly key: string,
@@ -307,7 +315,7 @@ class LaterDecision implements Receiver<Answer> {
     })
   }
 
-  /** Resolves the promise with the decision of this answer. */
+  /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
       this.#resolve(this.decisionOf(answer, this.waited))
@@ -321,7 +329,10 @@ class LaterDecision implements Receiver<Answer> {
     this.#reject(error)
   }
 
-  /** Makes the decision of an answer, and reports it and a block that it has begun. */
+  /**
+   * Makes the decision of an answer, for which the call waited `storeMs` milliseconds, and reports it to listeners. If a penalty
+   * has blocked the key (`blockedUntil`), the block is written under the limiter's other lists of policies too.
+   */
   decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)

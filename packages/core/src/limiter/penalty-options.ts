@@ -71,8 +71,9 @@ export const penalty = option.checkedBy((given, name): Penalty => {
 })
 
 /**
- * Warns, once for a name, of a penalty that empties the state after each block where the longest window is longer than
- * the block: then a caller has a full allowance more often than the policy grants.
+ * Warns, once for the name of a limiter, of a penalty that makes a key full again after each block (`then: 'fresh'`) while the
+ * longest window of the policies is longer than the block: a caller then has a full allowance more often than that policy grants.
+ * `block` and windows are in microseconds.
  */
 export function warnIfFresh(limiter: string, policies: readonly Policy[], { then, block }: Penalty): void {
   const [longest] = policies.toSorted((one, other) => other.window - one.window)

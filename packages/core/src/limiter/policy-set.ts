@@ -29,7 +29,10 @@ export class PolicySets {
   #most = Infinity
   readonly #penalty: Penalty | undefined
 
-  /** The lists of policies under which the limiter of this name is called, each with its state in the store. */
+  /**
+   * The lists of policies under which the limiter of this name is called, each with its state in `store`; none at first. Without
+   * `enforce` (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   */
   constructor(
     private readonly limiter: string,
     private readonly enforce: boolean,
@@ -41,8 +44,10 @@ export class PolicySets {
   }
 
   /**
-   * The set of a list of policies, opened with its first call. Beyond a number of lists the one opened first is no
-   * longer known.
+   * Returns the set of a list of policies: the policies, checked, and their state in the store. The list is opened with its first
+   * call; later calls with the same array get the same set. A list with a limit of 0 needs no state for its calls. One set for
+   * each list of shapes (algorithms and windows) is also known for blocks and resets; beyond `#most`, the first that was not
+   * declared is forgotten.
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
   get(list: readonly Policy[]): PolicySet {
@@ -65,8 +70,8 @@ export class PolicySets {
   }
 
   /**
-   * Opens the lists of policies that stay known for good, however many others calls bring; `most` lists are known in
-   * all. Returns the set of the first, which is the limiter's own.
+   * Opens the lists of policies that stay known for good, however many others calls bring: the limiter's own, which is the first,
+   * and those of `tiers`. `most` lists are known in all. Returns the set of the first.
    */
   declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
     const [first] = lists.map((list) => this.get(list))
@@ -76,8 +81,9 @@ export class PolicySets {
   }
 
   /**
-   * Writes the block that a penalty has begun with this answer under the other lists too. No call waits for it; if it fails, they
-   * go by refusals of their own.
+   * Copies the block of a key, if a penalty has begun it with this answer (`blockedUntil`), from `set` to the other lists of
+   * policies that the limiter knows, which have states of their own. A call that was already blocked has another reason than
+   * 'limit'. No call waits for the copies; if one fails, that list goes by refusals of its own.
    */
   spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil = now }: Answer): void {
     if (reason !== 'limit') return
@@ -87,8 +93,9 @@ export class PolicySets {
   }
 
   /**
-   * Makes a change of a key, such as a block, under every list of policies that is known, except those of the shapes
-   * of `except`. Rejects if one of them fails.
+   * Makes a change of a key, such as a block, in the state of every list of policies that is known. Lists of the same shapes
+   * (algorithms and windows) share a state, so those of the shapes of `except`, where the change was made already, are left out.
+   * Rejects if a state fails to make it.
    */
   async correct(change: Correction, except?: PolicySet): Promise<void> {
     const sets = [...this.#byShapes.values()].filter(({ shapes }) => shapes !== except?.shapes)
@@ -96,7 +103,7 @@ export class PolicySets {
   }
 
   /**
-   * Opens the state of the limiter under a list.
+   * Opens the state of the limiter in the store under a list of policies, with the limiter's penalty if it has one.
    * @throws {PolicyError} INVALID_PENALTY for a store that would ignore the penalty.
    */
   #open(policies: readonly Policy[]): Keyspace {
@@ -114,7 +121,8 @@ export class PolicySets {
 const MOST_POLICIES = 10
 
 /**
- * The policies of a list, each with a name of its own.
+ * Checks a list of policies that a limiter or a call was given: 1 to 10, made by this package or a copy that works with it.
+ * Returns them, each with a name of its own.
  * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, VERSION_MISMATCH.
  */
 function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
@@ -134,8 +142,9 @@ function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
 }
 
 /**
- * The policies with distinct names: of equal default names each gets the algorithm behind it, and a number if that is
- * equal too.
+ * Returns the policies of a list with distinct names, in the same order. Names that the user gave (`isNamed`) stay. Of equal
+ * default names, such as '100-per-1m', each gets the name of its algorithm behind it, and from the second on a number if that is
+ * taken.
  * @throws {PolicyError} DUPLICATE_NAME for two equal names that were given.
  */
 function withOwnNames(list: readonly Policy[]): readonly Policy[] {

@@ -39,7 +39,10 @@ export function decideAll(given: readonly PartOptions[]): MaybePromise<WholeDeci
   return decideTogether(checked(given), wholeOf, openedOne)
 }
 
-/** The decision that `consumeAll` would make now. Writes nothing, and asks every store. */
+/**
+ * The decision that `consumeAll` would make about these keys now. Writes nothing. Each key is asked about by itself, so every
+ * store is asked, and the answers may be of slightly different instants.
+ */
 export async function peekAll(given: readonly PartOptions[]): Promise<WholeDecision> {
   const call = new TogetherCall(checked(given), wholeOf, openedOne)
   const peeked = call.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
@@ -58,8 +61,8 @@ const MOST_PARTS = 16
 const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDecision(decisions)
 
 /**
- * The list of parts, if it is one of an allowed length.
- * @throws {InputError} INVALID_OPTION.
+ * Returns the list of keys that `consumeAll` was given, if it is a list of 1 to 16.
+ * @throws {InputError} INVALID_OPTION for any other value.
  */
 function checked(given: readonly PartOptions[]): readonly PartOptions[] {
   if (Array.isArray(given) && given.length > 0 && given.length <= MOST_PARTS) return given
@@ -68,7 +71,8 @@ function checked(given: readonly PartOptions[]): readonly PartOptions[] {
 }
 
 /**
- * Checks the options of one key of a call on several, and opens that key with its limiter.
+ * Checks what a call on several keys says of one of them (limiter, key, cost, policies), and makes a part of it: the key with the
+ * state in which it is charged.
  * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
  */
 function openedOne(options: PartOptions): LimiterPart {

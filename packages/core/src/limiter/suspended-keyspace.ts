@@ -10,14 +10,21 @@ import type { Answer, Ask, Correction, Keyspace, MaybePromise, Store } from '../
 export class SuspendedKeyspace implements Keyspace {
   #state: Keyspace | undefined
 
-  /** The keyspace of a list with a limit of 0. `open` opens the state under a list of policies, for corrections alone. */
+  /**
+   * The keyspace of `policies`, of which one has a limit of 0, so that every cost is denied. `open` opens a state in the store
+   * under a list of policies; it is called for blocks, holds and resets alone.
+   */
   constructor(
     readonly policies: readonly Policy[],
     private readonly store: Store,
     private readonly open: (policies: readonly Policy[]) => Keyspace,
   ) {}
 
-  /** Denies every call with a cost, and asks no store: no wait helps under a limit of 0. */
+  /**
+   * Denies every call with a cost for ever (`at` is Infinity), and lets a cost of 0 read that nothing is left. No store is asked.
+   * The binding policy is the first with a limit of 0. `parts` has three numbers a policy, if there are several: the earliest
+   * instant, the units that remain, and when they are full again.
+   */
   decide(_ask: Ask, _key: string, cost: number): Answer {
     const now = this.store.now()
     const at = cost > 0 ? Infinity : now
@@ -39,8 +46,9 @@ export class SuspendedKeyspace implements Keyspace {
   }
 
   /**
-   * Applies a change of the whole key, such as a block, to the state of these shapes, which other limits share. Units
-   * change nothing.
+   * Applies a change of the whole key (a block, hold or reset) to the state in the store. Lists of the same algorithms and
+   * windows share that state whatever their limits, so it is opened under other limits. Changes of units take no effect: the
+   * result is 0.
    */
   correct(change: Correction): MaybePromise<number> {
     if (!isAboutKey(change)) return 0

@@ -12,15 +12,15 @@ export class Turns {
   /** The instant that the timer is for. */
   #timerAt: number | undefined
 
-  /** Begins without waiters. `now` returns microseconds; it throws once its store is closed. */
+  /** No waiting calls at first. `now` returns microseconds, and throws once its store is closed; `timers` set the one timer. */
   constructor(
     private readonly now: () => number,
     private readonly timers: { set: typeof setTimer; clear: typeof clearTimer },
   ) {}
 
   /**
-   * Wakes the waiter at its instant, after all that come before it, and at once where that has passed. If the clock throws, all
-   * waiters fail. Returns a function that takes the waiter out.
+   * Adds a waiting call, by its instant. It is woken when that has come, after all with earlier or equal ones, and at once if it
+   * has passed. If the clock throws, all waiting calls fail. Returns a function that removes the call.
    */
   add(waiter: WaitingTurn): () => void {
     this.#waiting.splice(this.#countUpTo(waiter.at), 0, waiter)
@@ -34,7 +34,9 @@ export class Turns {
     return first !== undefined && first.at <= now
   }
 
-  /** Takes a waiter out; does nothing if it was woken before. */
+  /**
+   * Removes a waiting call, without waking it; does nothing if it was woken before. If it was the first, the timer is set anew.
+   */
   #remove(waiter: WaitingTurn): void {
     const place = this.#waiting.indexOf(waiter, this.#countUpTo(waiter.at - 1))
     if (place < 0) return
@@ -42,7 +44,10 @@ export class Turns {
     if (place === 0) this.#wake()
   }
 
-  /** Wakes those whose instant has come, and sets the timer for the next. Timers may fire early, so the clock decides. */
+  /**
+   * Wakes the calls whose instant has come, the earliest first, and sets the timer for the next. Timers may fire early, so the
+   * clock decides. If it throws, as the store is closed, all waiting calls fail with its error and no timer is set.
+   */
   #wake(): void {
     try {
       const now = this.now()
@@ -54,7 +59,10 @@ export class Turns {
     }
   }
 
-  /** Sets the timer for the first waiter, unless it is set for that instant; without waiters there is none. */
+  /**
+   * Sets the one timer for the first waiting call, `now` being microseconds, unless it is set for that instant already. Without
+   * waiting calls there is no timer.
+   */
   #setTimer(now: number): void {
     const at = this.#waiting[0]?.at
     if (at === this.#timerAt) return
@@ -68,7 +76,9 @@ export class Turns {
     this.#timer = this.timers.set(fire, Math.ceil((at - now) / 1000))
   }
 
-  /** How many wait for an instant up to `at`. */
+  /**
+   * How many calls wait for an instant up to `at`, by a binary search: they lie in order. It is the place of the next at `at`.
+   */
   #countUpTo(at: number): number {
     let [low, high] = [0, this.#waiting.length]
     while (low < high) {

@@ -24,17 +24,17 @@ export class WaitQueue {
   #closed: Error | undefined
 
   /**
-   * A queue of calls that wait for turns on the clock of `store`. Its timers follow a test's fake clock, unless the
-   * store keeps the time of another machine.
+   * A queue of calls that wait for their turns: instants, booked in `store`, at which their units are charged. Its timers follow
+   * a test's fake clock, unless the store keeps the time of another machine.
    */
   constructor(private readonly store: Store) {
     this.#turns = new Turns(() => store.now(), store.keepsTime ? REAL_TIMERS : TIMERS)
   }
 
   /**
-   * Waits for the turn of a call, which is booked in the store; a denied call is answered at once. A booking that is
-   * lost or held at its turn is made again. Rejects when `signal` aborts, or when the queue or the store closes, and
-   * then gives it back.
+   * Books the turn of a call in the store and resolves when the turn has come; at once for a denied call. The turn may be
+   * `maxWait` microseconds away. A booking that is lost or held at its turn is made again. Rejects when `signal` aborts, or when
+   * the queue or the store closes; the booking is given back then.
    */
   turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
     const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
@@ -58,8 +58,11 @@ export class WaitQueue {
   }
 
   /**
-   * Books a turn in the store, sleeps until it, and makes sure that it still stands; if not, books again for what is
-   * left of the wait. Calls of one key leave in the order of their turns.
+   * Books a turn in the store, sleeps until it, and makes sure that the booking still stands; if not, books again for what is
+   * left of the wait. Times are microseconds; `turnAt` is the turn on the clock of this process. A call that need not wait
+   * returns at once, and so does every call in shadow mode (`!set.enforce`). Calls of one key leave in the order of their turns:
+   * each waits for the one `before` it. A wait of at most TRUSTED_WAIT is too short to ask the store again. If the wait ends in
+   * an error, the booking is given back.
    */
   async #bookAndWait(
     set: PolicySet,
@@ -119,7 +122,10 @@ export class WaitQueue {
     }
   }
 
-  /** The store's answer to a booking. If the caller gives up before it comes, its charge is given back when it does. */
+  /**
+   * Waits for the store's answer to a booking. If the call is given up before (by its signal, or as queue or store close), the
+   * store learns that the `caller` is gone, and `undo` gives the charge back when the answer comes; `close` waits for that.
+   */
   #answerTo(
     booked: Promise<Answer>,
     caller: BookingCaller,
@@ -136,12 +142,12 @@ export class WaitQueue {
     })
   }
 
-  /** Waits until the instant `at` of this process's view of the store's clock, in microseconds. */
+  /** Waits until the instant `at`, in microseconds of this process's clock. Rejects if the call is given up meanwhile. */
   #sleep(at: number, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
-  /** Waits until the call with the turn before this one has been woken or has left. */
+  /** Waits until the call whose turn on the key is before this one's has passed or has left; there is nothing to undo. */
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
       void before.passed.then(resolve)
@@ -149,7 +155,7 @@ export class WaitQueue {
     })
   }
 
-  /** How a booking stands at its turn. If the store cannot say, it stands. */
+  /** Asks the store how a booking stands at its turn. If the store fails, the booking is taken to stand. */
   #confirm(keyspace: Keyspace, booking: Booking, signal?: AbortSignal): Promise<'stands' | 'lost' | 'held'> {
     return this.#unlessGivenUp(signal, (resolve) => {
       const state = Promise.resolve().then(() => keyspace.confirm(booking))
@@ -159,8 +165,10 @@ export class WaitQueue {
   }
 
   /**
-   * The call with the turn before this one on its key, while it waits. Local instants of turns are estimates, and some
-   * bookings are confirmed first, so a call waits for it even if its own turn seems to have come.
+   * The call that was booked last on the key, if it still waits and its turn is not after that of this answer; otherwise
+   * undefined. The next call waits for it even if its own turn seems to have come: turns on this process's clock are estimates,
+   * and some bookings are confirmed first. A turn that the failure mode decided (`degraded`) is on another clock and compared
+   * with none.
    */
   #before(key: string, { at, degraded }: Answer): InOrder | undefined {
     const latest = this.#latest.get(key)
@@ -168,9 +176,10 @@ export class WaitQueue {
   }
 
   /**
-   * Settles as `begin` settles it, but rejects when `signal` aborts or the queue or store closes, and then calls the
-   * function that `begin` has returned, to undo what it began. No promise lies between `begin` and its outcome: calls
-   * that need not wait would overtake a call that is woken.
+   * Returns a promise that `begin` settles, unless the call is given up before: when `signal` aborts, or the queue or the store
+   * closes. Then the promise rejects, and the function that `begin` has returned is called, to undo what it began. `begin` is
+   * called at once and settles the promise directly: one promise more in between, and calls that need not wait would overtake a
+   * call that is woken.
    */
   #unlessGivenUp<T>(
     signal: AbortSignal | undefined,
@@ -216,8 +225,9 @@ class InOrder {
   pass = (): void => {}
 
   /**
-   * A call that waits for its turn on its key. The turn of one that the failure mode decided is on another clock: NaN,
-   * so that it is compared with none.
+   * The place of a call that waits for its turn, of this answer, on its key. `pass` resolves `passed`, for which the next call of
+   * the key waits. A turn that the failure mode decided (`degraded`) is on another clock: `at` is NaN, so that no comparison
+   * holds.
    */
   constructor({ at, degraded }: Answer) {
     this.at = degraded ? NaN : at
@@ -257,9 +267,10 @@ export class StoreClock {
   #since = -Infinity
 
   /**
-   * The local instant, in microseconds, of the store's instant `at`, from an answer that was decided at the store's
-   * `now`, asked for at `sent` and received at `received`. It is not early, as long as both clocks run at the same
-   * speed.
+   * Returns the instant `at` of the store's clock on this process's clock, in microseconds. The answer that names it was decided
+   * at `now` of the store, asked for at `sent` and received at `received` of this process. `received - now`, the difference of
+   * the clocks and the answer's way back, is smallest for the quickest answer, so the smallest of the last one to two seconds is
+   * the best estimate of the difference. It is too large by that way, so the result is not early.
    */
   toLocal(at: number, now: number, sent: number, received: number): number {
     if (received - this.#since >= REMEMBERED_US) {

@@ -12,13 +12,13 @@ export class WholeDecision {
    */
   readonly decisions: readonly Decision[]
 
-  /** The whole of these decisions, which is allowed if all of them are. */
+  /** The answer to a call on several keys, of the decision about each key. It is allowed if all of them are. */
   constructor(decisions: readonly Decision[]) {
     this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
   }
 
-  /** The part that binds: the denied one to wait longest for. Undefined if the call is allowed. */
+  /** The decision to wait longest for, of the denied ones; the first of equal ones. Undefined if the call is allowed. */
   get denied(): Decision | undefined {
     const denied = this.decisions.filter(({ allowed }) => !allowed)
     return denied.find(({ retryAfterMs }) => denied.every((other) => other.retryAfterMs <= retryAfterMs))
@@ -30,10 +30,11 @@ export class WholeDecision {
   }
 
   /**
-   * Corrects the costs to the real ones, as `decision.settle` does: one for all parts, or one for each. Resolves to the units
-   * that took effect in each part, below 0 if units were given back; in a denied whole, 0.
-   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when a store fails: the
-   * other parts are settled then, and the decision of that part may be settled by itself.
+   * Corrects the costs to the real ones, as `decision.settle` does: one for all parts, or one for each. A key that the caller
+   * named twice has one decision, with the summed cost, so its real costs are added up and it is settled once. Resolves to the
+   * units that took effect in each part, below 0 if units were given back; in a denied whole, 0.
+   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when a store fails: the other
+   * parts are settled then, and the decision of that part may be settled by itself.
    */
   async settle(realCosts: number | readonly number[]): Promise<readonly number[]> {
     const { decisions } = this
