@@ -24,7 +24,8 @@ declare module 'fastify' {
 /**
  * Plugin that counts each request to the routes of its context before the body is read, including requests to unknown and
  * malformed paths. Without a limit it limits only routes with `config.rateLimit`, which inherit the plugin's store, key,
- * headers and `onDenied`. Routes with the same options object share one limiter.
+ * headers and `onDenied`. Routes with the same options object share one limiter. Of nested plugins only the outermost
+ * applies `config.rateLimit`.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * await app.register(rateLimit, { limit: 100, window: '1m' })

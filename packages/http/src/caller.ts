@@ -35,8 +35,8 @@ export const byIp = toBeCalled(function byIp<Req>(options: ByIpOptions = {}): Ke
 }, 'byIp()')
 
 /**
- * The key that `byIp` gives for this address, for example to block or to reset it: an IPv6 address counts by its network,
- * as there.
+ * The key that `byIp` gives for this address, for example to block or to reset it. An IPv6 address is cut to its network
+ * of `ipv6Prefix` bits.
  * @throws {InputError} INVALID_KEY if it is not an IP address.
  */
 export function ipKey(address: string, options: ByIpOptions = {}): string {
@@ -116,9 +116,9 @@ export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresse
 }
 
 /**
- * Makes the functions that read a request's addresses, and whether its caller has hung up. Addresses that `keepAddresses`
- * kept when the request arrived are returned as they were then; without it they are read now. Where the connection is
- * gone and reading fails, the result is undefined and `hungUp` is true.
+ * Makes the functions that read a request's addresses, and whether its caller has hung up. If `keepAddresses` kept the
+ * addresses when the request arrived, these are returned; otherwise they are read now. Where the connection is gone and
+ * reading fails, the result is undefined and `hungUp` returns true.
  */
 export function addressReader<Req>(
   source: AddressSource<Req>,

@@ -7,10 +7,10 @@
 export const IPV6_PREFIX = 64
 
 /**
- * The canonical name of the caller at an address as a socket or a proxy header gives it: the IPv4 address, or the IPv6
- * network of `ipv6Prefix` bits (32 to 128; default 64) that contains it, such as `2001:db8::/64`. An address in
- * 64:ff9b:1::/48 (local NAT64) names a caller by itself. Ports, brackets and zones are dropped. undefined if the text is not
- * an address.
+ * The canonical name of the caller at an address: the IPv4 address, or the IPv6 network of `ipv6Prefix` bits (32 to 128;
+ * default 64) that contains it, such as `2001:db8::/64`. An IPv6 address that stands for an IPv4 caller is named by the
+ * IPv4 address, except in 64:ff9b:1::/48 (local NAT64), where the whole address is the name. `text` is as a socket or a
+ * proxy header gives it: ports, brackets and zones are dropped. undefined if it is not an address.
  */
 export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX): string | undefined {
   if (text === undefined) return undefined

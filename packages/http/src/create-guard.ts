@@ -6,11 +6,11 @@ import { refuseSlips } from './slips.js'
 import { type AskAboutSeveral, oneLimit, SeveralGuard } from './several-limits.js'
 
 /**
- * Makes the guard of an adapter: the function that it calls on each request, which returns undefined if the request may
- * pass and else has answered it. It waits only for callbacks and stores that are async. If a callback throws or rejects,
- * so does the call, and nothing is charged. An adapter that decides some requests by earlier answers, as Nest does for
- * GraphQL, passes functions that are put before the guard's steps (`around`) or before its decision on `limits`
- * (`aroundSeveral`).
+ * Makes the guard of an adapter: the function that the adapter calls on each request. It returns undefined if the request
+ * may pass, and otherwise has answered it. It waits only for callbacks and stores that are async. If a callback throws or
+ * rejects, so does the guard, and nothing is charged. With the option `limits`, several limits decide together. An
+ * adapter that decides some requests by earlier answers, as Nest does for GraphQL, passes functions that are put before
+ * the guard's steps (`around`) or before its decision on `limits` (`aroundSeveral`).
  * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(

@@ -78,7 +78,7 @@ export class Recorder<Req> {
   }
 
   /**
-   * Makes a decision that was recorded already the latest about its request, so that `decisionAbout` returns it. Of
+   * Marks a decision that was recorded before as the latest about its request, so that `decisionAbout` returns it. Of
    * several limits that decide together, this is the binding one: the most restrictive.
    */
   bind(req: Req, decision: Decision): void {

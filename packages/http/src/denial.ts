@@ -19,9 +19,9 @@ export interface Denied {
 export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
- * Makes the functions that answer requests which may not pass: `deny` for a limit, `forbid` for the list `deny`. A
- * response that has begun is left alone. Where the store failed and no policy denied, the caller has done nothing
- * wrong, so the answer is 503, to be retried in a second; a denial by the local policies in an outage is a 429.
+ * Makes the functions that answer requests which may not pass: `deny` after a decision, `forbid` for a caller on the list
+ * `deny`. A response that has begun is left alone. A request over a limit is answered 429. Where the store failed and no
+ * policy denied, the caller has done nothing wrong, so the answer is 503, to be retried in a second.
  */
 export function responder<Req, Res>(
   onDenied: ((req: Req, res: Res, decision: Decision) => unknown) | undefined,

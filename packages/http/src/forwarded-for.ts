@@ -12,9 +12,9 @@ export interface ProxyOptions {
 }
 
 /**
- * Makes the functions that read a caller's address behind this many proxies. Each proxy appends the address of its client
- * to X-Forwarded-For, so the entry at that place from the end is what the outermost proxy saw; those before it may be
- * forged by the caller. Without the header it is the socket's address.
+ * Makes the functions that read a caller's address behind `trustProxy` proxies. Each proxy appends the address of its
+ * client to X-Forwarded-For. So with n proxies the n-th entry from the end is what the outermost proxy saw; the caller
+ * may have forged all entries before it. Without the header it is the socket's address.
  * @throws {PolicyError} INVALID_OPTION for a number that cannot be.
  */
 export function behindProxies<Req>(

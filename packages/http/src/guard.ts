@@ -156,9 +156,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Has the limiter decide: at once, or if the option `maxWait` lets requests wait, at the request's turn. With as many
-   * waiting as `maxWaiting` allows, it decides at once all the same, so that the request is denied if it does not fit
-   * now.
+   * Has the limiter decide, and follows the decision. If the option `maxWait` lets requests wait, the decision comes at
+   * the request's turn, the instant at which its cost fits. Without it, or while as many requests wait as `maxWaiting`
+   * allows, it comes at once: a request that does not fit now is denied.
    */
   #decide(
     req: Req,

@@ -105,8 +105,9 @@ function writeXRateLimit<Res>(
 }
 
 /**
- * Makes a function that sets a header as `set` does, and also remembers it on the response: some frameworks drop headers
- * when a handler returns a response of its own or throws, and they have to be set again.
+ * Makes a function that sets a header as `set` does, and also remembers it on the response, in a list with the latest
+ * first. Some frameworks drop headers when a handler returns a response of its own or throws, and the adapter has to set
+ * them again.
  */
 export function remembering<Res extends object>(set: SetHeader<Res>): SetHeader<Res> {
   return function setHeader(res: Res & Remembering, name, value) {

@@ -55,9 +55,9 @@ interface Accepted {
 }
 
 /**
- * Whether a socket is proven to belong to a TCP connection: it has an address of its own, or the server that accepted it
- * has one with a port and not a path. The second, as not every system still knows the address of a connection that was
- * reset. `socket.server` would not do: it may be another one, to which a stream was handed.
+ * Whether a socket is proven to belong to a TCP connection: it has a local address, or the server that accepted it
+ * listens on a port and not on a path. The server is asked too, because not every system still knows the addresses of a
+ * connection that was reset. `socket.server` would not do: a stream may have been handed to another server.
  */
 export function isTcp(socket: (Connection & Accepted) | null | undefined): boolean {
   if (!socket) return false
@@ -72,8 +72,9 @@ type Raw = IncomingMessage & { readonly stream?: Http2Stream }
 const LISTENERS = new WeakMap<ServerResponse, (() => void)[]>()
 
 /**
- * Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. All listeners of
- * a response share one listener for its event 'finish'.
+ * Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. The event
+ * 'finish' alone does not show that, so the stream or the socket is asked when it comes. All listeners of a response
+ * share one listener for it, as a GraphQL request may add thousands.
  */
 export function onResponseSent(
   request: IncomingMessage,
@@ -95,7 +96,10 @@ export function onResponseSent(
   })
 }
 
-/** Calls `listener` if the connection of a Node response closes before it has ended. Returns a function that stops listening. */
+/**
+ * Calls `listener` if the connection of a Node response closes before the response has ended, because the caller has hung
+ * up. Returns a function that stops listening.
+ */
 export function onConnectionLost(response: ServerResponse, listener: () => void): () => void {
   const lost = (): void => void (response.writableEnded || listener())
   response.once('close', lost)

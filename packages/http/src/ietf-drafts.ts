@@ -35,8 +35,9 @@ function policyItem({ name, policy }: ReportedPolicy): string {
 }
 
 /**
- * The texts about a policy that are the same in all responses: its quoted name, and its item of RateLimit-Policy. They
- * are made once and kept with the policy, and anew if it is reported by another name.
+ * The texts about a policy that are the same in all responses: its quoted name, and its item of RateLimit-Policy with the
+ * quota (`q`) and the window (`w`). They are made once and kept with the policy, and made anew if it is reported by
+ * another name.
  */
 function textsOf(name: string, policy: Policy) {
   const known = TEXTS.get(policy)
@@ -95,8 +96,8 @@ export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set:
 }
 
 /**
- * Writes the headers of draft 7: RateLimit-Policy, and RateLimit with limit, remaining and reset of the most restrictive
- * decision.
+ * Writes the headers of draft 7: RateLimit-Policy with the quotas of all policies, and RateLimit with limit, remaining
+ * and reset of the most restrictive decision, for which alone there is room.
  */
 export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const { limit, remaining, reset } = stateOf(all)
@@ -135,8 +136,9 @@ export interface ReportedPolicy {
 }
 
 /**
- * The policies of all limiters that counted a request, with the names that headers give them. A limiter that counted
- * the request several times is listed once, with its most restrictive decision.
+ * The policies of all limiters that counted a request, with the names that headers give them: the limiter's name, and
+ * behind it the policy's if the limiter has several. A limiter that counted the request several times is listed once,
+ * with its most restrictive decision.
  */
 export function reportedPolicies(all: readonly RequestDecision[]): readonly ReportedPolicy[] {
   const list: ReportedPolicy[] = []
@@ -152,8 +154,8 @@ export function reportedPolicies(all: readonly RequestDecision[]): readonly Repo
 }
 
 /**
- * The name, with a number behind it if the list has it already: two limiters may have the same name, for example the
- * default, and two items of a RateLimit list may not.
+ * Returns `name`, or if the list has it already, the name with the first free number from 2 on behind it. Two limiters
+ * may have the same name, for example the default, but two items of a RateLimit list may not.
  */
 function uniqueName(name: string, list: readonly ReportedPolicy[]): string {
   if (list.length === 0) return name

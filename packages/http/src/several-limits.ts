@@ -82,8 +82,8 @@ export class SeveralGuard<Req, Res> {
   readonly #frames: readonly Framed<Req, Res>[]
 
   /**
-   * Groups the limits by the options of the guard that they come from (`frame`), whose `skip`, `allow` and `deny` are
-   * asked once for each request.
+   * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
+   * asked once for all of them. `around` is put before the decision.
    */
   constructor(
     parts: readonly OneLimit<Req, Res>[],
@@ -147,9 +147,10 @@ export class SeveralGuard<Req, Res> {
   }
 
   /**
-   * Follows the decisions of all limits: records them and writes their headers. A request that one of them denied is
-   * answered by the most restrictive (`binding`), and reported to `onExceeded`. For an allowed one, each `shouldCharge`
-   * is asked once when the response has been sent, also if several limits share it.
+   * Follows the decisions of all limits: records them and writes the headers of each frame. If one of them denied the
+   * request, it is answered as the most restrictive limit (`binding`) answers, and each denial is reported to
+   * `onExceeded`. For an allowed request, `shouldCharge` is asked when the response has been sent, and may give the
+   * charges back; several limits with the same function share one call of it.
    */
   #obey(
     req: Req,

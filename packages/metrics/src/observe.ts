@@ -214,8 +214,8 @@ function waits(kind: string, name: string, allowed: boolean): Record<string, str
 }
 
 /**
- * The kind of an observed object, by its methods and not by its class: several copies of @sluice/core may meet in one
- * process.
+ * The kind of an observed object, told by its methods and not by its class, because several copies of @sluice/core may
+ * meet in one process.
  * @throws {PolicyError} INVALID_OPTION for any other object.
  */
 function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' {

@@ -93,8 +93,9 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The guards that a call passes in turn: one for each limit that is independent, outermost first, then one that decides
-   * all other limits together.
+   * The guards that a call passes in turn: one for each limit that is independent (decided by itself), outermost first,
+   * and then one guard that decides all other limits together. A denial by that one leaves the charges of the independent
+   * limits as they are.
    */
   #together(limits: readonly Limit[]): readonly CountCall[] {
     const independent = limits.filter((limit) => limit.independent).map((limit) => this.#guardOf([limit]))

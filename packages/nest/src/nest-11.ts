@@ -22,8 +22,8 @@ export class Nest11Gateways implements OnModuleInit {
   ) {}
 
   /**
-   * Checks all gateways when the application starts. Nest 11 runs no global guard in gateways, so limits there would
-   * silently never count.
+   * Checks all gateways (classes that serve WebSockets) when the application starts, if the guard is global and Nest is
+   * version 11, which runs no global guard in gateways: limits there would silently never count.
    */
   onModuleInit(): void {
     if (!IS_NEST_11 || !this.#guardIsGlobal()) return

@@ -132,8 +132,9 @@ export function textAt(line: JsonLine, path: string): string | undefined {
 }
 
 /**
- * The value at a path such as `request.headers.host` in a parsed line. The line may have a field of that whole name, in any case and
- * with `_` for `-`; else the name up to the first dot leads to an object, in which the rest is looked for. Undefined if none is found.
+ * The value at a path such as `request.headers.host` in a parsed line; undefined if there is none. First a field of that
+ * whole name is looked for, in any case and with `_` for `-`. Otherwise the name up to the first dot leads to an object,
+ * in which the rest of the path is looked for.
  */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]

@@ -58,7 +58,10 @@ class TextFormat implements Format {
     this.#durations = groups.filter((group) => group.startsWith('duration'))
   }
 
-  /** Reads a line and returns whether it is in the format. If it is, `part` returns its parts, and `time` is its time. */
+  /**
+   * Reads a line, and returns whether it is in the format. If it is, `part` returns its parts, and `time` is its time in
+   * microseconds since 1970, or NaN if it is not readable.
+   */
   read(line: string): boolean {
     const found = this.pattern.pattern.exec(line)
     if (!found) return false

@@ -75,8 +75,8 @@ export function printable(text: string, width = Infinity): string {
 }
 
 /**
- * A report as text: the figures of the log that it rests on, its sections, and how many lines were read and skipped,
- * with the first line of each reason to skip.
+ * A report as text: first the figures of the log that it rests on (`basis`), then its sections, each a list of lines, and
+ * last how many lines were read and skipped, with the first skipped line of each reason.
  */
 export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Page): string {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis

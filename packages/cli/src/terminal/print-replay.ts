@@ -2,8 +2,8 @@ import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
 import { count, lengthOfTime, type Page, pageText, percent, printable, shown, table } from './page.js'
 
 /**
- * The report of a replay as text. It has three answers, each with a heading, where the log's times are too coarse to
- * say how calls lay within a unit of them.
+ * The report of a replay as text, with the lines of each limiter and of the comparison. Where the log's times are too
+ * coarse to say how calls lay within a unit of them, there are three answers, each with a heading.
  */
 export function printReplay({ basis, answers }: ReplayReport, page: Page): string {
   const isCoarse = answers.length > 1

@@ -3,8 +3,9 @@ import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
 import { count, lengthOfTime, type Page, pageText, percent, printable, table } from './page.js'
 
 /**
- * The report of `suggest` as text: the table of limits, a picture of callers' peaks for each window, the recommended
- * limits, and a policy to copy with the `command` that confirms it.
+ * The report of `suggest` as text: the table of limits, a picture for each window of how many callers need which limit
+ * (their peaks), the recommended limits, and a policy to copy with the `command` that confirms it. Pictures stand beside
+ * each other as the page's width allows.
  */
 export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page): string {
   const { basis, windows } = report

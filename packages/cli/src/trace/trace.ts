@@ -142,7 +142,7 @@ class TracePart {
   filled = 0
 }
 
-/** A shelf that keeps its blocks in memory. */
+/** A shelf that keeps copies of its blocks in memory, in the order in which they were written. */
 export function memoryShelf(): Shelf {
   const blocks: Uint8Array[] = []
   return {

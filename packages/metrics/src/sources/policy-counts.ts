@@ -151,8 +151,9 @@ function deciderNumber(decidedBy: DecidedBy): number {
 }
 
 /**
- * The index in BUCKETS of the first share of the capacity that the used units do not exceed; the last where they exceed all.
- * Comparisons in a row, as this runs for each decision.
+ * The index in BUCKETS of the bucket for `used` units of a capacity: the first whose share of the capacity (0.25, 0.5,
+ * 0.75, 0.8, 0.9 or 1) is not exceeded, and the last if all are. Comparisons are written out, as this runs for each
+ * decision.
  */
 function bucketOf(used: number, capacity: number): number {
   if (used <= capacity * 0.25) return 0

@@ -26,8 +26,8 @@ const DIGITS = 16
 const DIGESTED = 'sha256:'
 
 /**
- * The function that writes keys as lists show them, by the option `hashKeys`: for true the first digits of a digest, for a
- * function its own text, and for false or undefined the key as it is.
+ * The function that makes the text by which lists show a key, by the option `hashKeys`: for true the first 16 digits of
+ * the key's digest, for a function the text that it returns, and for false or undefined the key as it is.
  * @throws {PolicyError} INVALID_OPTION.
  */
 export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {

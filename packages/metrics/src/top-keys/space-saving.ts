@@ -82,7 +82,10 @@ export class SpaceSaving {
     this.#raise(entry)
   }
 
-  /** Removes replaced keys from the map of entries, all at once: to delete each as it is replaced takes twice the time. */
+  /**
+   * Removes from the map all keys that were replaced: their entry has another key by now. All at once, because to delete
+   * each as it is replaced takes twice the time.
+   */
   #forgetReplaced(): void {
     const entries = new Map<string, Entry>()
     for (const [key, entry] of this.#entries) if (entry.key === key) entries.set(key, entry)

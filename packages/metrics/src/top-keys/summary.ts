@@ -18,12 +18,14 @@ export function summaryOf(counts: SpaceSaving): Summary {
 }
 
 /**
- * Merges summaries of different streams into one of at most `size` keys, and keeps both laws: `count - error <= truth <=
- * count`, and a key with more than total / size of all is listed.
+ * Merges summaries of different streams into one of at most `size` keys, so that both laws still hold: `count - error <=
+ * truth <= count`, and a key with more than total / size of all items is listed.
  *
- * Counts less what a summary may have missed are counters of Misra and Gries; these are added, and the keys that are above
- * the counter of rank `size` stay (Agarwal, Cormode and others: Mergeable Summaries, 2012). What falls off and what was
- * missed before are at most total / size together.
+ * Of each key three numbers are added up over the summaries. `upper` is its count, or where a summary does not list it
+ * what that may have missed; `lower` is what came for certain; `rank` is its count less what was missed, a counter of
+ * Misra and Gries. Keys of a higher rank than the one behind the first `size` stay; the others count as missed up to that
+ * rank, the cut (Agarwal, Cormode and others: Mergeable Summaries, 2012). What falls off and what was missed before are
+ * at most total / size together.
  */
 export function merge(summaries: readonly Summary[], size: number): Summary {
   const merged = new Map<string, { upper: number; lower: number; rank: number }>()
