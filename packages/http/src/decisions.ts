@@ -58,9 +58,9 @@ export class Recorder<Req> {
 
   /**
    * Adds a decision to those about the request, and returns those of all limiters. They are kept as a property of the
-   * request, or in a map beside it where the platform asks for that. Where a limiter may count one request many times
-   * (`repeats`, a GraphQL request), its keys are not listed: the list `keys` serves only to warn of a limit that is
-   * mounted twice.
+   * request, or in a map beside it where the platform asks for that (`place`). The list `keys` of an entry serves to warn
+   * of a limit that is mounted twice. Where one limiter may count a request many times (`repeats`, as in GraphQL), it
+   * stays empty, so that nothing grows with each decision.
    */
   record(req: Req, decision: Decision): readonly RequestDecision[] {
     const platform = this.#platform

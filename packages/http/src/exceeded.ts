@@ -45,7 +45,7 @@ interface OverLimit {
 
 /**
  * Records that `decision` denied `key`, and returns whether the key has only now gone over its limit, which is reported
- * once. It has if it was not denied before; or if since its last denial its allowance could have become full again
+ * once. That is so with its first denial; and again if since its last denial its allowance could have become full
  * (`fullAt`), and a window has passed since it last went over (`windowEnd`). Both are instants of the monotonic clock in
  * milliseconds. Beyond 10,000 keys the one that was denied longest ago is forgotten: the first of the map, as each denial
  * moves its key to the end.

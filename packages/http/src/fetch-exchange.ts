@@ -20,9 +20,9 @@ export function withHeaders(response: Response, headers: Headers): Response {
 }
 
 /**
- * Returns a response like this one that calls `listener` when the runtime has read the last of its body, which is when
- * all of it has been sent on. A response without a body calls it at once. It is never called if the caller hangs up
- * before.
+ * Returns a response like this one that calls `listener` when the runtime has read the last of its body: the Fetch
+ * standard has no event for a response that has been sent. Without a body it is called at once, and it is never called if
+ * the caller has hung up by then.
  */
 export function whenRead(request: Request, response: Response, listener: () => void): Response {
   if (!response.body || request.method === 'HEAD') {

@@ -121,8 +121,8 @@ export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Lim
 
 /**
  * The function that chooses the policies of each request, if the option `policies` is one; undefined if the limiter's own
- * policies apply to all requests. Where it returns undefined, the limiter's own apply too. Where the options give no
- * policies for that (neither `limit` nor `limiter`), it throws {InputError} INVALID_POLICIES instead.
+ * policies apply to all requests. If that function returns undefined for a request, the limiter's own policies apply;
+ * where the options give none (neither `limit` nor `limiter`), it throws {InputError} INVALID_POLICIES instead.
  */
 export function policyChooser<Req, Res>(
   options: RequestLimitOptions<Req, Res>,

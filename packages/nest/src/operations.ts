@@ -96,10 +96,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
 }
 
 /**
- * Makes the function that a guard of several limits puts around its decisions (`ask`). Operations of a GraphQL request
- * that are counted under the same keys, `parts`, are asked about until one is denied; the later ones get the same answer,
- * without a decision. A denial because of a cost that never fits is not kept, since it says nothing about other costs.
- * `OperationSteps` does the same for a guard of one limit.
+ * Makes the function that a guard of several limits puts around its decisions (`ask`). Of the operations of a GraphQL
+ * request that are counted under the same keys (`parts`), at most 16 are asked about at once, and only until one is
+ * denied: the later ones get the same answer. A denial for a cost that never fits is not kept, since it says nothing
+ * about other costs. `OperationSteps` does the same for a guard of one limit.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()

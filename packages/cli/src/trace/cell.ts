@@ -40,9 +40,9 @@ export class Cell {
   }
 
   /**
-   * Replays the calls of one caller under the policy, from empty state on, and returns how hard it would have hit him:
-   * his denials and the longest time that he was locked out. It stops after `most` denials, as one is enough to know that
-   * a limit is too small.
+   * Replays the calls of one caller under the policy, and returns how hard it would have hit him: his denials and the
+   * longest time that he was locked out. It begins with empty state, of the cells and of the `ring`, which keeps the
+   * instants of a sliding log. It stops after `most` denials, as one is enough to know that a limit is too small.
    */
   hit(calls: CallerCalls, most = Infinity): Hit {
     const { times, costs, from, to } = calls

@@ -58,8 +58,9 @@ export interface Changes {
 /**
  * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's
  * times are too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of
- * time. The callers are counted only in the first. It pauses every 16,384 calls, so that a signal is noticed; after one,
- * the calls that were read already are decided for a tenth of a second more.
+ * time; only the first counts callers and passes decisions on. It pauses every 16,384 calls, when an abort of the signal
+ * ends it. If the abort has ended the reading before, the calls that were read are still decided, for a tenth of a second
+ * at most.
  */
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()

@@ -46,10 +46,10 @@ export interface WindowReport {
 }
 
 /**
- * Limits that would have suited the callers of a log. The log is read once, and its calls are kept by caller in a trace.
- * Then they are visited twice for each window: to find each caller's peak (the smallest limit that never denies him), and
- * to replay him under the limits that these peaks suggest. After an abort of the signal, what was read is still decided,
- * for a tenth of a second at most.
+ * Finds limits that would have suited the callers of a log. The log is read once, and its calls are kept by caller in a
+ * trace. Then all callers are visited twice: to find each caller's peak in each window (the smallest limit that never
+ * denies him), and to replay him under the limits that these peaks suggest. If the signal has ended the reading, what was
+ * read is still judged, for a tenth of a second at most.
  * @throws {PolicyError} for a limit or burst that the algorithm does not take.
  */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {

@@ -78,10 +78,11 @@ export class Trace {
   }
 
   /**
-   * Yields the number of each caller of a part, whose calls then lie in `calls` from `from` to `to`. The part's blocks
-   * hold the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers as there
-   * is room for, and at least one: how often each caller called is known (`counts`), so a round's callers get their
-   * places before the blocks are read, and each call is put into its caller's.
+   * Yields the number of each caller of part `index`, whose calls then lie in `calls` from `from` to `to`. The part's
+   * blocks hold the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers
+   * as there is room for, and at least one. How often each caller called is known (`counts`), so the stretch of each
+   * caller in a round is laid out first, and calls are then sorted into the stretches. Caller n is number floor(n / 64)
+   * of its part.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
     const { counts, places, block, filled } = this.#parts[index]!
