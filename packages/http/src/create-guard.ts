@@ -28,7 +28,7 @@ export function createGuard<Req, Res>(
 
 /**
  * Makes the guard of options with `limits`, a list of limits that are decided together: a request is charged under each,
- * or under none. Each limit gets a limiter of its own, and the options beside the list are its defaults. `around` is put
+ * or under none. Each limit has a limiter of its own, made with the options beside the list as defaults. `around` is put
  * before the common decision. The property `limiter` of the guard is the first limit's.
  * @throws {PolicyError} for options that cannot work.
  */

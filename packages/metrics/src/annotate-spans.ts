@@ -8,8 +8,8 @@ export interface TraceLike {
 }
 
 /**
- * Writes each decision of a limiter to the span that is active then. Makes no spans, and writes no key. Returns a function that
- * ends it.
+ * Writes each decision of a limiter to the span that is active when it is made: result, reason, policy, what remains and
+ * the wait for the store. It makes no spans, and writes no key. Returns a function that ends it.
  * @throws {PolicyError} INVALID_OPTION for a limiter or `trace` that is none; StoreError CLOSED for a limiter that is closed.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'

@@ -137,8 +137,8 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /**
    * The limits of a list `limits`, which are decided together: one for each entry, known by the name of its limiter. They
-   * have no guard of their own, as the guard of a handler combines them by their `place` in the list. Limiters that were
-   * made here get their names reserved.
+   * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place`
+   * in the list. Limiters that were made here get their names reserved.
    */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
