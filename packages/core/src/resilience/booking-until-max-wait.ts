@@ -51,7 +51,11 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   #timer: TimerHandle | undefined
   #isOver = false
 
-  /** Prepares a booking, which `begin` sends and `recovery` repeats; `resolve` and `reject` settle its caller's promise. */
+  /**
+   * Prepares a booking (units charged at a later instant for a call that waits), which `begin` sends. It waits in `recovery` to
+   * be sent again after a failure. `resolve` and `reject` settle its caller's promise. The wait for the answer ends after the
+   * request's `maxWait`, or after the deadline if that is longer.
+   */
   constructor(
     readonly recovery: RecoveryQueue,
     readonly deadline: Deadline,
@@ -64,7 +68,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     request.caller.left = () => this.#callerLeft()
   }
 
-  /** Sends the booking, or has it wait for the store to recover if it cannot be sent now; fails if neither is possible. */
+  /**
+   * Sends the booking. If it may not be sent now (`refusal`), it waits for the store to recover, provided that a later attempt
+   * may succeed and not too many wait; otherwise it fails.
+   */
   begin(): void {
     try {
       const { channel } = this.recovery
@@ -78,21 +85,26 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     }
   }
 
-  /** Sends the booking again, with the part of its longest wait that is left. */
+  /**
+   * Sends the booking again, now that the store answers. Its longest wait is shorter by the time since it began, in microseconds.
+   */
   resume(): void {
     const took = (nowMs() - this.#began) * 1000
     this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
   }
 
-  /** The deadline has passed without an answer. The booking is waited for all the same, up to its `maxWait`. */
+  /**
+   * Notes that the deadline has passed without an answer. The booking is waited for all the same, until its `maxWait` is over.
+   */
   overdue(error: StoreError): void {
     this.#record(error)
     this.#endInTime()
   }
 
   /**
-   * Resolves with the answer. If the caller has left, or if the turn has become too late for it, the booking is given
-   * back.
+   * Gets the store's answer and resolves with it. If the caller has left, the booking is given back and the promise rejects. The
+   * answer may come after the deadline, so the turn (`answer.at`) may be later than `maxWait` from the call's beginning: then the
+   * booking is given back, and the caller gets a denial. `took` is in milliseconds, `wait` and `maxWait` in microseconds.
    */
   answered(answer: Answer): void {
     const { maxWait, caller } = this.request
@@ -106,7 +118,9 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.resolve({ ...answer, reason: 'limit', booking: undefined })
   }
 
-  /** The booking failed. Has it sent again if that may help, once the store has recovered. */
+  /**
+   * Gets the failure of the booking. If a later attempt may succeed and the caller still waits, it is sent again after recovery.
+   */
   failed(error: unknown): void {
     this.#pending = undefined
     if (this.request.caller.gone || !isOutage(error) || !isWorthRepeating(error)) return this.fail(error)
@@ -118,13 +132,13 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     void this.request.giveBack(answer)
   }
 
-  /** Ends with this error. */
+  /** Ends the booking and rejects its caller's promise with this error. */
   fail(error: unknown): void {
     this.#end()
     this.reject(error)
   }
 
-  /** Sends the booking for a wait of at most `left` microseconds. */
+  /** Sends the booking to the store, for a turn at most `left` microseconds from now. */
   #send(left: number): void {
     this.#timesSent++
     const { request } = this
@@ -132,7 +146,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.#pending = this.recovery.channel.sendFor(this, book, this.deadline)
   }
 
-  /** Has the booking sent again once the store answers others, after a pause that grows with each time. */
+  /**
+   * Has the booking wait in the queue for recovery, which sends it again once the store has answered another call, but not before
+   * a pause that grows with each attempt. `error` is reported if the time is over first.
+   */
   #awaitRecovery(error: StoreError): void {
     this.#record(error)
     this.notBefore = nowMs() + pauseMs(this.#timesSent)
@@ -141,16 +158,16 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   }
 
   /**
-   * Keeps a failure to report when the time is over: the latest, but one after which the call may have been carried
-   * out is replaced only by another such.
+   * Keeps a failure to report when the time is over: the latest. But a failure after which the booking may have been carried out
+   * (`sent`) is replaced only by another of that kind, as the caller has to know.
    */
   #record(error: StoreError): void {
     if (!this.#failure?.sent || error.sent) this.#failure = error
   }
 
   /**
-   * Ends the wait when its time is over. A booking whose caller has left needs no timer: it is in flight, and waited
-   * for only to be given back.
+   * Ends the wait when its time is over: now, or by a timer, which is set once. If the caller has left, no timer is needed: the
+   * booking is in flight, and its answer is awaited only to be given back.
    */
   #endInTime(): void {
     if (this.request.caller.gone) return
@@ -159,15 +176,17 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     else this.#expire()
   }
 
-  /** Ends because the time is over, with the latest failure. A booking that is not written yet is not sent. */
+  /**
+   * Ends the booking because its time is over, with the failure that was kept. If it is still queued, it is not sent any more.
+   */
   #expire(): void {
     this.#pending?.leave()
     this.fail(this.#failure)
   }
 
   /**
-   * The caller waits no longer. A booking in flight may have to be given back, so its answer is awaited, without a
-   * timer that keeps the process alive; one that is not written yet is not sent.
+   * Notes that the caller waits no longer. The answer to a booking in flight is still awaited, to give the booking back, without
+   * a timer that keeps the process alive. A booking that is queued, or waits for recovery, ends and is not sent.
    */
   #callerLeft(): void {
     if (this.#pending && !this.#pending.unsent) return clearTimer(this.#timer)
@@ -202,7 +221,10 @@ function isWorthRepeating(error: Error): boolean {
   return (error as Partial<StoreError>).sent === false || why === 'unavailable'
 }
 
-/** Milliseconds until a booking is sent again. It grows, and is random so that the processes of a fleet spread. */
+/**
+ * Milliseconds until a booking that was sent `timesSent` times is sent again: it doubles from 50 up to 1000, of which a random
+ * part of at least half is taken, so that the processes of a fleet spread. 0 for a booking that was never sent.
+ */
 function pauseMs(timesSent: number): number {
   return timesSent === 0 ? 0 : Math.min(25 * 2 ** timesSent, 1000) * (0.5 + Math.random() / 2)
 }
@@ -220,14 +242,17 @@ export class RecoveryQueue {
   /** A queue of bookings for the store behind `channel`, empty at first. */
   constructor(readonly channel: StoreChannel) {}
 
-  /** Calls `resume` of a booking once the store has answered another call in time from now on, and not before `notBefore`. */
+  /**
+   * Adds a booking. Its `resume` is called once the store has answered another call in time from now on, and not before the
+   * booking's `notBefore`. The timer that checks for it runs while there are bookings.
+   */
   add(waiter: BookingUntilMaxWait): void {
     this.#waiting.set(waiter, this.channel.answeredInTime)
     this.channel.awaitingRecovery = this.#waiting.size
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
   }
 
-  /** Takes a booking out of those that wait for the store to recover. */
+  /** Removes a booking, if it waits here. The timer stops with the last one. */
   remove(waiter: BookingUntilMaxWait): void {
     if (!this.#waiting.delete(waiter)) return
     this.channel.awaitingRecovery = this.#waiting.size
@@ -237,8 +262,9 @@ export class RecoveryQueue {
   }
 
   /**
-   * Lets bookings resume if the store has answered a call in time since they began to wait. If it has answered none
-   * since the last check, a probe is sent. Fails all if the store was closed.
+   * Runs every 25 ms while bookings wait: resumes each if the store has answered a call in time since the booking began to wait,
+   * and if its pause is over. If the store has answered no call since the last check, a probe is sent, as no other call may come.
+   * If the store was closed, all bookings fail.
    */
   #check(): void {
     const { answeredInTime } = this.channel

@@ -27,8 +27,9 @@ export class Circuit<Failure> {
   }
 
   /**
-   * Counts a failure in a row. Several of them, over at least twice the call's deadline, open the circuit; a single
-   * slow moment with many calls in it does not.
+   * Counts a failure of a call whose deadline was `deadlineMs` milliseconds. Five failures without a success in between, the
+   * first at least two deadlines ago, open the circuit; one slow moment with many calls in it does not. While it is open, `open`
+   * is the latest failure. The first probe of the store is due after a pause.
    */
   failed(failure: Failure, deadlineMs: number): void {
     const now = this.now()
@@ -41,8 +42,8 @@ export class Circuit<Failure> {
   }
 
   /**
-   * Whether it is time to test the store. If so the caller has to, as the next probe is due only after another pause.
-   * Pauses are random, so that the processes of a fleet spread.
+   * Whether a probe, a call that tests the store, is due now. If so, the caller has to send it: the next one is due only after
+   * another pause. Pauses are random, so that the processes of a fleet do not probe at the same time.
    */
   claimProbe(): boolean {
     const now = this.now()

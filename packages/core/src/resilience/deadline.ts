@@ -5,9 +5,9 @@ import { nowMs, setTimer } from '../values/clock.js'
  * Ends calls that take longer than `ms` milliseconds. One timer serves all calls, in the order in which their deadlines end:
  * nearly always that in which they began.
  *
- * A deadline measures the store and not this process. Everything that has arrived is read before a call is ended. A call
- * made in a turn of the event loop that blocked the process begins at the end of that turn, because calls that fill no
- * batch are written only then. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
+ * A deadline measures the store and not this process. Everything that has arrived is read before a call is ended. A call made in
+ * a turn of the event loop that blocked the process begins at the end of that turn, because calls that fill no batch are written
+ * only then. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
  */
 export class Deadline {
   /** A linked list, because a Set of entries that come and go so fast costs more than the waiting. */
@@ -27,15 +27,20 @@ export class Deadline {
   #over = -Infinity
   #closed = false
 
-  /** A deadline of `ms` milliseconds for each call. `traffic` counts the store's answers, also those to other limiters. */
+  /**
+   * A deadline of `ms` milliseconds for each call. `traffic` has the number of the store's answers so far, also to other
+   * limiters, and of calls that wait in this process; by both it is known whether the store or this process is slow.
+   */
   constructor(
     readonly ms: number,
     readonly traffic: Traffic = { answered: 0, waiting: 0 },
   ) {}
 
   /**
-   * Puts a call into the list, which is in order of deadlines, so that it expires when its time is over. Its time may
-   * have begun before `now`. The timer is that of the first call in the list.
+   * Begins the deadline of a call, whose time counts from `entry.since`, an instant at or before `now`, in milliseconds. The call
+   * is put into the linked list, which is in the order in which deadlines end, so the search for its place begins at the end.
+   * `endsAt` leaves out the time that no deadline counts (`#uncounted`). One timer serves the list: it is set if there is none,
+   * and keeps the process alive again from the first call on.
    */
   begin(entry: DeadlineEntry, now = entry.since): void {
     entry.endsAt = entry.since + this.ms - this.#uncounted
@@ -52,7 +57,7 @@ export class Deadline {
     else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 
-  /** Takes a call that has ended out of the list. Where none is left, the timer no longer keeps the process alive. */
+  /** Removes a call that has ended from the list. If no call is left, the timer no longer keeps the process alive. */
   end(entry: DeadlineEntry): void {
     this.#remove(entry)
     if (!this.#first) this.#timer?.unref?.()
@@ -75,7 +80,7 @@ export class Deadline {
     this.#timer?.unref?.()
   }
 
-  /** Takes a call out of the linked list, unless it was before. */
+  /** Removes a call from the linked list of calls; does nothing if it is not in the list. */
   #remove(entry: DeadlineEntry): void {
     if (!entry.before && this.#first !== entry) return // it was removed before
     if (entry.before) entry.before.after = entry.after
@@ -87,8 +92,8 @@ export class Deadline {
   }
 
   /**
-   * Sets the timer to check in `ms` milliseconds, and notes the idle time and the traffic until now, from which the
-   * check computes how busy the process was.
+   * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer. Notes the instants, the idle time of
+   * the process and the store's answers as of `now`, from which the check computes how busy this process was meanwhile.
    */
   #checkIn(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
@@ -102,8 +107,9 @@ export class Deadline {
   }
 
   /**
-   * Runs when the timer does: expires the calls whose time is over, once all that has arrived is read, or sets the
-   * timer anew.
+   * Runs when the timer fires. If the first call in the list still has time, the timer is set anew. Otherwise the calls whose
+   * time is over by now (`#over`) expire: at once if the timer was on time, and if it was late, because the process was blocked,
+   * only after the answers that have arrived meanwhile are read. Without calls the timer is not set again.
    */
   #check(): void {
     const now = nowMs()
@@ -123,9 +129,10 @@ export class Deadline {
   }
 
   /**
-   * Postpones all deadlines by the time since the timer was set in which this process was busy, if calls had to wait
-   * here for room meanwhile. Calls that were made in a turn of the event loop which blocked the timer have their full
-   * time from now on.
+   * Postpones deadlines by time that was this process's fault, as they measure the store; `now` in milliseconds. If calls had to
+   * wait here for room since the timer was set, the time in which the process was busy does not count: all of it if the store
+   * answered calls meanwhile, otherwise at most the time by which the timer is late. If the timer is late, the process was
+   * blocked: calls made since the timer was set have their full time from now on.
    */
   #discount(now: number): void {
     const { answered, waiting } = this.traffic
@@ -140,14 +147,14 @@ export class Deadline {
     }
   }
 
-  /** Milliseconds since the timer was set in which the process was busy. */
+  /** Milliseconds, of those since the timer was set, in which the process was not idle; 0 if the runtime does not measure it. */
   #busyMs(now: number): number {
     const idle = idleMs()
     if (idle === undefined || this.#idleMs === undefined) return 0
     return Math.max(0, now - this.#setAt - (idle - this.#idleMs))
   }
 
-  /** Expires the calls whose time is over, and sets the timer for the next. */
+  /** Expires the calls whose time is over, which come first in the list, and sets the timer for the next one, if there is any. */
   #expireOver(): void {
     for (let entry = this.#first; entry && this.isOver(entry); entry = this.#first) {
       this.#remove(entry)
@@ -200,8 +207,8 @@ function afterReading(task: () => void): void {
 }
 
 /**
- * The milliseconds in which this process was idle; undefined in a runtime that does not measure it, which counts as
- * never busy.
+ * The milliseconds for which this process's event loop has been idle so far; undefined in a runtime that does not measure it.
+ * Such a process counts as never busy.
  */
 function idleMs(): number | undefined {
   const { idle, active } = performance.eventLoopUtilization?.() ?? { idle: 0, active: 0 }

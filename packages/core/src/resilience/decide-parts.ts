@@ -5,8 +5,10 @@ import { isWholeDenied, programOf } from '../stores/together.js'
 import { NOTHING_KNOWN } from './failure.js'
 
 /**
- * Charges all parts or, where an enforced one is denied, none. Parts that are known to be denied ask no store; one program decides
- * all if there is one, otherwise each store its own. Returns what `charged` makes of the answers and of the stores' milliseconds.
+ * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none if an enforced one is
+ * denied (in shadow mode none is enforced). If a part is known to be denied, no store is asked. If one program has all parts,
+ * such as one Redis server, it decides them in one step; otherwise each part's store is asked. Returns what `charged` makes of
+ * the answers and of the milliseconds that stores took; a promise if answers come later, which `receiver` settles.
  */
 export function decideParts<T>(
   parts: readonly PlacedPart[],
@@ -16,6 +18,7 @@ export function decideParts<T>(
   const sentAt = performance.now()
   let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
   const receiver: WholeReceiver = {
+    /** Gets the answers of the program that has all parts; undefined if it cannot decide these keys together. */
     answered(answers) {
       if (!answers) return passTo(receiver, decideEach(parts)) // these keys cannot go together
       try {
@@ -33,7 +36,7 @@ export function decideParts<T>(
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
-/** Hands the answers to `receiver` when the promise resolves, or the error when it rejects. */
+/** Passes the answers to `receiver` when their promise resolves, or the error when it rejects. */
 function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
   answers.then(
     (later) => receiver.answered(later),
@@ -42,8 +45,9 @@ function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): v
 }
 
 /**
- * Whether one key denies the whole call by what this process knows, without asking a store elsewhere: its state is in
- * this process, or the store has denied such a call a moment ago. A limiter in shadow mode denies nothing.
+ * Whether a part (one key of a call on several) is known to be denied without asking a store elsewhere, so that the whole call
+ * is. If its state is in this process (`isHere`) that is asked; otherwise a remembered denial of its store may say so. In shadow
+ * mode (not `enforce`) a part denies nothing.
  */
 function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
@@ -52,8 +56,8 @@ function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): bo
 }
 
 /**
- * The answer about one key of a call that is known to be denied, without asking a store elsewhere and without a
- * charge.
+ * The answer about one part of a call on several keys that is known to be denied. Nothing is charged and no store elsewhere is
+ * asked: a part whose state is elsewhere gets its remembered denial, or UNASKED if there is none.
  */
 function triedUnasked({ isHere, keyspace, key, cost }: PlacedPart): Answer {
   return isHere ? (keyspace.decide('try', key, cost, 0) as Answer) : (keyspace.known?.(key, cost) ?? UNASKED)
@@ -63,8 +67,10 @@ function triedUnasked({ isHere, keyspace, key, cost }: PlacedPart): Answer {
 const UNASKED: Answer = { ...NOTHING_KNOWN, at: 0, resetAt: 0, from: 'none' }
 
 /**
- * Decides parts that no single program holds. All are tried; if one is denied, nothing was charged. Otherwise all are charged at
- * once. If one is denied now, because another call was faster, the charges of the others are undone.
+ * Decides the parts of a call (keys with their costs) that no single program holds, in two steps, and resolves to one answer a
+ * part. First all are tried ('try'), which charges nothing; if an enforced one is denied, that is the result. Otherwise all are
+ * charged ('reserve'). If one of them is denied now, because another call was faster, or fails, the charges of the others are
+ * given back; parts that were allowed then get the answers of the first step. Rejects with the failure of a store.
  */
 async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
   const caller = { gone: false, unsent: true }

@@ -21,7 +21,9 @@ export class DenialCache {
   readonly #corrected: ExpiringMap<number>
   #begun = 0
 
-  /** Remembers each denial for at most `maxAge` microseconds, by the store's clock. */
+  /**
+   * A cache without denials. `bounds` are the most keys and the longest age of a denial, in microseconds; `clock` is the store's.
+   */
   constructor(
     private readonly bounds: DenialCacheBounds,
     private readonly clock: Pick<Store, 'now'>,
@@ -31,10 +33,10 @@ export class DenialCache {
   }
 
   /**
-   * The denial of a call that the store would surely deny now, made from the key's denials that are remembered, the newest
-   * first; undefined if the store has to be asked. A cost that was denied before gets its own denial again. At most four
-   * costs of a key are still sent to the store though they are surely denied, to learn their exact wait. Any further cost gets the
-   * denial of a larger cost, whose wait is no shorter than its own, or else waits until the allowance is full.
+   * The denial of a call that the store would surely deny now, made from the key's denials that are remembered, the newest first;
+   * undefined if the store has to be asked. A cost that was denied before gets its own denial again. At most four costs of a key
+   * are still sent to the store though they are surely denied, to learn their exact wait. Any further cost gets the denial of a
+   * larger cost, whose wait is no shorter than its own, or else waits until the allowance is full.
    */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined
@@ -74,12 +76,21 @@ export class DenialCache {
     return denial && answerAt(now, denial)
   }
 
-  /** Call it before a call is sent, and pass the result to `record` with the answer. */
+  /**
+   * Notes that a call is about to be sent. Returns its number and the instant, for `record` to judge the answer by: whether the
+   * key was corrected meanwhile, and since when the answer may be valid.
+   */
   begin(): BegunCall {
     return { number: ++this.#begun, sentAt: this.clock.now() }
   }
 
-  /** Remembers a denial. The answer to an allowed call with a cost makes the key's denials untrue, and removes them. */
+  /**
+   * Records the answer to a call that `begin` has noted. A denial is remembered until the wait that it names is over, and no
+   * longer than `maxAge`; not at all if the key was corrected while the call was on its way. An allowed call with a cost proves
+   * the key's denials wrong, and removes them. Instants of the answer are on the store's clock, so only their distances from its
+   * `now` are used, counted from when the call was sent, as the store may have decided then. `scarceUntil` is the instant until
+   * which every cost above what remained is denied.
+   */
   record(policies: readonly Policy[], key: string, cost: number, call: BegunCall, answer: Answer): void {
     if (answer.reason === undefined) {
       if (cost > 0 && this.#denials.isUsed) this.#denials.delete(key)
@@ -136,8 +147,9 @@ const COSTS = 4
 const MOST_PER_KEY = 16
 
 /**
- * The denials to keep of a key: the new one, followed by the earlier ones that are still valid, of its own limits at
- * most three of other costs. It also takes over the number of calls that are asking the store at present.
+ * Returns the denials to keep of a key, the newest first: `denial`, and of the `earlier` ones those still valid. Of the same
+ * limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; of all limits at most 16.
+ * The new denial takes over the number of calls that are `asking` the store now, less this one, which has its answer.
  */
 function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
   const { policies, cost, receivedAt } = denial
@@ -151,14 +163,21 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
   return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
 }
 
-/** A remembered answer as the store would give it now: its waits are shorter by the time since it came. */
+/**
+ * A remembered denial as the store would answer now, with `now` on this process's clock. Its instants are the same, and only the
+ * answer's `now` moves on by the time since it came, so its waits are shorter by that.
+ */
 function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
   const { at, reason, binding, remaining, resetAt, parts } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
   return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from: 'cache' }
 }
 
-/** A remembered answer for a cost whose own wait is unknown: until the allowance is full, when any cost passes. */
+/**
+ * A remembered denial as the answer to a cost whose own wait is unknown: the call passes when the allowance is full (`resetAt`),
+ * as then any cost does. `parts` has three numbers a policy: earliest instant, remaining, resetAt; the first becomes the last,
+ * and the policy that is full last is the binding one.
+ */
 function answerUntilFull(now: number, denial: Denial): Answer {
   const answer = answerAt(now, denial)
   const parts = answer.parts && [...answer.parts]

@@ -4,8 +4,9 @@ import { warnProcess } from '../values/process-warning.js'
 import { nowMs } from '../values/clock.js'
 
 /**
- * The answer where nothing decided: under 'allow' or 'deny', or about a cost above this process's share in the keyspace
- * `by`. A denied caller may try again in a second.
+ * The answer to a call that nothing decided: the failure mode 'allow' or 'deny' answers, as `allowed` says, or the cost is above
+ * this process's share of the limits in the keyspace `by`, which decides in place of the store. `why` is the store's failure. A
+ * denied caller may try again in a second.
  */
 export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspace): Answer {
   const at = allowed ? 0 : RETRY_AFTER
@@ -22,8 +23,9 @@ export const NOTHING_KNOWN = {
 }
 
 /**
- * The answer of the keyspace `by`, which decided in place of the store. A cost that fits the store's policies and not
- * this process's share of them is not denied for ever (`neverFits`): it fits again after the outage.
+ * Marks an answer as that of the keyspace `by`, which decided in this process in place of the store because of the failure `why`.
+ * It may deny a cost for ever only because this process's share of the limits is too small. Unless the cost `neverFits` under the
+ * store's own policies either, the caller gets a denial that lasts a second: the call may pass after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
   if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
@@ -75,7 +77,10 @@ export class Health {
   #lastAt = 0
   #reportedAt = -Infinity
 
-  /** Reports one outage in `pauseMs`. `now` in milliseconds, of a clock that does not run back. */
+  /**
+   * No outage at first. Outages go to `report`, at most one in `pauseMs`, with the store's address `endpoint`. `now` returns
+   * milliseconds of a clock that does not run back.
+   */
   constructor(
     readonly report: Report,
     readonly endpoint: string | undefined,
@@ -84,8 +89,8 @@ export class Health {
   ) {}
 
   /**
-   * Counts a decision that the store did not make, and reports the first of an outage; outages that follow each other
-   * closely are one report in `pauseMs`.
+   * Counts a decision that the store did not make because of `failure`. The first one begins an outage and is reported, unless
+   * the last report was less than `pauseMs` ago; `outage` is set until the store has recovered.
    */
   degraded(failure: Error): void {
     this.#lastAt = this.now()
@@ -96,7 +101,10 @@ export class Health {
     this.report({ event: 'degraded', ...this.outage })
   }
 
-  /** Reports the end of an outage, once the store has decided for a while without fail. */
+  /**
+   * Notes that the store has decided a call. Once it has done so for a while (QUIET_MS) without a degraded decision, the outage
+   * is over: that is reported, with the number of decisions made without the store.
+   */
   decided(): void {
     if (!this.outage || this.now() - this.#lastAt < QUIET_MS) return
     this.report({ event: 'recovered', ...this.outage, decisions: this.#decisions })

@@ -45,7 +45,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** The largest cost that ever fits. */
   readonly capacity: number
 
-  /** Guards `options.remote`, the keyspace of the store; all calls on it go through `options.channel`. */
+  /**
+   * Guards `options.remote`, the limiter's state in the store; all calls on it go through `options.channel`, which is shared by
+   * all limiters with that store. `capacity` is the smallest of all policies, so no larger cost ever fits.
+   */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
@@ -61,8 +64,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call: from a remembered denial, by the store, or by the failure mode. With 'throw' or 'deny' nothing else
-   * could decide, so a booking with a `caller` may wait for the store past the deadline, up to `maxWait`.
+   * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
+   * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
+   * `maxWait` microseconds. 'try' and 'reserve' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const known = ask === 'peek' ? undefined : this.known(key, cost, ask)
@@ -75,7 +79,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
-  /** Decides a call: returns the answer if it is known now, and otherwise passes it to `receiver` later. */
+  /**
+   * Decides a call of `cost` units: returns the answer if it is known now (a remembered denial, a store that answers at once, or
+   * the failure mode), and otherwise undefined: `receiver` gets it later.
+   */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.known(key, cost)
     if (known) return known
@@ -83,7 +90,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
   }
 
-  /** Asks the store, which passes its answer to the call or returns it at once. */
+  /** Sends a call to the store, which returns its answer at once or passes it to the call later. */
   ask(call: PendingCall<Answer>): void {
     const { remote } = this.options
     const { kind, key, cost, maxWait } = call
@@ -94,7 +101,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (answer) call.receive(answer)
   }
 
-  /** Records an answer of the store: for the denial cache, the end of an outage, and blocks that have to outlast one. */
+  /**
+   * Records an answer of the store. A call that was noted for the denial cache (`begun`) is recorded there; another one that has
+   * booked (`booking`) makes the key's denials untrue. An answer may end an outage, and its block is kept for the next outage.
+   */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
@@ -113,7 +123,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.decideWithout(call, failure, isUnasked)
   }
 
-  /** The answer of the failure mode to a call that the store did not answer, where the caller has counted the outage. */
+  /**
+   * The answer of the failure mode to a call that the store did not answer because of `failure`; the caller has counted it as a
+   * part of the outage. 'local' decides by the state in this process's memory, and 'allow' does so for a key that is known to be
+   * blocked, which is not to pass. `isUnasked`: the call was not even sent.
+   * @throws the failure in the mode 'throw'.
+   */
   decideWithout({ kind, key, cost, maxWait }: Question, failure: Error, isUnasked: boolean): Answer {
     const { mode, local } = this.options
     const why = failureOf(failure)
@@ -132,17 +147,17 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Gives a booking back in the store within the deadline. For a `caller`, whose store has just answered, also while
-   * the circuit is open.
+   * Cancels a booking in the store within the deadline. Resolves to whether the key is as if it had never been booked. For a
+   * `caller`, to whom the store has just answered, the store is asked even while the circuit is open.
    */
   cancel(booking: Booking, caller?: Caller): Promise<boolean> {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking), caller)
   }
 
   /**
-   * Corrects the state in the store. A block, a hold and a reset concern the key and not units, so they also apply to
-   * the state that decides in an outage. A block does so again once the store has answered, because the answers to
-   * earlier calls do not know of it.
+   * Corrects the state in the store, within the deadline. Resolves to the units that took effect. A block, a hold and a reset
+   * concern the key and not units, so they also apply to the state in memory that decides in an outage. A block does so again
+   * once the store has answered: answers to earlier calls, which do not know of it, may have ended it there meanwhile.
    */
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change)) this.#keep(change)
@@ -153,7 +168,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /** Applies a block that the store reports, or its end, to the state that decides in an outage. */
+  /**
+   * Applies the key's block that an answer of the store reports (until `blockedUntil`) to the state in memory that decides in an
+   * outage. An answer without a block ends one that is known there (`isOver`): its duration is then 0.
+   */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
     const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
     if (blockedUntil > now || isOver)
@@ -167,7 +185,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     void local().correct(change)
   }
 
-  /** Whether this process knows of a block that the store has not ended. */
+  /** Whether the state in memory has a block of the key, which an answer of the store or an operator here has brought. */
   isKnownBlocked(key: string): boolean {
     const { blocks, local } = this.options
     return blocks.areKept && (local().decide('peek', key, 0, 0) as Answer).reason === 'blocked'
@@ -186,7 +204,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
   }
 
-  /** A call to the store, not sent yet. */
+  /**
+   * Makes a call to the store, not sent yet: what `kind` names, for `cost` units. `receiver` may be set later, before an outcome.
+   */
   #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
     const { channel, deadline } = this.options
     const call = new PendingCall<Answer>(channel, this, deadline, receiver)
@@ -197,7 +217,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return call
   }
 
-  /** The answer of a store in this process. Nothing is sent, so nothing can be late or lost. */
+  /**
+   * The answer of a store that has its state in this process now and answers at once. Nothing is sent, so no deadline is needed;
+   * an outage of before may end by it.
+   */
   #askAtOnce(key: string, cost: number): Answer {
     const { remote, health } = this.options
     const answer = remote.decide('consume', key, cost, 0) as Answer
@@ -206,8 +229,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Asks the store, and returns undefined: the call's receiver gets the answer. Where the store cannot be asked, the
-   * failure mode's answer is returned.
+   * Sends a call to the store, and returns undefined: the call's receiver gets the answer. If the store may not be asked now (the
+   * circuit is open, or too many calls wait), the failure mode's answer is returned. A `consume` or `try` is noted for the cache
+   * of denials.
    */
   #submit(call: PendingCall<Answer>): Answer | undefined {
     const { denials, channel } = this.options
@@ -219,9 +243,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Asks the store about one key of a call on several: 'try' charges nothing, 'reserve' charges. The deadline of a
-   * 'reserve' counts from the moment at which the 'try' of the keys was sent, which `whole.since` keeps. A charge
-   * whose answer comes after the whole call has ended is given back.
+   * Takes one step for one key of a call on several: 'try' charges nothing, 'reserve' charges. One deadline is for both steps:
+   * that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is over already, the store is
+   * not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
    */
   #decideStep(call: PendingCall<Answer>, whole: Caller): MaybePromise<Answer> {
     const { ms } = this.options.deadline
@@ -246,7 +270,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Books with the store, however long that takes within `maxWait`. If it fails, the failure mode decides. */
+  /**
+   * Books a turn in the store, however long the answer takes within the call's `maxWait`: the booking is sent again after
+   * failures that may pass. If it fails for good, the failure mode decides.
+   */
   async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
     const { recovery, remote, deadline } = this.options
     const { kind, key, cost, maxWait } = call
@@ -266,9 +293,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because
-   * the store has just answered. This resolves at the deadline at the latest, after which it goes on; if it fails, the
-   * booking stays unused.
+   * Gives back a charge of `cost` units, or a booking, whose answer came too `late` for its caller. It is sent while the circuit
+   * is open too, because the store has just answered. Resolves at the deadline at the latest (`overdue`), though the store may
+   * carry it out after that; never rejects. If it fails, the units stay charged and unused.
    */
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
     const { remote, channel, deadline, denials } = this.options
@@ -287,7 +314,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /** Why the store is not asked now; undefined if it is. While the circuit is open, this also sends a probe if one is due. */
+  /**
+   * Why the store is not asked now: its last failure while the circuit is open, or too many waiting calls; undefined if it may be
+   * asked. While the circuit is open, this also sends a probe, a read of this key, if one is due.
+   */
   refusal(key: string): Error | undefined {
     const { channel, remote, deadline } = this.options
     const refusal = channel.refusal()
@@ -296,8 +326,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Carries out `act` on the store within the deadline; for a `caller`, whose store has just answered, also while the
-   * circuit is open. Rejects if the store cannot be asked.
+   * Carries out `act` on the store's keyspace within the deadline, and resolves to its result. Rejects if the store may not be
+   * asked now; for a `caller`, to whom it has just answered, that is not checked, and the deadline counts from the call's first
+   * step.
    */
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     const refusal = caller ? undefined : this.refusal(key)
@@ -317,8 +348,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 }
 
 /**
- * The denial of a cost above the capacity, which no store has to be asked about. What remains of the key is taken from
- * the remembered denial `known`; without one it is reported as 0.
+ * The denial, for ever, of a cost above the smallest capacity, which no store has to be asked about. What remains of the key is
+ * taken from the remembered denial `known`; without one it is reported as 0. Each policy gets three numbers: the earliest instant
+ * at which it admits the cost (Infinity if never; when it is full again if that much does not remain), what remains, and when it
+ * is full.
  */
 function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
   const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }

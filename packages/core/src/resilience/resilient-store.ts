@@ -26,7 +26,11 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
   const deadline = new Deadline(settings.deadline, channel)
   let health: Health | undefined
   return {
-    /** Opens a limiter's state in the store, and with the first call that needs it a state in memory for outages. */
+    /**
+     * Opens the state of a limiter in the store, under a list of policies. `local` opens, with the first call that needs it, a
+     * second state in this process's memory, which decides in an outage: under a share of the limits if the user has given the
+     * number of processes. `report` receives notices; `health` reports outages to it, once for all lists of the limiter.
+     */
     keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
       const { mode, share } = settings.onStoreError
       const ownPolicies = (): readonly Policy[] => policies.map((policy) => shareOf(policy, share))
@@ -50,8 +54,8 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
 }
 
 /**
- * The policy with a `processes`-th of its limit and capacity, rounded down and at least 1. It decides in an outage,
- * when the processes of a fleet cannot agree, so that together they stay within the limit.
+ * Returns the policy by which one of `processes` processes decides in an outage: its limit and capacity are divided by that
+ * number, rounded down, but at least 1. The processes cannot agree then; so together they stay within the limit.
  */
 function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))
@@ -69,7 +73,9 @@ export class SharedStoreState {
   readonly #denialCaches = new WeakValues<DenialCache>()
   #local: Store | undefined
 
-  /** The parts that all limiters with this store have in common. */
+  /**
+   * The state of a store without calls so far: its channel, which sends all calls, and the queue of bookings that wait for it.
+   */
   constructor(readonly store: Store) {
     this.channel = new StoreChannel(store)
     this.recovery = new RecoveryQueue(this.channel)
@@ -81,8 +87,8 @@ export class SharedStoreState {
   }
 
   /**
-   * The cache of denials of one state, which limiters of the same name and shapes share; undefined if the store wants
-   * none.
+   * The cache of denials for the state of the limiter `name` under these policies, shared by all limiters of that name and lists
+   * of the same shapes (algorithms and windows), as they share the state. Undefined if the store wants no cache.
    */
   denialCache(name: string, policies: readonly Policy[]): DenialCache | undefined {
     const bounds = this.store.denialCache
@@ -92,8 +98,8 @@ export class SharedStoreState {
   }
 
   /**
-   * The store's clock for the state of outages, so that waits agree. Once the store is closed it stands still and does
-   * not throw, because that state may still be swept.
+   * Makes the clock of the memory store that decides in outages: that of the store itself, in microseconds, so that waits agree.
+   * Once the store is closed its clock throws; this one then stands still, as keys in memory may still be swept.
    */
   #clock(): () => number {
     let latest = 0
@@ -109,8 +115,8 @@ export class SharedStoreState {
 }
 
 /**
- * The state that all limiters with a store share, made with the first. Copies of this package share it too: two would
- * admit twice the limit in an outage.
+ * The state that all limiters of this process with the same store share, made with the first of them. Several copies of this
+ * package in one process find the same, as two states in memory would together admit twice the limit in an outage.
  */
 export function sharedStateOf(store: Store): SharedStoreState {
   const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
@@ -131,14 +137,18 @@ export function resilientPermits(store: Store, options: GuardedPermitsOptions): 
   const { channel } = sharedStateOf(store)
   const deadline = new Deadline(options.deadlineMs, channel)
   /**
-   * Tests whether the store is back. It renews the permits that this process holds, so that a store which has lost its
-   * data has them again before it grants any.
+   * Makes the call that tests whether the store is back: it renews the permits of `key` that this process holds, as many as one
+   * call may, so that a store which has lost its data has them again before it grants any. Without held permits it releases none.
    */
   const probe = (key: string, limit: number): TicketStates => {
     const held = options.held(key).slice(0, MOST_TICKETS)
     return permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
   }
   return {
+    /**
+     * Takes one step, such as 'take' or 'renew', for some tickets (calls of the semaphore, by number), within the deadline.
+     * Rejects at once if the store may not be asked now, and then tests the store if it is time to.
+     */
     async ask(step, key, tickets, limit) {
       const refusal = channel.refusal()
       if (!refusal) return channel.send(() => permits.ask(step, key, tickets, limit), deadline)

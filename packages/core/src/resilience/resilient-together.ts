@@ -14,12 +14,16 @@ type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
 export class ResilientTogether implements Together {
   readonly program: object
 
-  /** `together` is the store's program that decides calls on several keys in one step. */
+  /** `together` is the store's own means to decide calls on several keys in one step, which this guards. */
   constructor(readonly together: Together) {
     this.program = together.program
   }
 
-  /** Asks the store, whose answers `receiver` gets. Where it cannot be asked, returns those of the failure modes. */
+  /**
+   * Decides parts of a call (keys with their costs) by one call to the store, and returns undefined: `receiver` gets the answers
+   * later. If the store cannot be asked now (`refusal`), the answers of the failure modes are returned. The shortest deadline of
+   * the parts' limiters applies.
+   */
   decide(given: readonly Part[], receiver: WholeReceiver): readonly Answer[] | undefined {
     const parts = given as readonly ResilientPart[]
     const { keyspace, key } = parts[0]!
@@ -39,7 +43,7 @@ export class ResilientTogether implements Together {
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   readonly #begun: readonly (BegunCall | undefined)[]
 
-  /** Begins a call for the denial cache of each part. */
+  /** The request of a call on several keys. For each part's denial cache it notes that a call begins, before it is sent. */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,
@@ -47,7 +51,7 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     this.#begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
   }
 
-  /** Asks about each part in the store's own keyspace. */
+  /** Sends the request: asks the store about each part in its own, unguarded keyspace. `call` receives the answers. */
   ask(call: PendingCall<readonly Answer[] | undefined>): void {
     const parts = this.parts.map(({ keyspace, key, cost, enforce }) => {
       return { keyspace: keyspace.options.remote, key, cost, enforce }
@@ -56,7 +60,10 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     if (answers) call.receive(answers)
   }
 
-  /** Records the answers in the denial cache of each part. Without answers, the parts cannot go together. */
+  /**
+   * Hands each part's answer to its keyspace, which records denials and the end of an outage. Answers are undefined if the store
+   * cannot decide these keys together; each will be asked about by itself then.
+   */
   answered(_call: unknown, answers: readonly Answer[] | undefined): void {
     if (!answers) return
     for (const [i, { keyspace, key, cost }] of this.parts.entries()) {
@@ -71,8 +78,9 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
 }
 
 /**
- * The answers of the failure modes, each part by its own; those in mode 'local' are decided together in memory.
- * @throws the failure if one of the modes is 'throw', before anything is charged.
+ * Returns the answers to a call on several keys that the store did not decide: each part is decided by the failure mode of its
+ * limiter, and the whole as usual: all are charged in this process, or none. `isUnasked`: the store was not even asked.
+ * @throws the failure, before anything is charged: if it is no outage but a misuse, or if one of the modes is 'throw'.
  */
 function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
   if (!isOutage(failure)) throw failure

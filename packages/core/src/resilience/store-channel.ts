@@ -31,7 +31,9 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  /** The channel to one store. Outages of a store with an address are warnings of the process. */
+  /**
+   * The channel to `store`, which is started with the first call. Outages of a store with an address are warnings of the process.
+   */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
@@ -43,7 +45,7 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Why no call may be sent now; undefined when one may.
+   * Why no call may be made now: the failure that has opened the circuit, or that too many calls wait; undefined if one may.
    * @throws {StoreError} CLOSED when the store is closed.
    */
   refusal(): Error | undefined {
@@ -52,7 +54,10 @@ export class StoreChannel implements Traffic {
     return refusal
   }
 
-  /** Sends a call when there is room and the store has started. Its receiver gets nothing before this has returned. */
+  /**
+   * Sends a call, or queues it while the store starts, while others are queued, or while as many calls as allowed are in flight.
+   * Its deadline begins now, or after the start. The call's receiver gets nothing before this has returned.
+   */
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     const now = this.#isStarting ? 0 : call.beginDeadline()
@@ -61,12 +66,19 @@ export class StoreChannel implements Traffic {
     else call.start(this.#inFlight, now)
   }
 
-  /** Carries out `act`, with a promise for the answer. The deadline counts from now, or from an earlier instant `since`. */
+  /**
+   * Carries out `act`, which calls the store, and returns a promise of the answer. The deadline counts from the instant `since`
+   * of `nowMs`; 0 stands for now.
+   */
   send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline, since = 0): Promise<T> {
     return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline, since))
   }
 
-  /** Carries out `act` for a receiver that may wait for the answer beyond the deadline, and can leave the returned call. */
+  /**
+   * Carries out `act`, which calls the store, for a receiver that gets the answer; with `overdue` it waits beyond the deadline
+   * too. The deadline counts from the instant `since` of `nowMs`; 0 stands for now. Returns the call, which the receiver may
+   * `leave`.
+   */
   sendFor<T>(
     receiver: LateReceiver<T>,
     act: (caller: Caller) => MaybePromise<T>,
@@ -99,7 +111,10 @@ export class StoreChannel implements Traffic {
     if (this.#circuit.open) this.probe(read, deadline)
   }
 
-  /** Sends `read` to test the store, unless a probe was sent a moment ago. No caller waits for the answer. */
+  /**
+   * Sends a probe: a call that changes nothing, `read`, by which it is learned whether the store answers. None is sent if one was
+   * a moment ago, or without room. No caller waits for the answer, so a failure is only counted.
+   */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
     if (!this.#circuit.claimProbe() || this.#inFlight.room <= 0) return
     this.send(read, deadline).catch(() => {})
@@ -119,7 +134,7 @@ export class StoreChannel implements Traffic {
     this.#sendQueued()
   }
 
-  /** Notes that the store answers: closes the circuit and ends an outage. */
+  /** Notes that the store answered a call within its deadline: closes the circuit, and may end an outage. */
   callAnsweredInTime(): void {
     this.answeredInTime++
     if (this.#circuit.failures > 0) this.#circuit.succeeded()
@@ -127,9 +142,10 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call failed, or that its deadline passed: silence may open the circuit, and any answer of the store
-   * closes it. One that was never sent counts only while the store is silent. Returns the failure as the caller is to
-   * get it.
+   * Notes that a call failed, or that its deadline passed (`isOverdue`). Failures such as a timeout, after which the next call
+   * would fail as well (SILENCES), may open the circuit; an error that the store has answered closes it. A call that was never
+   * sent (`unsent`) counts only while the store is silent. Returns the failure as the caller is to get it; a misuse is no failure
+   * of the store.
    */
   callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error
@@ -143,7 +159,10 @@ export class StoreChannel implements Traffic {
     return failure
   }
 
-  /** The failure as callers get it: while the store is not connected, the reason for that, such as a wrong password. */
+  /**
+   * The failure as callers get it. A timeout or a lost connection is explained by the reason for which the store is not connected
+   * now (`trouble`), such as a wrong password, if the store knows one. `sent`, whether the call may have been carried out, stays.
+   */
   #explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
     if (!trouble) return error
@@ -152,14 +171,14 @@ export class StoreChannel implements Traffic {
     return new StoreError(codeOf(failureOf(trouble)), trouble.message, { cause: trouble.cause, sent })
   }
 
-  /** Takes a call whose caller waits no longer out of those that wait for room, so that it is not sent. */
+  /** Removes a call whose caller waits no longer from the queue, if it is still there, so that it is not sent. */
   drop<T>(call: PendingCall<T>): void {
     this.#queue.delete(call)
   }
 
   /**
-   * Has the store connect, with the first call. Calls wait until it has or has failed, and only then begin their
-   * deadlines.
+   * Starts the store, with the first call. A store that has to connect returns a promise; calls are queued until that has
+   * settled, even by a failure, and only then begin their deadlines.
    */
   #start(): void {
     this.#isStarted = true
@@ -174,7 +193,7 @@ export class StoreChannel implements Traffic {
     starting.then(begin, begin)
   }
 
-  /** Sends the calls that wait, oldest first, as far as there is room. */
+  /** Sends the queued calls, the oldest first, while fewer calls are in flight than allowed. */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (this.#inFlight.room <= 0) return
@@ -183,7 +202,10 @@ export class StoreChannel implements Traffic {
     }
   }
 
-  /** Why no further call is taken: as many wait as `maxPending` allows. */
+  /**
+   * The error for a further call when as many wait for answers, sent or not, as `maxPending` allows; undefined if there is room.
+   * The first comparison alone is enough for nearly every call.
+   */
   #overload(): StoreError | undefined {
     if (!this.#isStarting && this.#inFlight.room > 0) return undefined
     if (this.#inFlight.count + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
@@ -213,7 +235,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   maxWait = 0
   begun: BegunCall | undefined = undefined
 
-  /** A call that `channel` sends for `request`. A `receiver` that is not given is set before the call has an outcome. */
+  /**
+   * A call that `channel` sends for `request`, within `deadline`. `receiver` gets its outcome; if it is not given, it is set
+   * before there is one.
+   */
   constructor(
     readonly channel: StoreChannel,
     readonly request: StoreRequest<T>,
@@ -221,7 +246,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     public receiver?: LateReceiver<T>,
   ) {}
 
-  /** Begins the time within which the call has to be answered, and returns that instant. */
+  /**
+   * Begins the deadline of the call, which counts from `since` if that was set to an earlier instant. Returns now, in
+   * milliseconds.
+   */
   beginDeadline(): number {
     const now = nowMs()
     this.since ||= now
@@ -229,13 +257,18 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return now
   }
 
-  /** Sends a call that has waited for room, or drops it if its deadline has passed and its receiver waits no longer. */
+  /**
+   * Sends the call, which was queued, or drops it if its deadline has passed, unless its receiver waits beyond that (`overdue`).
+   */
   startOrDrop(inFlight: InFlight, now: number): void {
     if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
     else this.start(inFlight, now)
   }
 
-  /** Sends the call. What the store throws is its failure. */
+  /**
+   * Sends the call. It is counted among the calls in flight, in a cohort: the calls sent at about the time `now`. An error that
+   * the store throws at once is received as the call's failure.
+   */
   start(inFlight: InFlight, now: number): void {
     this.unsent = false
     this.#cohort = inFlight.begin(now)
@@ -246,7 +279,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     }
   }
 
-  /** Ends the call because its deadline has passed. A receiver that waits longer is only informed. */
+  /**
+   * Ends the call because its deadline has passed: it is removed from the queue, and its receiver gets the failure mode's answer
+   * or the error, which says whether the call was sent. A receiver that waits beyond the deadline (`overdue`) is only informed.
+   */
   expire(error: StoreError): void {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
     this.#isOverdue = true
@@ -277,7 +313,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     )
   }
 
-  /** Passes the store's answer to the receiver. One that has given up gets it only if it can undo what was charged. */
+  /**
+   * Gets the store's answer, records it for the request, and passes it to the receiver. A receiver that has given up (`gone`)
+   * gets it by `answeredTooLate` alone, to undo what was charged. An answer after the deadline does not count as one in time.
+   */
   answered(answer: T): void {
     if (!this.#end()) return
     if (this.gone) return this.receiver?.answeredTooLate?.(answer)
@@ -293,7 +332,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.receiver!.answered(answer)
   }
 
-  /** Passes a failure on, unless the receiver has given up. */
+  /** Gets the failure of the call, and ends it with the failure mode's answer or the error, unless the receiver has given up. */
   failed(error: unknown): void {
     if (!this.#end() || this.gone) return
     this.deadline.end(this)
@@ -301,7 +340,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(error)
   }
 
-  /** Notes that the store has ended the call. Returns false if it had before. */
+  /**
+   * Notes that the call has its outcome, so that it is no longer in flight and the next queued one is sent. Returns false if it
+   * had one before, or was never sent: only a call in flight has a cohort.
+   */
   #end(): boolean {
     const cohort = this.#cohort
     if (!cohort) return false
@@ -310,7 +352,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return true
   }
 
-  /** Passes the failure mode's answer to the receiver, or the failure itself where there is none. */
+  /**
+   * Passes the failure mode's answer (`fallBack`) to the receiver; if the request has none, or if it throws, the failure. The
+   * channel counts the failure first.
+   */
   #settleFailed(error: unknown): void {
     const failure = this.channel.callFailed(error, this, this.gone)
     if (!this.request.fallBack) return this.receiver!.failed(failure)
