@@ -33,8 +33,8 @@ export class KeyLimits<Detail> {
   readonly #followed = new Map<string, FollowedLimit<Detail>>()
 
   /**
-   * Gives every key the limit `given.initial`. With `given.follow`, the limit of a key follows its calls once the
-   * first has ended.
+   * Gives every key the limit `given.initial`: the most calls of the key that may run at once. With `given.follow` the limit is
+   * adaptive: once the first call of a key has ended, the key's limit is recomputed by how each of its calls ends.
    */
   constructor(readonly given: { readonly initial: number; follow?(): FollowedLimit<Detail> }) {}
 
@@ -44,8 +44,10 @@ export class KeyLimits<Detail> {
   }
 
   /**
-   * Lets the limit of a key follow a call that took `ms` milliseconds, unless it failed for a reason that says
-   * nothing about the limit. Returns how the limit has changed; undefined if it has not.
+   * Recomputes the adaptive limit of a key when one of its calls has ended, after `ms` milliseconds, served or refused. A call
+   * that failed for a reason of its own says nothing about the limit. `detail` is what the limit wants to know besides, such as
+   * whether the call had to wait. Returns how the limit has changed; undefined if it has not, or is not adaptive. At most 1,000
+   * keys have limits of their own; beyond that the oldest one is forgotten.
    */
   ended(key: string, outcome: CallOutcome, ms: number, detail: Detail): LimitChange | undefined {
     const followed = this.#followed.get(key) ?? this.given.follow?.()

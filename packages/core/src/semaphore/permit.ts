@@ -14,7 +14,9 @@ export class Permit {
   readonly waitMs: number
   #release: ReleasePermit | undefined
 
-  /** A permit that `release` gives back; without `release`, that of a denied call. */
+  /**
+   * The answer to a call that waited `waitMs` milliseconds: a permit, which `release` gives back; without `release`, a denial.
+   */
   constructor(waitMs: number, release: ReleasePermit | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs

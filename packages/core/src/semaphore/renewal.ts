@@ -14,8 +14,9 @@ export class Renewal {
   #timer: TimerHandle | undefined
 
   /**
-   * `leaseMs` is how long the store keeps a permit without renewal; undefined for a store in this process, which needs
-   * none. `limit` is the semaphore's at the moment.
+   * No permits at first. `permits` is the semaphore's access to its store. `leaseMs` is how many milliseconds the store keeps a
+   * permit without renewal; undefined for a store in this process, which needs none. `limit` returns the limit of a key at the
+   * moment.
    */
   constructor(
     private readonly permits: Permits,
@@ -33,7 +34,10 @@ export class Renewal {
     return [...(this.#releasing.get(key)?.keys() ?? [])]
   }
 
-  /** Renews the ticket's permit from now on. Calls `lost`, which must not throw, if the store has lost it. */
+  /**
+   * Renews the permit that a ticket (a call, by number) of `key` holds, from now on until `release`. Calls `lost`, which must not
+   * throw, if the store does not know the permit any more.
+   */
   hold(key: string, ticket: number, lost: () => void): void {
     const held = this.#held.get(key) ?? new Map<number, () => void>()
     this.#held.set(key, held.set(ticket, lost))
@@ -41,8 +45,8 @@ export class Renewal {
   }
 
   /**
-   * Releases the ticket's permit, or takes the ticket out of the queue. Never rejects: if the store is not reached, the
-   * release is repeated until the lease has ended, which frees the permit too.
+   * Releases the permit of a ticket (a call of `key`, by number), or removes the ticket from the store's queue if it still waits.
+   * Never rejects: if the store is not reached, the release is retried until the lease has ended, which frees the permit too.
    */
   async release(key: string, ticket: number): Promise<void> {
     remove(this.#held, key, ticket)
@@ -61,14 +65,21 @@ export class Renewal {
     return Math.min((this.leaseMs ?? 0) / 3, RENEW_US / 1000)
   }
 
-  /** Sets the timer that renews permits and repeats releases, unless it is set. It does not keep the process alive. */
+  /**
+   * Sets the timer that renews permits and retries releases, for `ms` milliseconds from now, unless it is set or the store is in
+   * this process and needs neither. The timer does not keep the process alive.
+   */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.leaseMs === undefined) return
     this.#timer = setTimer(() => void this.#run(), ms)
     this.#timer.unref?.()
   }
 
-  /** Renews all permits and repeats the releases that failed, key by key, and sets the next timer while there are any. */
+  /**
+   * Runs when the timer fires: renews all permits that are held and retries the releases that failed, each key by itself. While
+   * there are any, the timer is set again: soon if the store was not reached, as leases go on running out, and not if the store
+   * is closed.
+   */
   async #run(): Promise<void> {
     const keys = new Set([...this.#held.keys(), ...this.#releasing.keys()])
     const results = await Promise.all([...keys].map((key) => this.#runFor(key)))
@@ -78,7 +89,10 @@ export class Renewal {
     this.#schedule(results.includes('failed') ? RETRY_MS : this.#renewMs)
   }
 
-  /** Renews and repeats for one key. Returns whether the store carried it out; 'closed' means that it never will. */
+  /**
+   * Renews the permits of one key and retries its failed releases. Returns whether the store carried that out: 'failed' if it was
+   * not reached, and 'closed' if it never will be again.
+   */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
     this.#dropExpired(key)
     try {
@@ -90,7 +104,11 @@ export class Renewal {
     }
   }
 
-  /** Renews the permits of a key. One that the store does not know any more has been lost, and its holder is called. */
+  /**
+   * Renews the permits of a key, as many in one call to the store as that takes. If the store neither knows a permit nor has one
+   * free, the permit is lost: its ticket is no longer renewed, and the callback of its holder is called. The state of a ticket
+   * that was released during the call is ignored.
+   */
   async #renewHeld(key: string): Promise<void> {
     for (const part of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
@@ -105,7 +123,9 @@ export class Renewal {
     }
   }
 
-  /** Repeats the releases of a key that have failed. */
+  /**
+   * Retries the releases of a key that have failed, as many in one call to the store as that takes. Rejects if one fails again.
+   */
   async #repeatReleases(key: string): Promise<void> {
     for (const part of inParts(this.releasing(key))) {
       await this.permits.ask('release', key, part, this.limit(key))
@@ -113,7 +133,7 @@ export class Renewal {
     }
   }
 
-  /** Forgets the releases of permits whose lease has ended meanwhile, which has freed them. */
+  /** Forgets the failed releases of a key whose permits need none any more, as their leases have ended meanwhile. */
   #dropExpired(key: string): void {
     const now = nowMs()
     for (const [ticket, until] of this.#releasing.get(key) ?? []) {
@@ -124,13 +144,13 @@ export class Renewal {
 
 const RETRY_MS = 100
 
-/** Splits a list of tickets into lists that are short enough for one call to the store. */
+/** Splits a list of tickets into lists of at most 100 (MOST_TICKETS), in order: so many one call to the store may name. */
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
   const parts = Math.ceil(tickets.length / MOST_TICKETS)
   return Array.from({ length: parts }, (_, i) => tickets.slice(i * MOST_TICKETS, (i + 1) * MOST_TICKETS))
 }
 
-/** Removes a ticket from those of its key, and with the last of them the key. */
+/** Removes a ticket from those of its key, and with the last ticket the key; does nothing if the ticket is not there. */
 function remove<T>(byKey: Map<string, Map<number, T>>, key: string, ticket: number): void {
   const tickets = byKey.get(key)
   tickets?.delete(ticket)

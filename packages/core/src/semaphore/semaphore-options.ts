@@ -93,8 +93,8 @@ const ACQUIRE = {
 } satisfies option.DeclarationOf<SemaphoreAcquireOptions>
 
 /**
- * The options of `acquire`, checked and with their defaults. A number in their place is most likely the wait itself,
- * which other packages take, so the code of that error is INVALID_DURATION.
+ * The options of a semaphore's `acquire`, checked and with their defaults. `maxWait` becomes milliseconds. A number in place of
+ * the options is most likely the wait itself, which other packages take, so the code of that error is INVALID_DURATION.
  * @throws {InputError} INVALID_OPTION, INVALID_DURATION.
  */
 export function readAcquireOptions(options: SemaphoreAcquireOptions): option.Settings<typeof ACQUIRE> {

@@ -44,8 +44,10 @@ export class Semaphore {
   #closed = false
 
   /**
-   * Permits are asked for within the deadline, renewed while they are held, and waited for in order, each by a part of
-   * its own.
+   * Makes a semaphore of checked options, out of parts: `#permits` asks the store, behind its guard (a deadline) if that is not
+   * in this process; `#renewal` renews permits while they are held, which a store in this process does not need; `#waiters` are
+   * the calls that wait. Without a store it makes a memory store, and closes that with itself. The limit is a number, or one that
+   * adapts to the calls.
    */
   constructor(options: SemaphoreOptions) {
     const settings = readSemaphoreOptions(options)
@@ -82,6 +84,7 @@ export class Semaphore {
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
+    // Ends the permit once, by its release or its loss, whichever is first; it does nothing before the permit is granted.
     const ended = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
       const heldMs = Math.ceil(nowMs() - heldSince)
@@ -175,7 +178,8 @@ export class Semaphore {
 }
 
 /**
- * Refuses options as the first argument, a likely mistake; `storedKey` refuses other keys that are no strings.
+ * Refuses an object in place of the key of `acquire`: most likely its options, with the key left out. `storedKey` refuses all
+ * other keys that are no strings.
  * @throws {InputError} INVALID_KEY.
  */
 function refuseOptionsAsKey(key: unknown): void {

@@ -18,7 +18,10 @@ export class Waiters {
   #timer: ReturnType<typeof setTimeout> | undefined
   #isListening = false
 
-  /** Tickets are polled if `store` is not in this process. */
+  /**
+   * No waiting calls at first. `permits` asks the store for permits, `renewal` keeps the granted ones, and `limit` returns the
+   * limit of a key at the moment. Waiting tickets are polled only if `store` is not in this process (`local`).
+   */
   constructor(
     private readonly permits: Permits,
     private readonly renewal: Renewal,
@@ -27,8 +30,10 @@ export class Waiters {
   ) {}
 
   /**
-   * Asks for a permit of `key` and waits for it up to `maxWaitMs`. `lost` is called if the store loses the permit
-   * later, while it is held.
+   * Asks for a permit of `key` and waits for it up to `maxWaitMs`; with 0 it does not wait. Resolves with the number of the
+   * ticket that holds the permit, undefined if none was free in time, and rejects when `signal` aborts, on errors and on `close`.
+   * The wait ends once, by `granted` or `giveUp`, whichever comes first. A ticket that the store may have (`isKnown`) is removed
+   * there after giving up. `lost` is called if the store loses the permit later, while it is held.
    */
   take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
@@ -65,7 +70,10 @@ export class Waiters {
     return this.#byTicket.size
   }
 
-  /** Asks the store whether waiting tickets have permits now, the oldest of each key in one call. */
+  /**
+   * Asks the store whether waiting tickets have permits now, in one call for each key, with its oldest tickets: as many as a call
+   * may name. Resolves when all answers have been handled; never rejects.
+   */
   pollAll(): Promise<unknown> {
     const byKey = new Map<string, number[]>()
     for (const [ticket, { key }] of this.#byTicket) {
@@ -83,8 +91,9 @@ export class Waiters {
   }
 
   /**
-   * Ends a call's wait after its longest time, when its signal aborts, or when the store closes. Returns a function
-   * that stops all three.
+   * Sets up what ends a call's wait without a permit: its longest wait is over, its signal aborts, or the store closes. When the
+   * time is over the call is denied, but if the store has not once answered about it (`wasReached`), it rejects with the latest
+   * failure. Returns a function that cancels all three.
    */
   #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
     const runOut = (): void =>
@@ -101,8 +110,10 @@ export class Waiters {
   }
 
   /**
-   * Asks the store for a permit, and without one enters the queue there if the call waits. It is asked again if the
-   * store is out of reach, and any other failure ends the call.
+   * Asks the store for a permit for a ticket; if none is free, the ticket enters the store's queue if the call `waits`, and
+   * otherwise the call is denied. If the store is out of reach, a waiting call is kept, and the next poll asks again; any other
+   * failure ends the call. `isKnown` is set before the answer, as the store may have the ticket from the moment at which the call
+   * is sent, and reset if it surely was not. At last the ticket, if it still waits, is watched for its permit.
    */
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     if (waiter.isAsking) return
@@ -129,8 +140,8 @@ export class Waiters {
   }
 
   /**
-   * Learns of permits for waiting tickets: by messages of the store, and for a store elsewhere by polling as well, as
-   * messages may be lost.
+   * Begins to watch for permits of waiting tickets, unless that goes on already: by messages of the store, each of which is
+   * checked by a poll, and for a store elsewhere by polling every 100 ms as well, as messages may be lost.
    */
   #watch(): void {
     if (!this.#isListening) {
@@ -145,7 +156,7 @@ export class Waiters {
     this.#timer.unref?.()
   }
 
-  /** Polls all waiting tickets, and sets the timer again while there are any. */
+  /** Runs when the timer fires: polls the waiting tickets, and sets the timer again while there are any. */
   async #run(): Promise<void> {
     await this.pollAll()
     this.#timer = undefined
@@ -153,8 +164,9 @@ export class Waiters {
   }
 
   /**
-   * Asks the store how some waiting tickets of a key stand. One that it does not know any more, after a loss of state,
-   * enters the queue anew.
+   * Asks the store how some waiting tickets of a key stand. A ticket that holds a permit ends its call's wait; a ticket that the
+   * store does not know any more, after a loss of state, enters the queue anew. A failure is kept for the calls' errors, and they
+   * wait on.
    */
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
@@ -205,7 +217,10 @@ class Waiter {
   #askedAt: number | undefined
   #answeredMs = 0
 
-  /** A call on `key`. `granted` ends its wait with a permit, `giveUp` with an error, or without one as denied. */
+  /**
+   * A call that asks for a permit of `key`. `granted` ends its wait with the permit; `giveUp` ends it without: with an error that
+   * rejects the call, or, if there is none, with a denial.
+   */
   constructor(
     readonly key: string,
     readonly granted: () => void,
@@ -217,7 +232,7 @@ class Waiter {
     return this.#answeredMs + (this.#askedAt === undefined ? 0 : nowMs() - this.#askedAt)
   }
 
-  /** Returns an answer of the store when it has come; the wait for it counts in `storeMs`. */
+  /** Returns the result of `answer`, a promise of the store, and adds the time until it came, or failed, to `storeMs`. */
   async timed<T>(answer: Promise<T>): Promise<T> {
     this.#askedAt = nowMs()
     try {

@@ -15,7 +15,10 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 
 const known = new WeakMap<AbortSignal, ReturnType<typeof addShared>>()
 
-/** Puts the one listener on the signal that calls all those which `onAbort` adds. */
+/**
+ * Puts one listener on the signal, which calls all functions in `listeners` when the signal aborts. `onAbort` adds to the set,
+ * and removes the one listener, `abort`, when the set is empty.
+ */
 function addShared(signal: AbortSignal): { readonly listeners: Set<() => void>; readonly abort: () => void } {
   const listeners = new Set<() => void>()
   const abort = (): void => listeners.forEach((listener) => listener())

@@ -47,7 +47,11 @@ export function clearTimer(timer: TimerHandle | undefined): void {
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
-  /** Looks for fake timers. Returns how many reads pass until the next look. */
+  /**
+   * Checks whether a test has replaced `Date` or `performance` by fake timers, which do not move this clock, and warns once if
+   * so. Not if the clock was made with the fake one, nor with this project's own. Returns how many reads pass until the next
+   * check.
+   */
   const look = (): number => {
     const isFaked = Date !== DATE || performance !== PERFORMANCE
     if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
@@ -61,8 +65,9 @@ export function systemClock(): Clock {
 }
 
 /**
- * Makes a clock in whole microseconds for instants that are compared with those of another machine. A test's fake
- * clock does not move it; a test that has installed one is warned once.
+ * Makes a clock in whole microseconds for instants that are compared with those of another machine: the wall time, read once,
+ * plus the time that has passed since on the monotonic clock. A test's fake clock does not move it, so a test that has installed
+ * one is warned once.
  */
 export function machineClock(): Clock {
   const monotonic = performance

@@ -23,8 +23,9 @@ export const OPEN_PART = Symbol.for('sluice.part')
 export const REPORT_PART = Symbol.for('sluice.reportPart')
 
 /**
- * Checks that a limiter, store or policy was made by a copy of this package that works with this one. `what` names it
- * in the message.
+ * Checks that `part`, a limiter, store or policy, was made by a copy of this package that works with this one: under an equal
+ * contract number, which changes with what such parts use of each other. Stores of users have no number. `what` names it in the
+ * message.
  * @throws {PolicyError} VERSION_MISMATCH where `part` was made under another contract.
  */
 export function checkContract(what: string, part: { readonly [CONTRACT]?: number }): void {
@@ -34,7 +35,10 @@ export function checkContract(what: string, part: { readonly [CONTRACT]?: number
   throw new PolicyError('VERSION_MISMATCH', `${why}: npm ls @sluice/core lists both`)
 }
 
-/** A value that all copies of one contract share, made by the first that asks for it. */
+/**
+ * Returns the value `name` that all copies of this package in the process share, if they have the same contract number. The first
+ * that asks has it made by `make`.
+ */
 export function inCommon<T>(name: string, make: () => T): T {
   const all = globalThis as unknown as Record<symbol, T | undefined>
   return (all[Symbol.for(`sluice.${name}.${CONTRACT_NUMBER}`)] ??= make())

@@ -45,7 +45,7 @@ export function durationsFrom(leastMs: number, mostMs: number): string {
 /** The form of a duration that is a text. */
 export const DURATION = /^(\d{1,15})(ms|s|m|h|d)$/
 
-/** The number of milliseconds; NaN for a text that is no duration. */
+/** The milliseconds of a duration: of a text like '10s', or a number as it is; NaN for a text that is no duration. */
 export function millisecondsOf(value: Duration): number {
   if (typeof value !== 'string') return value
   const match = DURATION.exec(value)

@@ -22,7 +22,10 @@ export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends
   static readonly [KIND]: string = 'SluiceError'
   readonly code: Code
 
-  /** Sets `name` to that of the class, also where another copy of this package has made it. */
+  /**
+   * Makes an error with a stable code. Its `name` is that which the class has under KIND, as bundlers shorten the names of
+   * classes; a subclass of a user has none there, and gives its own name.
+   */
   constructor(code: Code, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = Object.hasOwn(new.target, KIND) ? new.target[KIND] : new.target.name
@@ -34,7 +37,11 @@ export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends
   }
 }
 
-/** `instanceof` that also holds for errors of other copies of this package: classes with one KIND count as one class. */
+/**
+ * Decides `error instanceof` this class. It also holds for errors of other copies of this package: a class of the error's
+ * prototype chain counts as this class if both have the same name under KIND. A subclass of a user has none of its own, so only
+ * the usual check holds for it.
+ */
 function isOfKind(this: typeof SluiceError, error: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(this, error)) return true
   if (typeof error !== 'object' || error === null || !Object.hasOwn(this, KIND)) return false
@@ -123,7 +130,7 @@ export function codeOf(failure: StoreFailure): StoreErrorCode {
   return `${STORE}${failure.toUpperCase() as Uppercase<StoreFailure>}`
 }
 
-/** An error whose message says what was expected, and ends with the value that came. */
+/** Makes an error of the class `Kind` with this code, whose message is `what` was expected, followed by the `value` that came. */
 export function expected<Code extends SluiceErrorCode>(
   Kind: new (code: Code, message: string) => SluiceError,
   code: NoInfer<Code>,

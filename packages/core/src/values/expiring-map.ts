@@ -14,8 +14,8 @@ export class ExpiringMap<V> {
   #youngSince = -Infinity
 
   /**
-   * Keeps at most `most` entries, each for between one and two times `life`, in the unit of the `now` that `set` is
-   * given.
+   * A map of at most `most` entries, each kept for between one and two times `life`, in the unit of the `now` that `set` is
+   * given. Entries lie in two generations, each of which may have half of `most`.
    */
   constructor(
     most: number,
@@ -30,8 +30,8 @@ export class ExpiringMap<V> {
   }
 
   /**
-   * Sets a value. Where the young generation is full or a `life` old, it becomes the old one, and the old one is
-   * forgotten.
+   * Sets the value of a key, in the young generation. If that is full, or was begun at least a `life` before `now`, it becomes
+   * the old generation first, and the entries of the former old one are forgotten, all at once.
    */
   set(key: string, value: V, now: number): void {
     if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.life) {

@@ -30,8 +30,10 @@ export function ownText(text: string): string {
 const SHORTEST_CUT = 13
 
 /**
- * The key as stores keep it, for one that may have to be digested. The latest digest is remembered, as one call asks
+ * The key as stores keep it, for a key that is long, begins with 'sha' or is no string. A key above 128 units, or one that looks
+ * like a digest, becomes `sha256:` and its digest; other keys stay. The latest digest is remembered, as one call asks for it
  * several times.
+ * @throws {InputError} INVALID_KEY.
  */
 function unusualKey(key: string): string {
   if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
@@ -46,7 +48,10 @@ function unusualKey(key: string): string {
 /** The key that was digested last: a limiter, its adapter and its lists of keys each ask for the same one. */
 let latest = { key: '', stored: '' }
 
-/** SHA-256 in hex of the text's UTF-16 units: unlike in UTF-8, lone surrogates stay apart. */
+/**
+ * SHA-256 of a text, in hex. The text's UTF-16 units are hashed, two bytes each: in UTF-8 all lone halves of surrogate pairs
+ * would be the same character, and different keys would have one digest.
+ */
 export function digest(text: string): string {
   const bytes = new Uint8Array(text.length * 2)
   for (let i = 0; i < text.length; i++) {

@@ -21,8 +21,8 @@ export class Listeners<Events extends object> {
   constructor(readonly failed: (name: keyof Events, error: unknown) => void) {}
 
   /**
-   * Adds a listener to an event, once. Returns a function that removes it. A passive one only observes: the event is
-   * still as unheard as before.
+   * Adds a listener to the event `name`, unless it is there already. Returns a function that removes it. A `passive` listener
+   * only counts: an event with no other listeners is still reported as unheard (`hasActive`).
    */
   on<E extends keyof Events>(
     name: E,
@@ -49,8 +49,8 @@ export class Listeners<Events extends object> {
   }
 
   /**
-   * Calls the listeners of an event. One that throws or rejects does not disturb the caller or the others; it is
-   * reported.
+   * Calls the listeners of the event `name` with `event`, in the order in which they were added. What a listener throws, or
+   * rejects with later, goes to `failed`, and affects neither the caller nor the other listeners.
    */
   emit<E extends keyof Events>(name: E, event: Events[E]): void {
     const list = this.heard[name]
@@ -67,8 +67,8 @@ export class Listeners<Events extends object> {
 }
 
 /**
- * The handling of a listener that fails, for an object without warnings of its own: the first failure is a
- * warning of the process.
+ * Makes the function that handles failures of listeners, for an object (`owner` names it) that has no warnings of its own: the
+ * first failure is written as a warning of the process, all later ones are ignored.
  */
 export function warningOnce(owner: string): (name: PropertyKey, error: unknown) => void {
   let hasWarned = false

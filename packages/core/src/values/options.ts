@@ -63,7 +63,8 @@ export interface About {
 export type ErrorClass = new (code: never, message: string) => SluiceError
 
 /**
- * The settings that an object of options gives.
+ * Checks an object of options by its declaration and returns the settings: for each declared option its value as `parse` returns
+ * it, or its default if it is left out. `about` has the words of messages.
  * @throws PolicyError, or `about.error`: INVALID_OPTION, or the option's own code.
  */
 export function read<D extends Declaration>(declaration: D, given: object, about: About): Settings<D> {
@@ -76,7 +77,8 @@ export function read<D extends Declaration>(declaration: D, given: object, about
 }
 
 /**
- * The setting that one value gives; the option's default if it is left out.
+ * Checks the value of one option, `name`, by its declaration and returns the setting; the option's default if the value is
+ * undefined and need not be given. The message names the option behind `about.prefix`.
  * @throws as `read`.
  */
 export function readOne<Setting>(
@@ -92,7 +94,11 @@ export function readOne<Setting>(
   throw expected(anyCode(error), code, `${prefix}${name} must be ${declared.accepts}`, value)
 }
 
-/** Checks only that `given` is an object and has no name that is not declared. Throws as `read`. */
+/**
+ * Checks that `given` is an object of options and has no option that is not declared; values are not checked. An option that is
+ * undefined counts as left out, and inherited ones are not options.
+ * @throws as `read`.
+ */
 export function checkNames(declaration: Declaration, given: object, about: About): void {
   const { what, error = PolicyError, code = 'INVALID_OPTION' } = about
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
@@ -111,7 +117,10 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
 
-/** The message about a name that is not declared: it suggests the nearest name, or lists all. */
+/**
+ * The message about an option that does not exist: it suggests the declared name that is nearest, or lists all, and ends with
+ * advice.
+ */
 function unknownOption(name: string, names: readonly string[], { what, advice = ELSEWHERE }: About): string {
   const near = nearestTo(name, names)
   const own = near === undefined ? `its options are ${names.join(', ')}` : `did you mean '${near}'?`
@@ -120,7 +129,10 @@ function unknownOption(name: string, names: readonly string[], { what, advice = 
 
 const ELSEWHERE = 'docs/migrate/README.md lists those of other packages'
 
-/** The name that differs by the fewest letters, at most two or a third of them, or that contains the other. */
+/**
+ * The one of `names` that `name` was probably meant to be: the one that differs by the fewest letters, and by at most two or a
+ * third of the letters of `name`, whichever is more; upper and lower case count as equal. Undefined if there is none.
+ */
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
   const most = Math.max(2, Math.floor(name.length / 3))
   const [near] = names
@@ -149,7 +161,11 @@ export function required<Setting>(declared: Option<Setting>): Option<Exclude<Set
   return { ...declared, isRequired: true } as Option<Exclude<Setting, undefined>>
 }
 
-/** An option whose values `parse` accepts, and `otherwise` where it is left out. */
+/**
+ * Declares an option. `parse` returns the setting for a value, or REFUSED; `accepts` says in messages what it takes. `otherwise`
+ * is the setting of an option that is left out, `code` that of the error for a refused value, and `domain` the accepted values as
+ * data.
+ */
 export function custom<Value, Otherwise = undefined>(
   accepts: string,
   parse: (value: unknown, name: string) => Value | typeof REFUSED,
@@ -160,7 +176,10 @@ export function custom<Value, Otherwise = undefined>(
   return { accepts, parse, otherwise: otherwise as Otherwise, code, domain }
 }
 
-/** A whole number from `least` to `most`. */
+/**
+ * Declares an option that takes a whole number from `least` to `most`; `otherwise` if it is left out. `code` is that of its
+ * error.
+ */
 export function whole<Otherwise extends number | undefined = undefined>(
   least: number,
   most: number,
@@ -179,7 +198,10 @@ export function number(least: number, most: number, otherwise: number): Option<n
   return custom(`a number from ${least} to ${most}`, accepting(isOne), otherwise)
 }
 
-/** A duration from `least` to `most`. The setting is in milliseconds. */
+/**
+ * Declares an option that takes a duration from `least` to `most`, as a text like '10s' or a number of milliseconds. The setting
+ * is in milliseconds; that of `otherwise` if the option is left out.
+ */
 export function duration<Otherwise extends Duration | undefined = undefined>(
   least: Duration,
   most: Duration,
@@ -202,7 +224,7 @@ export function flag(otherwise: boolean): Option<boolean> {
   return custom('true or false', accepting(isOne), otherwise)
 }
 
-/** A text, or another plain value, of a list. */
+/** Declares an option that takes one of these values, texts or other plain ones; `otherwise` if it is left out. */
 export function oneOf<const Value, Otherwise extends Value | undefined = undefined>(
   values: readonly Value[],
   otherwise?: Otherwise,
@@ -213,14 +235,17 @@ export function oneOf<const Value, Otherwise extends Value | undefined = undefin
   return custom(accepts, accepting(isOne), otherwise, undefined, { values })
 }
 
-/** A function. `returns` completes the message: 'that returns microseconds'. */
+/** Declares an option that takes a function. `returns` completes the error message: 'that returns microseconds'. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a function of any signature
 export function func<F extends (...args: any) => unknown>(returns?: string): Option<F | undefined> {
   const isOne = (value: unknown): value is F => typeof value === 'function'
   return custom(returns === undefined ? 'a function' : `a function ${returns}`, accepting(isOne))
 }
 
-/** A text that a pattern matches. */
+/**
+ * Declares an option that takes a text which `pattern` matches, and `accepts` describes in messages; `otherwise` if it is left
+ * out.
+ */
 export function text<Otherwise extends string | undefined = undefined>(
   accepts: string,
   pattern: RegExp,
@@ -240,7 +265,10 @@ export const printableName = text(PRINTABLE, /^[\x20-\x7e]{1,64}$/, undefined, '
 /** A clock that is handed in. */
 export const clock = func<Clock>('that returns microseconds')
 
-/** An object of options inside another, whose names begin with the outer one's in messages. */
+/**
+ * Declares an option that is an object of options itself. Messages name an option inside it with its own name in front:
+ * 'outer.inner'.
+ */
 export function nested<D extends Declaration>(declaration: D): Option<Settings<D> | undefined> {
   return custom('an object of options', (value, name) =>
     read(declaration, value as object, { what: name, prefix: `${name}.` }),
@@ -248,8 +276,8 @@ export function nested<D extends Declaration>(declaration: D): Option<Settings<D
 }
 
 /**
- * An option whose check is a function of its own: `check` returns the setting, and throws for a value that it does
- * not accept.
+ * Declares an option that is checked by `check`, which returns the setting for a value, and throws an error of its own for a
+ * value that it does not accept.
  */
 export function checkedBy<Setting>(
   check: (value: unknown, name: string) => Setting,
@@ -262,7 +290,10 @@ export function unchecked<Value>(): Option<Value> {
   return custom('', (value) => value as Value) as Option<Value>
 }
 
-/** Makes the function that parses an option which is used as it is: the value if it is one, else REFUSED. */
+/**
+ * Makes the `parse` of an option whose setting is the value itself: it returns the value if `isOne` accepts it, otherwise
+ * REFUSED.
+ */
 function accepting<Value>(
   isOne: (value: unknown) => value is Value,
 ): (value: unknown) => Value | typeof REFUSED {

@@ -3,7 +3,11 @@
  * for this one function was larger than all of this one. See docs/decisions/0011.
  */
 
-/** The digest of `bytes` in lower case hex. */
+/**
+ * The SHA-256 digest of `bytes`, as 64 lower case hex digits. Each block of 64 bytes fills the first 16 words of a schedule,
+ * which is extended to 64 words and mixed into the hash of 8 words. 2^32 is added to a word so that its leading zeros are written
+ * too.
+ */
 export function sha256(bytes: Uint8Array): string {
   const message = padded(bytes)
   const view = new DataView(message.buffer)
@@ -18,7 +22,10 @@ export function sha256(bytes: Uint8Array): string {
   return hex
 }
 
-/** The message, a bit of 1, zeros up to the end of a block, and in its last 8 bytes the length in bits. */
+/**
+ * The message padded to whole blocks of 64 bytes, as SHA-256 requires: behind it a bit of 1, then zeros, and in the last 8 bytes
+ * its length in bits, as two words: the upper one is bytes * 8 / 2^32.
+ */
 function padded(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const message = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64)
   message.set(bytes)
@@ -29,7 +36,10 @@ function padded(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return message
 }
 
-/** Fills words 16 to 63 of a block's schedule from the first 16 (FIPS 180-4, 6.2.2, step 1). */
+/**
+ * Fills words 16 to 63 of a block's message schedule `w` from the first 16, by the formula of FIPS 180-4, 6.2.2, step 1: each
+ * word mixes four earlier ones. Sums wrap at 32 bits, as the words of an Int32Array do.
+ */
 function extend(w: Int32Array): void {
   for (let i = 16; i < 64; i++) {
     const a = w[i - 15]!
@@ -40,7 +50,10 @@ function extend(w: Int32Array): void {
   }
 }
 
-/** Mixes the schedule of one block into the hash, in 64 rounds (FIPS 180-4, 6.2.2, steps 2 to 4). */
+/**
+ * Mixes the message schedule `w` of one block into the 8 words of `hash`, in 64 rounds with their constants ROUND. The names and
+ * formulas are those of FIPS 180-4, 6.2.2, steps 2 to 4.
+ */
 function compress(hash: Int32Array, w: Int32Array): void {
   let a = hash[0]!
   let b = hash[1]!

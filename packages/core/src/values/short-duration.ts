@@ -14,8 +14,9 @@ const IN_SECONDS = new Set([1800, 3600, 7200, 43_200, 86_400, 604_800])
 const warned = new Set<string>()
 
 /**
- * Warns of a number of milliseconds that was probably meant as seconds, once for a place. A text has its unit and is
- * never one.
+ * Warns of a duration, given as a number of milliseconds, that was probably meant as seconds: below 1000, or a usual number of
+ * seconds such as 3600. Once for each `place`, the name of an option or function. A text such as '60s' has its unit and needs no
+ * warning.
  */
 export function warnIfShort(place: string, given: Duration): void {
   if (typeof given !== 'number' || (given >= 1000 && !IN_SECONDS.has(given)) || warned.has(place)) return
@@ -28,6 +29,10 @@ export function warnIfShort(place: string, given: Duration): void {
 export function notShort<Ms extends number | undefined>(option: Option<Ms>): Option<Ms> {
   return {
     ...option,
+    /**
+     * Parses the option `name` as before, into milliseconds or REFUSED. If `value`, as the user wrote it, is accepted and is a
+     * number that was probably meant as seconds, it warns.
+     */
     parse(value, name) {
       const ms = option.parse(value, name)
       if (ms !== REFUSED) warnIfShort(name, value as Duration)

@@ -3,7 +3,10 @@ export class WeakValues<V extends object> {
   readonly #held = new Map<string, WeaklyHeld<V>>()
   #sweepAt = LEAST_SWEPT
 
-  /** The value of an id. It is made if there is none, or if the former one was no longer held anywhere else. */
+  /**
+   * The value of an id, which `make` makes if there is none, or if nothing else held the former value and it was collected. Ids
+   * whose values are gone are removed when their number has doubled.
+   */
   get(id: string, make: () => V): V {
     const existing = this.#held.get(id)?.deref()
     if (existing) return existing
