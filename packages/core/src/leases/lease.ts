@@ -76,8 +76,8 @@ export class Lease {
   }
 
   /**
-   * Takes `cost` units out of the lease and returns the answer to the call; undefined if the lease does not hold as
-   * many or has ended.
+   * Serves a call at `now`: takes `cost` units out of the lease, which were charged in the store in advance, and returns the
+   * call's answer. Undefined, with nothing taken, if the lease does not hold as many or has ended (`#until`).
    */
   serve(cost: number, now: number): Answer | undefined {
     if (cost > this.#units || now >= this.#until) return undefined
@@ -152,7 +152,9 @@ export class Lease {
     return { waiters, wanted, spare }
   }
 
-  /** Ends a booking. Returns the calls that joined after it was sent. */
+  /**
+   * Ends a booking, a charge in the store for this lease, and returns the calls that joined after it was sent, to be answered.
+   */
   endBooking(): LeaseWaiter[] {
     this.#isBooking = false
     return this.#waiters.splice(0)
@@ -171,7 +173,10 @@ export class Lease {
     this.#filledAt = now
   }
 
-  /** Ends the lease, because its key was corrected: it serves nothing any more, not even from a booking in flight. */
+  /**
+   * Ends the lease for good, because its key was corrected or the limiter closes: it serves no call any more, and a charge in
+   * flight does not fill it.
+   */
   drop(): void {
     this.#isDropped = true
     this.#units = 0

@@ -59,7 +59,7 @@ export class Leases {
     this.#coldKeys.delete(key)
   }
 
-  /** Ends all leases. */
+  /** Ends the leases of all keys, as the limiter closes. */
   clear(): void {
     for (const lease of this.#leases.values()) lease.drop()
     this.#leases.clear()

@@ -112,7 +112,10 @@ export class TogetherCall<T> {
     return decisions
   }
 
-  /** The decisions in the order of the caller's list, in which one key may stand several times. */
+  /**
+   * Returns the decisions, given as one a part, in the order of the caller's list. A key that stands there several times is one
+   * part, so its decision is repeated.
+   */
   placed(decisions: readonly Decision[]): readonly Decision[] {
     const { parts, places } = this
     return parts === places ? decisions : places.map((part) => decisions[parts.indexOf(part)]!)

@@ -101,7 +101,7 @@ export class Events {
   #heard: readonly Listener<'decision'>[] = []
   #counters: readonly DecisionCounter[] | undefined = []
 
-  /** The events of the limiter of that name. `isLocal`: its store is in this process. */
+  /** No listeners at first. `limiter` is the name in all events; `isLocal`: decisions are made by a store in this process. */
   constructor(
     private readonly limiter: string,
     private readonly isLocal: boolean,

@@ -143,7 +143,7 @@ export class Limiter {
     return decision
   }
 
-  /** The decision that `consume` would make now. Writes nothing. */
+  /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const set = this.#setOf(options)
     const cost = costOf(options)
@@ -244,7 +244,10 @@ export class Limiter {
     this.#events.warn(code, message, code, false, ofProcess)
   }
 
-  /** Rejects the calls that wait and all later ones. Closes the store if the limiter made it. */
+  /**
+   * Rejects the calls that wait for their turn and all later calls with StoreError CLOSED. Closes the store if the limiter made
+   * it; one that was passed in stays open. Resolves once the turns of waiting calls are given back, or a little later.
+   */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -307,7 +310,7 @@ class LaterDecision implements Receiver<Answer> {
     return this.reports ? performance.now() - this.#sentAt : 0
   }
 
-  /** The promise of the decision, which `answered` or `failed` settles. */
+  /** The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. */
   promise(): Promise<Decision> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve

@@ -86,8 +86,9 @@ function openedOne(options: PartOptions): LimiterPart {
 }
 
 /**
- * Whether an object has no names but the four options of a key. Counting them takes a quarter of the time of
- * `checkNames`, which names the wrong one in its error.
+ * Whether the object that names one key of a call has no options but the four that exist, found out by counting: all its names,
+ * less each of the four that is given. That takes a quarter of the time of `checkNames`, which is called only for an object that
+ * fails here, and names the wrong option in its error.
  */
 function hasOnlyNames(options: PartOptions): boolean {
   if (!options) return false

@@ -28,7 +28,7 @@ export class Turns {
     return () => this.#remove(waiter)
   }
 
-  /** Whether some waiter's instant has passed and it was not woken yet, because the process was busy. */
+  /** Whether a call still waits though its instant has come at `now`, because the process was too busy to wake it. */
   isLate(now: number): boolean {
     const [first] = this.#waiting
     return first !== undefined && first.at <= now
@@ -77,7 +77,8 @@ export class Turns {
   }
 
   /**
-   * How many calls wait for an instant up to `at`, by a binary search: they lie in order. It is the place of the next at `at`.
+   * The number of calls that wait for an instant up to `at`, found by halves as they lie in order. A new call for `at` goes
+   * behind them.
    */
   #countUpTo(at: number): number {
     let [low, high] = [0, this.#waiting.length]

@@ -47,7 +47,10 @@ export class WaitQueue {
     return this.#waiters.size
   }
 
-  /** Rejects all waiting calls with `error`. Resolves when their bookings are given back, or 30 ms later. */
+  /**
+   * Rejects all calls that wait, and later ones, with `error`. Resolves when their bookings are given back in the store, or after
+   * 30 ms, as a store that does not answer must not delay the end of a process.
+   */
   async close(error: Error): Promise<void> {
     this.#closed = error
     for (const reject of this.#waiters) reject(error)
@@ -209,7 +212,7 @@ export class WaitQueue {
     })
   }
 
-  /** Makes `close` wait until `work` has settled. */
+  /** Notes that `work`, such as giving a booking back, is going on, so that `close` waits until it has settled. */
   #track(work: Promise<unknown>): void {
     this.#unsettled.add(work)
     const forget = (): unknown => this.#unsettled.delete(work)

@@ -194,7 +194,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.fail(callerLeft())
   }
 
-  /** Stops the timer and all that could call this booking again. */
+  /**
+   * Ends the booking's wait: stops its timer, removes it from the queue for recovery, and no longer listens for its caller to
+   * leave.
+   */
   #end(): void {
     this.#isOver = true
     clearTimer(this.#timer)
@@ -212,8 +215,8 @@ function callerLeft(): StoreError {
 const LASTING: readonly StoreFailure[] = ['forbidden', 'overloaded']
 
 /**
- * Whether a booking may be sent again after this failure: it was not carried out, or its connection broke, and the
- * cause is none that lasts, such as a wrong password.
+ * Whether a booking may be sent again after this failure: either it was surely not carried out (`sent` is false), or its
+ * connection broke ('unavailable'). Not if the cause lasts, such as a wrong password.
  */
 function isWorthRepeating(error: Error): boolean {
   const why = failureOf(error)

@@ -20,7 +20,7 @@ export class Circuit<Failure> {
     readonly random = Math.random,
   ) {}
 
-  /** Closes the circuit: the store has answered. */
+  /** Notes that the store has answered: closes the circuit, so that calls are sent again, and begins to count failures anew. */
   succeeded(): void {
     this.failures = 0
     this.open = undefined

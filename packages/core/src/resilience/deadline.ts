@@ -68,19 +68,19 @@ export class Deadline {
     return entry.endsAt <= this.#over
   }
 
-  /** Ends a call at once. */
+  /** Removes a call from the list and ends it, with the error of a call that the store did not answer in time. */
   expire(entry: DeadlineEntry): void {
     this.end(entry)
     entry.expire(this.#timeout())
   }
 
-  /** From here on no call keeps the process alive. */
+  /** Lets the process end though calls wait: from here on the timer keeps it alive no more. Deadlines are still kept. */
   close(): void {
     this.#closed = true
     this.#timer?.unref?.()
   }
 
-  /** Removes a call from the linked list of calls; does nothing if it is not in the list. */
+  /** Removes a call from the linked list of calls, and links its neighbours; does nothing if it is not in the list. */
   #remove(entry: DeadlineEntry): void {
     if (!entry.before && this.#first !== entry) return // it was removed before
     if (entry.before) entry.before.after = entry.after
@@ -200,7 +200,10 @@ const LONGEST_CHECK_MS = 10
 /** How late a timer fires when the process itself was busy, in milliseconds. */
 const LATE_MS = 5
 
-/** Runs a task once the event loop has read everything that has arrived. */
+/**
+ * Runs a task after the event loop has read the data that has arrived: Node's `setImmediate` comes after reading, a timer
+ * elsewhere.
+ */
 function afterReading(task: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(task)
   else setTimeout(task, 0)

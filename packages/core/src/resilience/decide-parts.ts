@@ -36,7 +36,7 @@ export function decideParts<T>(
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
-/** Passes the answers to `receiver` when their promise resolves, or the error when it rejects. */
+/** Passes the answers of a call on several keys to `receiver` when their promise resolves, or the error when it rejects. */
 function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
   answers.then(
     (later) => receiver.answered(later),

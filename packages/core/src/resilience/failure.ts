@@ -50,7 +50,10 @@ export function isOutage(error: unknown): error is Error {
 /** Errors of the set-up or of the order of calls: waiting does not help, and no failure mode hides them. */
 const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
 
-/** Why the store did not decide. An error that another store throws without a reason counts as 'error'. */
+/**
+ * Why the store did not decide, by the `failure` that its error names, such as 'timeout'. A store of a user may throw any value:
+ * without a known failure it counts as 'error'.
+ */
 export function failureOf(error: unknown): StoreFailure {
   const failure = (error as Partial<StoreError> | null | undefined)?.failure
   return failure !== undefined && FAILURES.includes(failure) ? failure : 'error'
@@ -63,7 +66,10 @@ export function failureOf(error: unknown): StoreFailure {
 export const SILENCES: readonly StoreFailure[] = ['timeout', 'unavailable', 'loading', 'busy']
 const FAILURES: readonly StoreFailure[] = [...SILENCES, 'overloaded', 'oom', 'readonly', 'forbidden', 'error']
 
-/** The failure of a call that was not sent because of an earlier failure. */
+/**
+ * The error of a call that was not sent because of an earlier failure, `because`: it has the same kind of failure, and `sent`
+ * false.
+ */
 export function notAsked(because: Error): StoreError {
   const code = codeOf(failureOf(because))
   return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
@@ -130,7 +136,10 @@ export function processHealth(endpoint: string | undefined, now?: () => number):
 
 const MINUTE_MS = 60_000
 
-/** Warns the process of an outage, or of its end, of a store that has an address. */
+/**
+ * Writes a warning of the process for the notice that a store does not answer (an outage), or that it decides again. Stores
+ * without an address (`endpoint`) are left out.
+ */
 function warnOfOutage(notice: Notice): void {
   if (!('endpoint' in notice) || notice.endpoint === undefined) return
   const { event, endpoint, reason, message } = notice
@@ -139,8 +148,9 @@ function warnOfOutage(notice: Notice): void {
 }
 
 /**
- * An outage as listeners and warnings get it. The cause is the code of the client's error, the word that begins Redis's
- * reply, or the error's own code.
+ * Describes a failure of the store as listeners and warnings get it. Its `cause` is the most precise code there is: that of the
+ * error below it, which the store's client has thrown; else the word in capitals that begins that error's message, as in replies
+ * of Redis; else the code of the failure itself.
  */
 function outageOf(failure: Error, endpoint: string | undefined): Outage {
   const { name, message, code = name, cause } = failure as Partial<StoreError> & Error

@@ -178,7 +178,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
       this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
   }
 
-  /** Applies a block, a hold or a reset to the state in memory that decides while the store does not. */
+  /**
+   * Applies a block, a hold or a reset to the state in this process's memory that decides while the store does not. `areKept`
+   * notes that this state may have blocks, so that it need not be asked before.
+   */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
     blocks.areKept ||= change.kind === 'block'
@@ -205,7 +208,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Makes a call to the store, not sent yet: what `kind` names, for `cost` units. `receiver` may be set later, before an outcome.
+   * Makes a call to the store, not sent yet: the operation `kind` for `cost` units of a key, which may be booked up to `maxWait`
+   * microseconds ahead. The `receiver` of the answer may be set later, before the call has an outcome.
    */
   #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
     const { channel, deadline } = this.options
@@ -337,7 +341,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return channel.send(() => act(remote), deadline, caller?.since)
   }
 
-  /** Carries out a correction, and removes the key's cached denials even if it failed: it may have been carried out. */
+  /**
+   * Carries out `act`, which corrects the key's state in the store, and resolves to its result. The key's cached denials may be
+   * untrue then and are removed, even if the correction failed, as it may have been carried out.
+   */
   async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     try {
       return await this.#carryOut(key, act, caller)

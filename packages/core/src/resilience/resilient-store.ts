@@ -17,8 +17,10 @@ import { StoreChannel } from './store-channel.js'
 type ResilienceSettings = Pick<GuardSettings, 'onStoreError' | 'deadline'>
 
 /**
- * The store as one limiter uses it, so that every decision comes within the deadline. All limiters with one store share its
- * circuit and caches; the deadline and the failure mode are this limiter's own.
+ * The store as one limiter uses it, so that every decision comes within the deadline: if `store` does not answer in time, the
+ * limiter's failure mode decides. All limiters with one store share its channel, which sends their calls and stops while the
+ * store does not answer, and its caches of denials; the deadline and the failure mode are this limiter's own. To close it leaves
+ * `store` open.
  */
 export function resilientStore(store: Store, settings: ResilienceSettings): Store {
   const shared = sharedStateOf(store)
@@ -129,8 +131,10 @@ export function sharedStateOf(store: Store): SharedStoreState {
 const LOCAL_KEYS = 100_000
 
 /**
- * The permits of one semaphore, behind the channel of their store, within a deadline of their own: `ask` rejects with
- * STORE_TIMEOUT after it, with CLOSED, or with the failure of the store.
+ * The permits of one semaphore in a store elsewhere. Calls go through the channel that all users of the store share, within a
+ * deadline of the semaphore's own: `ask` rejects with STORE_TIMEOUT after it, with CLOSED, or with the failure of the store.
+ * While the store does not answer it is not asked, and `probe` tests it now and then. `options.held` names the tickets that hold
+ * permits of a key.
  */
 export function resilientPermits(store: Store, options: GuardedPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
@@ -156,7 +160,7 @@ export function resilientPermits(store: Store, options: GuardedPermitsOptions): 
       throw notAsked(refusal)
     },
     listen: (granted) => permits.listen(granted),
-    /** Closes the permits; from here on no call keeps the process alive. */
+    /** Ends the messages about granted permits. From here on no call keeps the process alive; held permits stay held. */
     close() {
       deadline.close()
       permits.close()

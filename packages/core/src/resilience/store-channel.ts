@@ -294,7 +294,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(failure)
   }
 
-  /** Ends the wait of a receiver that waits beyond the deadline. If the call still waits for room, it is not sent. */
+  /** Ends the wait of a receiver that waits beyond the deadline. If the call is still queued, it is not sent any more. */
   leave(): void {
     if (this.gone) return
     this.gone = true

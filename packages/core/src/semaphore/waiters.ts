@@ -84,7 +84,7 @@ export class Waiters {
     return Promise.all([...byKey].map(([key, oldest]) => this.#poll(key, oldest)))
   }
 
-  /** Rejects all calls that wait, and takes their tickets out of the store's queue. */
+  /** Rejects all calls that wait with `error`, removes their tickets from the store's queue, and ends polling. */
   async close(error: StoreError): Promise<void> {
     await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.giveUp(error)))
     clearTimeout(this.#timer)

@@ -1,6 +1,6 @@
 /**
- * Calls `listener` when the signal aborts. Returns a function that removes it. All listeners share one on the signal, because
- * Node warns of a leak above ten.
+ * Calls `listener` when the signal aborts. Returns a function that removes the listener again. All listeners of a signal are
+ * called by one that is added to it, because Node warns of a leak above ten; with the last of them that one is removed too.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const shared = known.get(signal) ?? addShared(signal)

@@ -13,7 +13,7 @@ export class Closing {
     return this.#controller.signal
   }
 
-  /** Closes for good, and aborts the signal if anybody has asked for it. */
+  /** Closes for good, and aborts the signal if it was ever asked for. */
   close(): void {
     this.isClosed = true
     this.#controller?.abort()

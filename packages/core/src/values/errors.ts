@@ -114,7 +114,11 @@ export class StoreError extends SluiceError<StoreErrorCode> {
   /** Whether the call may have been carried out. If false, it was not, and may be repeated. */
   readonly sent: boolean
 
-  /** Derives the failure from the code, and also whether the call may have reached the store, unless `sent` says it. */
+  /**
+   * Makes an error whose `failure` follows from the code: STORE_TIMEOUT is 'timeout'. `sent`, whether the call may have been
+   * carried out, follows from the code unless it is given: after a timeout, a lost connection or an unknown error nothing else
+   * can be assumed.
+   */
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
     super(code, message, options)
     const failure = code.slice(STORE.length).toLowerCase() as StoreFailure
@@ -140,7 +144,10 @@ export function expected<Code extends SluiceErrorCode>(
   return new Kind(code, `${what}, got ${shown(value)}`)
 }
 
-/** A value as messages show it: short, with the quotes of a text, and without the contents of objects. */
+/**
+ * A value as messages show it: a text in quotes and cut after 40 characters, a number as it is, and of objects only what they
+ * are.
+ */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'bigint') return `${value}n`

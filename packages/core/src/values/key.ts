@@ -18,8 +18,8 @@ export function storedKey(key: string): string {
 }
 
 /**
- * The text in memory of its own. V8 keeps a text that was cut out of a header as a reference to the whole header, which a map
- * of such keys would hold. For a key that enters a map: a look-up needs none.
+ * Returns an equal text with memory of its own, for a key that enters a map. V8 keeps a text that was cut out of a longer one,
+ * such as a header, as a reference to the whole, which the map would keep alive. A look-up needs no copy.
  */
 export function ownText(text: string): string {
   // Of the ways to copy a text this one leaves no second object behind.

@@ -36,8 +36,7 @@ export class Listeners<Events extends object> {
   }
 
   /**
-   * Replaces the listeners of an event. Without any, the event has no list, so that emitters see at once that it is
-   * unheard.
+   * Replaces the list of an event's listeners. An empty list becomes undefined, by which emitters see that no event need be made.
    */
   #set<E extends keyof Events>(name: E, list: readonly ((event: Events[E]) => void)[]): void {
     this.heard[name] = list.length === 0 ? undefined : list

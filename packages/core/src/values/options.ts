@@ -192,7 +192,7 @@ export function whole<Otherwise extends number | undefined = undefined>(
   return custom(accepts, accepting(isOne), otherwise, code, { least, most })
 }
 
-/** An option that takes a number from `least` to `most`, whole or not; `otherwise` if it is left out. */
+/** Declares an option that takes a number from `least` to `most`, whole or not; `otherwise` if it is left out. */
 export function number(least: number, most: number, otherwise: number): Option<number> {
   const isOne = (value: unknown): value is number => isWithin(value, least, most)
   return custom(`a number from ${least} to ${most}`, accepting(isOne), otherwise)
@@ -218,7 +218,7 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
   return custom(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code, domain)
 }
 
-/** An option that is true or false, `otherwise` where it is left out. */
+/** Declares an option that is true or false; `otherwise` if it is left out. */
 export function flag(otherwise: boolean): Option<boolean> {
   const isOne = (value: unknown): value is boolean => typeof value === 'boolean'
   return custom('true or false', accepting(isOne), otherwise)

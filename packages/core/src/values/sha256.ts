@@ -99,7 +99,7 @@ function fraction(root: number): number {
   return ((root - Math.floor(root)) * 2 ** 32) | 0
 }
 
-/** The first prime numbers, whose roots the constants of SHA-256 are. */
+/** The first `count` prime numbers, each found by dividing by all smaller ones: SHA-256 takes its constants from their roots. */
 function firstPrimes(count: number): number[] {
   const primes: number[] = []
   for (let n = 2; primes.length < count; n++) if (primes.every((prime) => n % prime !== 0)) primes.push(n)

@@ -1,7 +1,10 @@
 import type { Clock } from '../../values/clock.js'
 import type { Board } from '../store.js'
 
-/** A board of this process, on which each author has one text in `notes` until it expires. `now` in microseconds. */
+/**
+ * A board in this process, on which authors leave texts for each other: each has one in `notes`, until it expires. `now` returns
+ * microseconds.
+ */
 export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
   return {
     /** Replaces the author's text, which expires after `lifeMs` milliseconds. Expired texts of others are removed first. */

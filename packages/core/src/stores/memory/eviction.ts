@@ -25,7 +25,9 @@ export class Eviction {
 
   constructor(private readonly chunks: readonly Chunk<Table>[]) {}
 
-  /** Notes the key that was added last, near which a search for others of its kind begins. */
+  /**
+   * Notes the key that was added last, by its table and row: in a flood of new keys it is likely to be one that matters little.
+   */
   added(table: Table, row: number): void {
     this.#newest.table = table
     this.#newest.row = row

@@ -142,8 +142,8 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * The clock's time, which never runs back here: where the clock does, the latest time stays, and `behind` is the
-   * difference.
+   * The store's time, in whole microseconds. It never runs back: if the clock does, the latest time is returned until the clock
+   * has caught up, and `behind` is the difference. `lastRead` is what the clock said.
    */
   now(): number {
     const now = Math.floor(this.#clock())
@@ -218,7 +218,10 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.#closing.signal
   }
 
-  /** Ends the store: each later call throws as soon as it reads the clock. */
+  /**
+   * Closes the store: each later call throws CLOSED as soon as it reads the time, as the clock is replaced by one that throws.
+   * Calls that wait are rejected by the signal `closed`, and the state is given up.
+   */
   close(): void {
     this.#clock = closedClock // it throws, so that calls need no check of their own
     this.#closing.close()

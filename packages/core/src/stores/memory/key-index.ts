@@ -55,7 +55,10 @@ export class KeyIndex {
     else if (few.set(key, row).size > FEW) this.#leave(few)
   }
 
-  /** Removes a key from the index, of which it must be part: from the Map of few keys, from its segment's slots, or its Map. */
+  /**
+   * Removes a key, which must be in the index with this row. It is in the Map of few keys, or else in a slot of the segment that
+   * its hash names, or else in that segment's Map of keys that found no slot.
+   */
   delete(key: string, row: number): void {
     if (this.#few !== undefined) return void this.#few.delete(key)
     const hash = hashOf(key)

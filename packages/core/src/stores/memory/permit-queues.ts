@@ -27,8 +27,9 @@ export interface PermitHolder {
 export type HolderTickets = Map<number, Tickets>
 
 /**
- * The permits of a semaphore beside a store in this process, shared by all semaphores of that name there. The store need not know
- * of them: a bundle without semaphores does not contain them.
+ * The permits of a semaphore whose store is in this process, shared by all semaphores of that `name` with the same store. They
+ * are kept beside the store, in a map by store, and not in it: a bundle without semaphores does not contain them. `listener` is
+ * called with each waiting ticket (a call, by number) that gets a permit.
  */
 export function permitsBeside(store: object, name: string): Permits {
   const queues = QUEUES.get(store) ?? new PermitQueues(() => 0) // time stands still: they need no leases

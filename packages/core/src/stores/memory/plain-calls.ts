@@ -16,8 +16,9 @@ export interface PlainCalls {
 }
 
 /**
- * Makes the decider of plain calls: `consume` or `book` for a key without bookings, decided in one pass by each
- * algorithm's `take`. Undefined if one of the algorithms has no `take`.
+ * Makes the decider of plain calls (`consume` or `book` for a key without bookings), which has each algorithm decide and charge
+ * in one pass, by its `take`. Undefined if one of the algorithms has no `take`. One policy, the usual case, has a faster decider
+ * of its own. The rest is what the table decides with: its current row, its blocks and holds, and its lists of policies.
  */
 export function plainCallsOf(
   policies: readonly Policy[],
@@ -44,7 +45,10 @@ export class MemoryAnswer implements Answer {
   booking: Booking | undefined
   blockedUntil: number | undefined
 
-  /** Fields that few answers have are set afterwards, so that all objects have one hidden class. */
+  /**
+   * An answer decided at `now`, for a call that passes at `at` (Infinity: never); `reason` says why it is denied. Fields that few
+   * answers have are empty here and set afterwards, so that all objects have one hidden class of V8.
+   */
   constructor(
     readonly now: number,
     readonly at: number,

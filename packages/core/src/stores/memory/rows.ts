@@ -80,7 +80,7 @@ export class Cursor {
     return cells[base - HEADER_CELLS + BORN]!
   }
 
-  /** Whether the allowance of the current key is full at `now`, under all policies. */
+  /** Whether the allowance of the current key is full at `now` under all policies: none says that it will be full only later. */
   isFull(policies: readonly Policy[], now: number): boolean {
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
@@ -99,7 +99,10 @@ export class Cursor {
     return true
   }
 
-  /** Begins the state of the current key anew, as a charge at `now` finds it full: earlier charges give nothing back. */
+  /**
+   * Begins the state of the current key anew, because a charge at `now` finds its allowance full. BORN becomes `now`, so that
+   * charges decided earlier give nothing back, and each algorithm forgets what it recorded of them.
+   */
   renew(policies: readonly Policy[], now: number): void {
     const { cells, base } = this.states[0]!
     cells[base - HEADER_CELLS + BORN] = now
@@ -145,7 +148,10 @@ export class Cursor {
     return this.#withRing.map((state) => state.ring)
   }
 
-  /** Clears the state of the current key. */
+  /**
+   * Clears the state of the current key: all its cells become 0 and its rings (lists of instants) empty, as if it were never
+   * used.
+   */
   clear(): void {
     this.cells().fill(0)
     for (const ring of this.rings()) ring.keep(0)

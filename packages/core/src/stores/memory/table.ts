@@ -98,8 +98,8 @@ export class Table {
   }
 
   /**
-   * Whether a call of this cost passes now; charges nothing. False also for a key with a block, a hold or a booking, which only
-   * `decide` judges.
+   * Whether a call of `cost` units surely passes now; charges nothing. False also for a key with a block, a hold or a booking,
+   * about which only `decide` can tell. A key without state is found in row 0, which is blank.
    */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
