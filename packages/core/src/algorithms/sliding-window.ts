@@ -186,8 +186,9 @@ const weighted: Algorithm = {
     /**
      * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds; undefined if its limit
      * would be below 1. Units that are served in a span of length s were charged in a span of s + ttl, which admits at most
-     * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for
-     * limit' = limit * window' / (window' + ttl). `ticks`: how many a millisecond has.
+     * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for limit' =
+     * limit * window' / (window' + ttl). The returned policy has limit' and window'; `ticks` is how many ticks one of its
+     * milliseconds has.
      */
     book(policy, ttlMs) {
       const ticks = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000

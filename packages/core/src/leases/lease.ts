@@ -184,10 +184,10 @@ export class Lease {
   }
 
   /**
-   * Returns the units to charge in advance, beyond the `wanted` ones of waiting calls: half of what calls of this `cost` are
-   * expected to take within one ttl, so that few expire unused, but at most `size`, half of the remaining allowance, so that
-   * other processes get a share, and what `mostUnits`, the bound of one call to the store, leaves. Rounded down to a multiple of
-   * `cost`.
+   * Returns the units to charge in advance, beyond the `wanted` ones of waiting calls: half of what calls of this `cost`, one
+   * every `#gap` microseconds, will take within one ttl, so that few units expire unused, but at most `size`, half of the
+   * remaining allowance, so that other processes get a share, and what `mostUnits`, the bound of one call to the store, leaves.
+   * Rounded down to a multiple of `cost`.
    */
   #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
     if (this.#isDropped) return 0

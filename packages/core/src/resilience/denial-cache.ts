@@ -110,8 +110,8 @@ export class DenialCache {
   }
 
   /**
-   * Removes what is remembered of a key whose state was corrected. Answers to calls that have begun already are not
-   * recorded.
+   * Removes what is remembered of a key whose state was corrected. Answers to calls that have begun already will not be recorded,
+   * as the store may have decided them before the correction.
    */
   forget(key: string): void {
     this.#denials.delete(key)

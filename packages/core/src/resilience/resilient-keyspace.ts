@@ -180,7 +180,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * Applies a block, a hold or a reset to the state in this process's memory that decides while the store does not. `areKept`
-   * notes that this state may have blocks, so that it need not be asked before.
+   * becomes true with the first block: until then that state need not be made or asked to know that a key is not blocked.
    */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
@@ -223,7 +223,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * The answer of a store that has its state in this process now and answers at once. Nothing is sent, so no deadline is needed;
-   * an outage of before may end by it.
+   * the answer may end an earlier outage.
    */
   #askAtOnce(key: string, cost: number): Answer {
     const { remote, health } = this.options

@@ -36,7 +36,7 @@ export function parseDuration(value: Duration, what: string, bounds: DurationBou
   throw expected(InputError, 'INVALID_DURATION', `${what} must be ${durationsFrom(least, most)}`, value)
 }
 
-/** The accepted durations, as a message names them. */
+/** The accepted durations, from `leastMs` to `mostMs`, as error messages name them. */
 export function durationsFrom(leastMs: number, mostMs: number): string {
   const form = `a whole number of milliseconds or a text like '250ms', '10s', '1m', '1h', '1d'`
   return `${form} from ${leastMs} ms to ${formatDuration(mostMs)}`

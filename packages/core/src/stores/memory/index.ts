@@ -289,8 +289,8 @@ class MemoryKeyspace implements Keyspace {
   #list: PolicyList
 
   /**
-   * The state of a limiter under `policies`, in the table that `open` returns. It is called again if the store has dropped that
-   * table. The table gives the policies and the penalty a number, by which each key remembers under which it was decided.
+   * The state of a limiter under `policies`, in the table that `open` returns; `open` is called again if the store has dropped
+   * that table. The table gives the list of policies a number, which each key keeps of the list that it was last decided under.
    */
   constructor(
     private readonly open: () => Table,
