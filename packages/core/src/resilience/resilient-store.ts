@@ -142,7 +142,8 @@ export function resilientPermits(store: Store, options: GuardedPermitsOptions): 
   const deadline = new Deadline(options.deadlineMs, channel)
   /**
    * Makes the call that tests whether the store is back: it renews the permits of `key` that this process holds, as many as one
-   * call may, so that a store which has lost its data has them again before it grants any. Without held permits it releases none.
+   * call may, so that a store which has lost its data has them again before it grants any. Without held permits it is a release
+   * of no ticket, which changes nothing.
    */
   const probe = (key: string, limit: number): TicketStates => {
     const held = options.held(key).slice(0, MOST_TICKETS)
