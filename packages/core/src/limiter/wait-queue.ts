@@ -273,7 +273,8 @@ export class StoreClock {
    * Returns the instant `at` of the store's clock on this process's clock, in microseconds. The answer that names it was decided
    * at `now` of the store, asked for at `sent` and received at `received` of this process. `received - now`, the difference of
    * the clocks and the answer's way back, is smallest for the quickest answer, so the smallest of the last one to two seconds is
-   * the best estimate of the difference. The estimate is too large by the time of that way back, so the result is never early.
+   * the best estimate of the difference. The estimate is too large by the time of that way back, so the result is not early, as
+   * long as both clocks run at the same speed.
    */
   toLocal(at: number, now: number, sent: number, received: number): number {
     if (received - this.#since >= REMEMBERED_US) {
