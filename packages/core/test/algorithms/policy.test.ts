@@ -46,6 +46,21 @@ describe('a policy', () => {
     expect(burst.with({ limit: 9 })).toMatchObject({ limit: 9, capacity: 2, windowMs: 60_000 })
     expect(gcra({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(3)
     expect(fixedWindow({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(9)
+    expect(
+      fixedWindow({ ...minute, limit: 3 })
+        .with({ limit: 2 })
+        .with({ limit: 9 }).capacity,
+    ).toBe(9)
+    expect(
+      fixedWindow({ ...minute, limit: 3 })
+        .with({ capacity: 2 })
+        .with({ limit: 9 }).capacity,
+    ).toBe(2)
+    expect(
+      fixedWindow({ ...minute, limit: 0 })
+        .with({ limit: 0 })
+        .with({ limit: 9 }).capacity,
+    ).toBe(9)
     expect(() => burst.with({ capacity: 0 })).toThrow('capacity must be a whole number from 1 to 2^52, got 0')
     expect(() => leakyBucket({ ...minute, limit: 3 }).with({ capacity: 0 })).toThrow(
       'capacity must be a whole number from 1 to 2^52, got 0',

@@ -144,8 +144,8 @@ export class Policy {
     const { capacity: declared } = this.#numbers
     const kept = this.limit === 0 ? declared?.value : this.capacity
     const value = capacity ?? (declared ? kept : undefined)
-    const numbers = { ...this.#numbers, capacity: { name: declared?.name ?? 'capacity', value } }
-    return new Policy(this.algorithm, { limit, window, name }, numbers)
+    const capacities = value !== undefined && { capacity: { name: declared?.name ?? 'capacity', value } }
+    return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, ...capacities })
   }
 }
 
