@@ -304,10 +304,11 @@ function remoteCall<T>(
 /**
  * The answer of a store, read from a reply. Its numbers are: the instant `now` at which the server decided; the instant `at` at
  * which the cost fits or was booked; the units that remain; `resetAt`, when all units are free again; `last`; and when a block of
- * the key ends, 0 without one. `last` is for a denial the instant at which one unit more than remains fits, otherwise the number
- * of the booking, 0 without one. With several policies `parts` follow, three numbers for each. The low three bits of `tag` are
- * the number of the reason, and the rest is the place of the policy that decides. `epoch`, `key` and `cost` are those of the
- * call, for its booking.
+ * the key ends, 0 without one. In a denial, `last` is the instant at which a call of one unit more than remains would pass. In an
+ * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts` follow,
+ * three numbers for each: when it admits the call, what remains, when it is full. The low three bits of `tag` are the number of
+ * the reason, and the rest is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names
+ * the running server: a booking keeps them for when it is cancelled.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,

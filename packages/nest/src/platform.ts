@@ -61,8 +61,9 @@ export const nest: Platform<Call, Call> = {
   address: ({ req }) => propertyOf(req, 'ip') as string | undefined,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
   /**
-   * Whether the caller of a call without an address has hung up: its request or its client's socket is gone, or is TCP,
-   * which has an address as long as it lives.
+   * Whether the caller has hung up, asked for a call that has no client address. True if the socket is gone. A socket of
+   * TCP has an address for as long as it is connected, so a TCP socket without one means true as well. Other sockets, such
+   * as Unix sockets, never have an address.
    */
   hungUp({ req }) {
     // A client of socket.io outlives the connection that it began with, whose end therefore proves nothing.

@@ -355,10 +355,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 }
 
 /**
- * The denial, for ever, of a cost above the smallest capacity, which no store has to be asked about. What remains of the key is
- * taken from the remembered denial `known`; without one it is reported as 0. Each policy gets three numbers: the earliest instant
- * at which it admits the cost (Infinity if never; when it is full again if that much does not remain), what remains, and when it
- * is full.
+ * The denial of a cost that is larger than a policy's capacity, so that it never passes. It is made here, without asking the store.
+ * `known` is an earlier denial of the key that is still cached: the units that remain are taken from it, and are 0 without it. With
+ * several policies `parts` holds three numbers for each: the instant at which the policy admits the cost, the units that remain, and
+ * the instant at which it is full. That first instant is Infinity if the cost is above its capacity, the instant at which it is
+ * full if less than the cost remains, and otherwise the instant of the cached denial.
  */
 function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
   const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }
