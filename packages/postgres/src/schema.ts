@@ -64,7 +64,8 @@ export interface SetUpOptions {
 
 /**
  * Makes the store's table unless it is there (and `createTable` is set), checks that it is the store's, and marks it unless it is
- * marked: by a row of a fixed id whose version shows whether the table was emptied.
+ * marked: by a row of a fixed id whose version shows whether the table was emptied. A standby refuses that row, as it takes no
+ * writes.
  * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR without the table, or with another one of its name.
  */
 export async function setUp(database: Database, options: SetUpOptions): Promise<void> {
@@ -83,7 +84,7 @@ export async function setUp(database: Database, options: SetUpOptions): Promise<
 
 const LOOK = {
   name: 'sluice look',
-  text: `select pg_is_in_recovery()::text as standby, c.relpersistence::text as kept,
+  text: `select c.relpersistence::text as kept,
   (select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attname)
     from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
 from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`,
@@ -92,12 +93,9 @@ from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.o
 /**
  * Returns the known facts about the table: its columns with their types, in one text (null without the table), and whether it is
  * logged, which Postgres calls persistence ('p').
- * @throws {StoreError} STORE_READONLY on a standby, which takes no writes.
  */
 async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
   const [found] = await database.query(LOOK, [quoted(table)])
-  if (found!['standby'] === 'true')
-    throw refused('STORE_READONLY', 'this is a standby: connect to the primary')
   return found!
 }
 
@@ -143,16 +141,16 @@ const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 function check({ columns, kept }: Row, { table, logged }: SetUpOptions): void {
   if (columns === null) {
     const what = `there is no table ${table}: make it with what postgresSchema() returns, or leave createTable true`
-    throw refused('STORE_ERROR', what)
+    throw refused(what)
   }
   if (columns !== COLUMNS) {
-    throw refused('STORE_ERROR', `the table ${table} must have the columns ${COLUMNS}, it has ${columns}`)
+    throw refused(`the table ${table} must have the columns ${COLUMNS}, it has ${columns}`)
   }
   if (logged && kept !== 'p') {
-    throw refused('STORE_ERROR', `the table ${table} is unlogged: alter table ${quoted(table)} set logged`)
+    throw refused(`the table ${table} is unlogged: alter table ${quoted(table)} set logged`)
   }
 }
 
-function refused(code: 'STORE_READONLY' | 'STORE_ERROR', message: string): StoreError {
-  return new StoreError(code, message, { sent: false })
+function refused(message: string): StoreError {
+  return new StoreError('STORE_ERROR', message, { sent: false })
 }
