@@ -201,7 +201,7 @@ export class CallQueue {
     const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)
     const ms = Math.min(holdMs, maxHold)
     const { answeredKey: key, status } = call
-    if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
+    if (ms > 0 && keyQueue.hold(key, ms, call.sentAt, this.#policies)) {
       this.events?.emit('held', { key, status, holdMs: Math.ceil(ms) })
     }
     return aloneMs

@@ -19,7 +19,7 @@ export interface Heeded {
  */
 export class KeyPause {
   #begunAt = -Infinity
-  #until = 0
+  #until = -Infinity
   #isOn = false
   /** The refusals since the other side's last success, and when the first of them came. */
   #refusals = 0
@@ -108,12 +108,14 @@ export class KeyPause {
   }
 
   /**
-   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if the pause
-   * would end less than 50 ms later than the one that is known: many replies report the same pause.
+   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if the known
+   * pause ends as late; or less than 50 ms earlier, if the attempt that was answered went out before it, at `sentAt`: many replies
+   * report the same pause.
    */
-  begin(ms: number): boolean {
+  begin(ms: number, sentAt: number): boolean {
     const now = nowMs()
-    if (now + ms <= this.#until + NEGLIGIBLE_MS) return false
+    const known = sentAt < this.#begunAt ? this.#until + NEGLIGIBLE_MS : this.#until
+    if (now + ms <= known) return false
     this.#begunAt = now
     this.#until = now + ms
     this.#isOn = this.#isRecovering = true

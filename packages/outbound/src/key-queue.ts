@@ -71,13 +71,13 @@ export class KeyQueue {
   }
 
   /**
-   * Pauses the key for `ms` milliseconds: here, and by the limiter's `hold` in every process that shares it. Returns false, and
-   * changes nothing, if a known pause ends as late. `#holding` resolves when the store knows of the pause, or has failed. The
+   * Pauses the key for `ms` milliseconds, after the answer to an attempt that went out at `sentAt`: here, and by the limiter's
+   * `hold` in every process that shares it. Returns false, and changes nothing, if that pause is known. `#holding` resolves when the store knows of the pause, or has failed. The
    * turns that were reserved are cancelled and reserved anew, after the pause.
    */
-  hold(key: string, ms: number, policies: readonly Policy[] | undefined): boolean {
+  hold(key: string, ms: number, sentAt: number, policies: readonly Policy[] | undefined): boolean {
     this.pause ??= new KeyPause()
-    if (!this.pause.begin(ms)) return false
+    if (!this.pause.begin(ms, sentAt)) return false
     const options = { ...(policies && { policies }) }
     this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {})
     // Reserved turns may be too close to be confirmed by the store.

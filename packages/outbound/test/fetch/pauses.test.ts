@@ -78,6 +78,14 @@ describe('a pause', () => {
     expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
   })
 
+  it('of a few milliseconds is begun anew by the refusal of a call that waited for its end', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0)
+    const { fetch, at } = open({ retries: 3 }, () => refusal({ 'retry-after-ms': '30' }))
+    const call = outcome(fetch(URL_))
+    await pass(1000)
+    expect([at(), call.value?.status]).toEqual([[0, 30, 60, 90], 429])
+  })
+
   it('doubles after each refusal that does not say how long', async () => {
     const { fetch, events } = open({ retries: 4, maxWait: '1m' }, (n) => (n < 5 ? refusal() : new Response()))
     const call = outcome(fetch(URL_))
