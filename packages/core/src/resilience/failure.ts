@@ -52,7 +52,7 @@ const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
 
 /**
  * Why the store did not decide, by the `failure` that its error names, such as 'timeout'. A store of a user may throw any value:
- * without a known failure it counts as 'error'.
+ * without a known failure it counts as 'error'. The compiler refuses `includes` if FAILURES lacks a StoreFailure.
  */
 export function failureOf(error: unknown): StoreFailure {
   const failure = (error as Partial<StoreError> | null | undefined)?.failure
@@ -63,8 +63,8 @@ export function failureOf(error: unknown): StoreFailure {
  * The failures of a server that did not answer, or cannot serve any call at the moment, so that the next call would fail as
  * well. They open the circuit; the others do not.
  */
-export const SILENCES: readonly StoreFailure[] = ['timeout', 'unavailable', 'loading', 'busy']
-const FAILURES: readonly StoreFailure[] = [...SILENCES, 'overloaded', 'oom', 'readonly', 'forbidden', 'error']
+export const SILENCES = ['timeout', 'unavailable', 'loading', 'busy'] as const
+const FAILURES = [...SILENCES, 'overloaded', 'oom', 'readonly', 'forbidden', 'error'] as const
 
 /**
  * The error of a call that was not sent because of an earlier failure, `because`: it has the same kind of failure, and `sent`

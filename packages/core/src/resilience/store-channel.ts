@@ -154,7 +154,7 @@ export class StoreChannel implements Traffic {
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
-    if (SILENCES.includes(failureOf(error))) this.#circuit.failed(failure, deadline.ms)
+    if ((SILENCES as readonly StoreFailure[]).includes(failureOf(error))) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
