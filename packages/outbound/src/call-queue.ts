@@ -59,10 +59,7 @@ export class CallQueue {
     return this.#paused
   }
 
-  /**
-   * Listens to one type of event. Returns a function that removes the listener. `events` is made with the first listener; without
-   * it calls report nothing.
-   */
+  /** Listens to one type of event; without a listener, calls report nothing. Returns a function that removes the listener. */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
     this.events ??= new CallEvents(this.#source)
     return this.events.on(type, listener)
@@ -113,8 +110,7 @@ export class CallQueue {
 
   /**
    * Makes the record of a call from its terms: keys, cost, priority, longest wait and signal. It waits for nothing until it is
-   * passed to `run` or `next`. The record calls `#left` at the end of each wait, and `#movesOn` with each turn if there are
-   * several limiters to wait for.
+   * passed to `run` or `next`. It calls `#left` after each wait, and `#movesOn` with each turn if there are several limiters.
    */
   open(terms: CallTerms): QueuedCall {
     return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)

@@ -72,8 +72,8 @@ export class KeyQueue {
 
   /**
    * Pauses the key for `ms` milliseconds, after the answer to an attempt that went out at `sentAt`: here, and by the limiter's
-   * `hold` in every process that shares it. Returns false, and changes nothing, if that pause is known. `#holding` resolves when the store knows of the pause, or has failed. The
-   * turns that were reserved are cancelled and reserved anew, after the pause.
+   * `hold` in every process that shares it. Returns false, and changes nothing, if that pause is known. `#holding` resolves when
+   * the store knows of the pause, or has failed. The turns that were reserved are cancelled and reserved anew, after the pause.
    */
   hold(key: string, ms: number, sentAt: number, policies: readonly Policy[] | undefined): boolean {
     this.pause ??= new KeyPause()
@@ -314,10 +314,7 @@ function patience(reservation: Reservation): { readonly maxWait: number; readonl
   return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
-/**
- * Whether a denial is only for now: the limit leaves a turn at some time, but later than the longest time for which a limiter
- * books ahead.
- */
+/** Whether a denial is only for now: the limit leaves a turn, but later than the longest time for which a limiter books ahead. */
 function comesLater({ reason, retryAfterMs }: Decision): boolean {
   return reason === 'limit' && Number.isFinite(retryAfterMs)
 }

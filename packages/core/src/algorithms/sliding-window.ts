@@ -5,10 +5,10 @@ import { expected, PolicyError } from '../values/errors.js'
 import { type DeclarationOf, oneOf, read, whole } from '../values/options.js'
 
 /*
- * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are kept,
- * by their number modulo N+1, with their total. `whole` counts all of them in full, which never admits more than `limit` and
- * loses up to one bucket of rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls had
- * been spread evenly (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
+ * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are
+ * kept, by their number modulo N+1, with their total. `whole` counts all of them in full, which never admits more than `limit`
+ * and loses up to one bucket of rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls
+ * had been spread evenly (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
  */
 
 /** The cells: number of the newest bucket, total of the N+1 buckets that end with it, then their counts. */
@@ -87,10 +87,7 @@ const inWhole = {
     return added
   },
 
-  /**
-   * Fills `view` for the instant `now`: the units that are left of the limit, and the instant at which the newest bucket with
-   * units leaves the window.
-   */
+  /** Fills `view` for `now`: units left of the limit, and the instant at which the newest bucket with units leaves the window. */
   view(state, policy, now, view) {
     show(state, policy, now, countedAt(state, policy, now), view)
   },
@@ -187,8 +184,7 @@ const weighted: Algorithm = {
      * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds; undefined if its limit
      * would be below 1. Units that are served in a span of length s were charged in a span of s + ttl, which admits at most
      * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for limit' =
-     * limit * window' / (window' + ttl). The returned policy has limit' and window'; `ticks` is how many ticks one of its
-     * milliseconds has.
+     * limit * window' / (window' + ttl). The returned policy has limit' and window'. A millisecond of it has `ticks` ticks.
      */
     book(policy, ttlMs) {
       const ticks = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
@@ -275,8 +271,7 @@ function takeFromBucket(state: State, policy: Policy, bucket: number, units: num
 
 /**
  * Makes the bucket of this number the newest, unless a later one is. The N+1 cells are used in turn, so it and the buckets before
- * it that saw no charge begin empty in the cells of buckets that leave the window; TOTAL, the running total, loses the units of
- * these.
+ * it that saw no charge begin empty in the cells of buckets that leave the window. TOTAL, the running total, loses their units.
  */
 function slideTo(state: State, policy: Policy, bucket: number): void {
   const newest = state.get(NEWEST)

@@ -35,30 +35,23 @@ type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'>
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
 /**
- * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
- * failure mode. A call that the store has just denied is denied from the cache, and a cost above the capacity is denied
- * without the store. Without a call to the store, the answer is immediate.
+ * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the failure
+ * mode. A cost above the capacity, and a call that the cache knows to be denied, are denied at once, without the store.
  */
 export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  /** The largest cost that ever fits. */
+  /** The smallest capacity of all policies: no larger cost ever fits. */
   readonly capacity: number
 
-  /**
-   * Guards `options.remote`, the limiter's state in the store; all calls on it go through `options.channel`, which is shared by
-   * all limiters with that store. `capacity` is the smallest of all policies, so no larger cost ever fits.
-   */
+  /** Guards `options.remote`, the state in the store. All limiters with that store share `options.channel` for their calls. */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
   }
 
-  /**
-   * The means to decide calls on several keys in one step, behind the deadline and the circuit; undefined if the
-   * store has none.
-   */
+  /** The means to decide calls on several keys in one step, behind deadline and circuit; undefined if the store has none. */
   get together(): Together | undefined {
     return this.options.remote.together && this.options.together
   }
@@ -79,10 +72,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
-  /**
-   * Decides a call of `cost` units: returns the answer if it is known now (a remembered denial, a store that answers at once, or
-   * the failure mode), and otherwise undefined: `receiver` gets it later.
-   */
+  /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.known(key, cost)
     if (known) return known
@@ -124,9 +114,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The answer of the failure mode to a call that the store did not answer because of `failure`; the caller has counted it as a
-   * part of the outage. 'local' decides by the state in this process's memory, and 'allow' does so for a key that is known to be
-   * blocked, which is not to pass. `isUnasked`: the call was not even sent.
+   * The failure mode's answer to a call that failed with `failure`, which is counted already. 'local' decides by the state in
+   * this process's memory, and so does 'allow' for a key known to be blocked, which may not pass. `isUnasked`: it was never sent.
    * @throws the failure in the mode 'throw'.
    */
   decideWithout({ kind, key, cost, maxWait }: Question, failure: Error, isUnasked: boolean): Answer {
@@ -207,10 +196,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
   }
 
-  /**
-   * Makes a call to the store, not sent yet: the operation `kind` for `cost` units of a key, which may be booked up to `maxWait`
-   * microseconds ahead. The `receiver` of the answer may be set later, before the call has an outcome.
-   */
+  /** Makes a call, not sent yet, which may be booked up to `maxWait` microseconds ahead. Its `receiver` may be set later. */
   #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
     const { channel, deadline } = this.options
     const call = new PendingCall<Answer>(channel, this, deadline, receiver)
@@ -221,10 +207,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return call
   }
 
-  /**
-   * The answer of a store that has its state in this process now and answers at once. Nothing is sent, so no deadline is needed;
-   * the answer may end an earlier outage.
-   */
+  /** Asks a store that answers at once, in this process, so no deadline is needed. The answer may end an earlier outage. */
   #askAtOnce(key: string, cost: number): Answer {
     const { remote, health } = this.options
     const answer = remote.decide('consume', key, cost, 0) as Answer
@@ -233,9 +216,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Sends a call to the store, and returns undefined: the call's receiver gets the answer. If the store may not be asked now (the
-   * circuit is open, or too many calls wait), the failure mode's answer is returned. A `consume` or `try` is noted for the cache
-   * of denials.
+   * Sends a call to the store, and returns undefined: the call's receiver gets the answer. If the store may not be asked now
+   * (`refusal`), returns the failure mode's answer. A `consume` or `try` is noted for the cache of denials.
    */
   #submit(call: PendingCall<Answer>): Answer | undefined {
     const { denials, channel } = this.options
@@ -274,10 +256,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /**
-   * Books a turn in the store, however long the answer takes within the call's `maxWait`: the booking is sent again after
-   * failures that may pass. If it fails for good, the failure mode decides.
-   */
+  /** Books a turn, past the deadline too, and again after failures that may pass. After others, the failure mode decides. */
   async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
     const { recovery, remote, deadline } = this.options
     const { kind, key, cost, maxWait } = call
@@ -330,9 +309,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Carries out `act` on the store's keyspace within the deadline, and resolves to its result. Rejects if the store may not be
-   * asked now; for a `caller`, to whom it has just answered, that is not checked, and the deadline counts from the call's first
-   * step.
+   * Carries out `act` on the store's keyspace within the deadline. Rejects if the store may not be asked now. For a `caller`, to
+   * whom it has just answered, that is not checked, and the deadline counts from the call's first step.
    */
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     const refusal = caller ? undefined : this.refusal(key)
@@ -341,10 +319,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return channel.send(() => act(remote), deadline, caller?.since)
   }
 
-  /**
-   * Carries out `act`, which corrects the key's state in the store, and resolves to its result. The key's cached denials may be
-   * untrue then and are removed, even if the correction failed, as it may have been carried out.
-   */
+  /** Carries out the correction `act`. The key's cached denials are removed, even if it failed: it may have worked. */
   async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     try {
       return await this.#carryOut(key, act, caller)
@@ -355,11 +330,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 }
 
 /**
- * The denial of a cost that is larger than a policy's capacity, so that it never passes. It is made here, without asking the store.
- * `known` is an earlier denial of the key that is still cached: the units that remain are taken from it, and are 0 without it. With
- * several policies `parts` holds three numbers for each: the instant at which the policy admits the cost, the units that remain, and
- * the instant at which it is full. That first instant is Infinity if the cost is above its capacity, the instant at which it is
- * full if less than the cost remains, and otherwise the instant of the cached denial.
+ * The denial of a cost above a policy's capacity, which never passes, made without asking the store. `known` is a cached denial
+ * of the key, from which the units that remain are taken; without it they are 0. With several policies `parts` holds three
+ * numbers for each: the instant at which it admits the cost, the units that remain, and the instant at which it is full. The
+ * first is Infinity for a cost above its capacity, the third if less than the cost remains, else the `now` of `known`.
  */
 function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
   const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }

@@ -8,9 +8,8 @@ import type { BegunCall } from './denial-cache.js'
 import { failureOf, type Health, isOutage, processHealth, SILENCES } from './failure.js'
 
 /**
- * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
- * Further calls wait here in order, and are dropped unsent when their deadline passes. While the circuit is open, none is
- * sent.
+ * All calls of this process to one store, shared by the limiters that use it. A bounded number is in flight. Further calls wait
+ * here in order, and are dropped unsent when their deadline passes. While the circuit is open, `refusal` forbids new ones.
  */
 export class StoreChannel implements Traffic {
   readonly #circuit = new Circuit<Error>()
@@ -19,9 +18,8 @@ export class StoreChannel implements Traffic {
   readonly #mostPending: number
   /** Calls that wait for room, the oldest first. */
   readonly #queue = new Set<PendingCall<unknown>>()
-  /** Calls that were answered, in time or not. */
+  /** Calls that were answered, in time or not, and those of them that were answered before their deadline. */
   answered = 0
-  /** Calls that were answered before their deadline. */
   answeredInTime = 0
   /** Bookings that wait until the store answers again. */
   awaitingRecovery = 0
@@ -31,9 +29,7 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  /**
-   * The channel to `store`, which is started with the first call. Outages of a store with an address are warnings of the process.
-   */
+  /** The channel to `store`, which the first call starts. Outages of a store with an address are warnings of the process. */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
@@ -54,10 +50,7 @@ export class StoreChannel implements Traffic {
     return refusal
   }
 
-  /**
-   * Sends a call, or queues it while the store starts, while others are queued, or while as many calls as allowed are in flight.
-   * Its deadline begins now, or after the start. The call's receiver gets nothing before this has returned.
-   */
+  /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     const now = this.#isStarting ? 0 : call.beginDeadline()
@@ -66,18 +59,14 @@ export class StoreChannel implements Traffic {
     else call.start(this.#inFlight, now)
   }
 
-  /**
-   * Carries out `act`, which calls the store, and returns a promise of the answer. The deadline counts from the instant `since`
-   * of `nowMs`; 0 stands for now.
-   */
+  /** Promises the answer to `act`, which calls the store. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
   send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline, since = 0): Promise<T> {
     return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline, since))
   }
 
   /**
-   * Carries out `act`, which calls the store, for a receiver that gets the answer; with `overdue` it waits beyond the deadline
-   * too. The deadline counts from the instant `since` of `nowMs`; 0 stands for now. Returns the call, which the receiver may
-   * `leave`.
+   * Carries out `act`, which calls the store, for a receiver, which may `leave` the returned call. With `overdue` it waits beyond
+   * the deadline too. The deadline counts from the instant `since` of `nowMs`; 0 stands for now.
    */
   sendFor<T>(
     receiver: LateReceiver<T>,
@@ -111,19 +100,15 @@ export class StoreChannel implements Traffic {
     if (this.#circuit.open) this.probe(read, deadline)
   }
 
-  /**
-   * Sends a probe: a call that changes nothing, `read`, by which it is learned whether the store answers. None is sent if one was
-   * a moment ago, or without room. No caller waits for the answer, so a failure is only counted.
-   */
+  /** Tests the store by `read`, which changes nothing, if a probe is due and there is room. A failure is only counted. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
     if (!this.#circuit.claimProbe() || this.#inFlight.room <= 0) return
     this.send(read, deadline).catch(() => {})
   }
 
   /**
-   * Notes that a call which was sent has ended, answered or failed, and sends the next ones that wait for room.
-   * `cohort` is the group in which it was counted as in flight. A call that the store dropped `unsent` says nothing
-   * about the server, and does not count as answered.
+   * Notes that a call in flight has ended, answered or failed, and sends the next ones that wait for room. `cohort` is the group
+   * in which it was counted. A call that the store dropped `unsent` says nothing about the server: it does not count as answered.
    */
   callEnded(cohort: Cohort, unsent: boolean): void {
     this.#inFlight.end(cohort)
@@ -142,26 +127,25 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call failed, or that its deadline passed (`isOverdue`). Failures such as a timeout, after which the next call
-   * would fail as well (SILENCES), may open the circuit; an error that the store has answered closes it. A call that was never
-   * sent (`unsent`) counts only while the store is silent. Returns the failure as the caller is to get it; a misuse is no failure
-   * of the store.
+   * Notes that a call failed, or that its deadline passed (`isOverdue`). Failures that the next call would meet too (SILENCES),
+   * such as a timeout, may open the circuit; other errors are answers and close it. An `unsent` call counts only while the store
+   * is silent: it says nothing about one that answers others. Returns the failure for the caller; a misuse is no outage.
    */
   callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error
     const failure = this.#explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
-    // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
-    if ((SILENCES as readonly StoreFailure[]).includes(failureOf(error))) this.#circuit.failed(failure, deadline.ms)
+    if ((SILENCES as readonly StoreFailure[]).includes(failureOf(error)))
+      this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
 
   /**
-   * The failure as callers get it. A timeout or a lost connection is explained by the reason for which the store is not connected
-   * now (`trouble`), such as a wrong password, if the store knows one. `sent`, whether the call may have been carried out, stays.
+   * The failure as callers get it. A timeout, a lost connection or a refusal (OF_CONNECTION) is explained by why the store is not
+   * connected (`trouble`), such as a wrong password, if the store knows. `sent`, whether it may have been carried out, stays.
    */
   #explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
@@ -176,10 +160,7 @@ export class StoreChannel implements Traffic {
     this.#queue.delete(call)
   }
 
-  /**
-   * Starts the store, with the first call. A store that has to connect returns a promise; calls are queued until that has
-   * settled, even by a failure, and only then begin their deadlines.
-   */
+  /** Starts the store. While it connects, calls are queued, and begin their deadlines only when that has succeeded or failed. */
   #start(): void {
     this.#isStarted = true
     const starting = this.store.start?.()
@@ -202,21 +183,15 @@ export class StoreChannel implements Traffic {
     }
   }
 
-  /**
-   * The error for a further call when as many wait for answers, sent or not, as `maxPending` allows; undefined if there is room.
-   * The first comparison alone is enough for nearly every call.
-   */
+  /** The error for a further call when as many wait, sent or not, as `maxPending` allows; undefined while there is room. */
   #overload(): StoreError | undefined {
-    if (!this.#isStarting && this.#inFlight.room > 0) return undefined
+    if (!this.#isStarting && this.#inFlight.room > 0) return undefined // enough for nearly every call
     if (this.#inFlight.count + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
     return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
   }
 }
 
-/**
- * One call to a store, from its request to its answer or to what its caller gets in place of one. It is also the caller that
- * the store sees and answers.
- */
+/** One call to a store, from its request to its outcome. It is also the caller that the store sees and answers. */
 export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   gone = false
   unsent = true
@@ -226,7 +201,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   before: DeadlineEntry | undefined = undefined
   after: DeadlineEntry | undefined = undefined
   #isOverdue = false
-  /** While the call is sent and has no outcome. */
+  /** The calls sent at about the same time, with which this one is counted while it is sent and has no outcome. */
   #cohort: Cohort | undefined = undefined
   /** Of a decision: what is asked, and its beginning if the denial cache is to record the answer. */
   kind: Ask = 'consume'
@@ -235,10 +210,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   maxWait = 0
   begun: BegunCall | undefined = undefined
 
-  /**
-   * A call that `channel` sends for `request`, within `deadline`. `receiver` gets its outcome; if it is not given, it is set
-   * before there is one.
-   */
+  /** A call of `channel` for `request`, within `deadline`. `receiver` gets its outcome, and may be set until there is one. */
   constructor(
     readonly channel: StoreChannel,
     readonly request: StoreRequest<T>,
@@ -246,10 +218,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     public receiver?: LateReceiver<T>,
   ) {}
 
-  /**
-   * Begins the deadline of the call, which counts from `since` if that was set to an earlier instant. Returns now, in
-   * milliseconds.
-   */
+  /** Begins the deadline of the call, counted from `since` if that was set to an earlier instant. Returns now in milliseconds. */
   beginDeadline(): number {
     const now = nowMs()
     this.since ||= now
@@ -257,18 +226,13 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return now
   }
 
-  /**
-   * Sends the call, which was queued, or drops it if its deadline has passed, unless its receiver waits beyond that (`overdue`).
-   */
+  /** Sends a call that was queued, or drops it if its deadline has passed and its receiver does not wait beyond (`overdue`). */
   startOrDrop(inFlight: InFlight, now: number): void {
     if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
     else this.start(inFlight, now)
   }
 
-  /**
-   * Sends the call. It is counted among the calls in flight, in a cohort: the calls sent at about the time `now`. An error that
-   * the store throws at once is received as the call's failure.
-   */
+  /** Sends the call, which counts as in flight from `now`. An error that the store throws at once is received as its failure. */
   start(inFlight: InFlight, now: number): void {
     this.unsent = false
     this.#cohort = inFlight.begin(now)
@@ -302,10 +266,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.deadline.end(this)
   }
 
-  /**
-   * Ends the call with a promise's outcome, or with a value in the next microtask, so that no receiver gets an answer
-   * before the function that made the call has returned.
-   */
+  /** Ends the call with a value or a promise's outcome, but never before the function that made the call has returned. */
   receive(answer: MaybePromise<T>): void {
     Promise.resolve(answer).then(
       (value) => this.answered(value),
@@ -340,10 +301,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(error)
   }
 
-  /**
-   * Notes that the call has its outcome, so that it is no longer in flight and the next queued one is sent. Returns false if it
-   * had one before, or was never sent: only a call in flight has a cohort.
-   */
+  /** Notes that the call has ended, so that the next one is sent. Returns false if it was not in flight and had no cohort. */
   #end(): boolean {
     const cohort = this.#cohort
     if (!cohort) return false
@@ -352,10 +310,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return true
   }
 
-  /**
-   * Passes the failure mode's answer (`fallBack`) to the receiver; if the request has none, or if it throws, the failure. The
-   * channel counts the failure first.
-   */
+  /** Passes on the failure, once the channel has counted it: as the answer of `fallBack` if there is one, else as an error. */
   #settleFailed(error: unknown): void {
     const failure = this.channel.callFailed(error, this, this.gone)
     if (!this.request.fallBack) return this.receiver!.failed(failure)
@@ -387,11 +342,9 @@ export interface LateReceiver<T> extends Receiver<T> {
   answeredTooLate?(answer: T): void
 }
 
-/** A server that refused the log-in refuses calls with less than that. */
+/** Failures that the store's `trouble` explains. A server that refused the log-in refuses calls with less than that. */
 const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['timeout', 'unavailable', 'forbidden'])
 
-/** Calls of a process that wait for a store's answer, sent or not, unless the store sets another number. */
+/** Calls of a process that may wait for answers, unless the store sets another number, and those of them that may be sent. */
 const MOST_PENDING = 10_000
-
-/** Calls of a process that are sent and have no answer. */
 const MOST_IN_FLIGHT = 1000

@@ -1,7 +1,7 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
-import { Chunks } from '../memory/chunks.js'
+import { Chunks, type TableOwner } from '../memory/chunks.js'
 import type { PolicyList } from '../memory/policy-lists.js'
-import { Table, type TableOwner } from '../memory/table.js'
+import { Table } from '../memory/table.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Correction } from '../store.js'
 import { instantsOf, type KeptState, type StateLayout } from './state-bytes.js'
@@ -10,7 +10,7 @@ import { instantsOf, type KeptState, type StateLayout } from './state-bytes.js'
  * A table of the memory store that holds one key at a time: the state of a key is loaded, decided on or corrected there, and
  * saved. All of it happens in one step of the process.
  */
-export class ScratchTable implements TableOwner {
+export class ScratchTable implements TableOwner<Table> {
   readonly chunks = new Chunks<Table>()
   readonly behind = 0
   readonly layout: StateLayout

@@ -21,6 +21,21 @@ export class Chunks<Table> {
   }
 }
 
+/** The owner of a table, which bounds the number of keys. */
+export interface TableOwner<Table> {
+  /** The rows of all its tables. */
+  readonly chunks: Chunks<Table>
+  now(): number
+  /** How far its clock stands behind `now`, which never runs back, in microseconds. */
+  readonly behind: number
+  /** A table calls this before it adds a key. Evicts another key, of any table, if the store is full. */
+  adding(now: number): void
+  /** A table calls this after it added a key. */
+  added(table: Table, row: number): void
+  /** A table calls this after it removed a key. */
+  removed(): void
+}
+
 export interface Chunk<Table> {
   readonly table: Table
   readonly first: number

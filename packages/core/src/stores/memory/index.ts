@@ -10,10 +10,10 @@ import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
 import type { Board, Part, Report, Store, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { memoryBoard, type Note } from './boards.js'
-import { CHUNK_ROWS, Chunks } from './chunks.js'
+import { CHUNK_ROWS, Chunks, type TableOwner } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
 import type { PolicyList } from './policy-lists.js'
-import { Table, type TableOwner } from './table.js'
+import { Table } from './table.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -60,16 +60,13 @@ export const MEMORY_STORE = {
   clock,
 } satisfies DeclarationOf<MemoryStoreOptions>
 
-/**
- * Microseconds for which a key whose allowance is full again is kept while less than a quarter of the store is in use: to find a
- * key takes a third of what it takes to free it, and to add it again when its caller returns.
- */
+/** Microseconds for which a key that is full again stays while `#isRoomy`: finding it costs a third of freeing and adding it. */
 const KEPT_US = 5_000_000
 const SLICE_ROWS = 4096
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 
-class Memory implements MemoryStore, TableOwner, Together {
+class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
   readonly maxShapes: number
@@ -110,8 +107,7 @@ class Memory implements MemoryStore, TableOwner, Together {
   /**
    * Opens the state of the limiter `name` under one list of policies. Lists of equal shapes (algorithms and windows) share one
    * table of keys. `report` receives notices, such as of evicted keys. The keyspace calls `open` now, and again if its table was
-   * dropped meanwhile because there were too many without keys. A table that is opened moves to the end of the map, so that the
-   * one that was opened least recently comes first.
+   * dropped, as too many had no keys. An opened table moves to the end of the map, so the least recently opened is first.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
@@ -193,8 +189,8 @@ class Memory implements MemoryStore, TableOwner, Together {
 
   /**
    * Frees keys whose allowance is full again, in the background, for at most 1 ms. Returns whether more than a quarter of the
-   * keys that it saw were, so that more are likely. A third of the time goes to bookings that have passed; `#purging` yields true
-   * at the end of a round over them. While little of the store is in use, keys that became full less than 5 s ago stay.
+   * rows that it checked had one, so that more are likely. A third of the time goes to bookings that have passed. `#purging`
+   * yields true after a round over them. While little of the store is in use, keys that became full less than 5 s ago stay.
    */
   sweep(): boolean {
     const now = this.now()
@@ -218,10 +214,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.#closing.signal
   }
 
-  /**
-   * Closes the store: each later call throws CLOSED as soon as it reads the time, as the clock is replaced by one that throws.
-   * Calls that wait are rejected by the signal `closed`, and the state is given up.
-   */
+  /** Closes the store and gives its state up. The signal `closed` rejects calls that wait. Later calls throw CLOSED. */
   close(): void {
     this.#clock = closedClock // it throws, so that calls need no check of their own
     this.#closing.close()
@@ -230,9 +223,8 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   /**
-   * Drops tables without keys, the least recently opened first, until `maxShapes` are left. `opened`, the table that was just
-   * opened, stays. A table without keys holds no state and is made again when its limiter needs it. Checks LOOKS (16) tables at
-   * most, so that a call takes no longer when there are many. Returns whether a table was dropped.
+   * Drops tables without keys, which hold no state, the least recently opened first, until `maxShapes` are left. `opened`, the
+   * latest, stays. Checks at most LOOKS (16), so that a call takes no longer when there are many. Returns whether it dropped any.
    */
   #dropTables(opened: Table): boolean {
     const { size } = this.#tables
@@ -247,10 +239,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     return this.#tables.size < size
   }
 
-  /**
-   * Forgets the bookings that have passed, without end: checks one key at each step, so that the caller decides how long it
-   * takes. Yields undefined after a key, and true at the end of each round through all tables.
-   */
+  /** Forgets passed bookings, without end: checks one key a step, so the caller decides how long. Yields true after a round. */
   *#purgeBookings(): Generator<true | undefined> {
     for (;;) {
       for (const { bookings } of this.#tables.values()) yield* bookings.purge(() => this.latest)
@@ -272,10 +261,7 @@ class Memory implements MemoryStore, TableOwner, Together {
     }
   }
 
-  /**
-   * Whether all keys of the store are restricted, so that a search for another one would be in vain: every key was blocked or
-   * held since it was added ('size'), or every key is blocked by an operator ('bans').
-   */
+  /** Whether to search on is vain: every key was blocked or held since it was added ('size'), or operators block all ('bans'). */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
@@ -302,9 +288,7 @@ class MemoryKeyspace implements Keyspace {
     this.#list = this.#table.lists.open(policies, penalty)
   }
 
-  /**
-   * Decides a call on a key. The store may have dropped its table while that held no keys; then a table is opened again first.
-   */
+  /** Decides a call on a key. If the store has dropped the table, which held no keys then, a table is opened first. */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const table = this.#table.isDropped ? this.#openTable() : this.#table
     return table.decide(this.#list, ask, key, cost, maxWait)
@@ -330,10 +314,7 @@ class MemoryKeyspace implements Keyspace {
     return this.#openTable().correct(this.#list, change)
   }
 
-  /**
-   * Returns the table of this keyspace. The store drops tables without keys when there are too many; then it is opened again, and
-   * the policies get their number in the new table.
-   */
+  /** Returns the keyspace's table. If the store dropped it, as it held no keys, opens one, which numbers the policies anew. */
   #openTable(): Table {
     if (this.#table.isDropped) {
       this.#table = this.open()
@@ -343,13 +324,11 @@ class MemoryKeyspace implements Keyspace {
   }
 }
 
-/** Most tables that are checked in one call. Those with keys move to the end. */
 const LOOKS = 16
 
 /**
- * Has the store free keys that are full again, in the background: each second, or after 5 ms while it finds many. The timer
- * keeps neither the process nor the store alive, so a store that was never closed can be collected, and then the timer is not
- * set again. Returns a function that stops it.
+ * Has the store free keys that are full again: each second, or after 5 ms while it finds many. The timer keeps neither process
+ * nor store alive. After a store that was not closed is collected, no timer is set again. Returns a function that stops it.
  */
 function sweepInBackground(store: Memory): () => void {
   const weak = heldWeakly(store)

@@ -2,31 +2,13 @@ import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
-import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
+import { CHUNK_ROWS, type Chunk, type TableOwner } from './chunks.js'
 import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
 import { Cursor } from './rows.js'
 
-/** The owner of a table, which bounds the number of keys. */
-export interface TableOwner {
-  /** The rows of all its tables. */
-  readonly chunks: Chunks<Table>
-  now(): number
-  /** How far its clock stands behind `now`, which never runs back, in microseconds. */
-  readonly behind: number
-  /** A table calls this before it adds a key. Evicts another key, of any table, if the store is full. */
-  adding(now: number): void
-  /** A table calls this after it added a key. */
-  added(table: Table, row: number): void
-  /** A table calls this after it removed a key. */
-  removed(): void
-}
-
-/**
- * The state of every key of one limiter under lists of the same shapes. Lists may differ in limits, so each call passes the
- * list of its keyspace.
- */
+/** The state of every key of one limiter under lists of the same shapes. Limits may differ, so each call passes its list. */
 export class Table {
   readonly cursor: Cursor
   readonly restrictions = new Restrictions()
@@ -37,20 +19,17 @@ export class Table {
   isDropped = false
   /** The callbacks of its keyspaces, which receive notices about its keys. */
   readonly reports = new Set<Report>()
-  /** Whether it was reported that keys are forgotten. */
+  /** Whether it was reported that keys are forgotten, and the `maxKeys` that the last warning named as needed; 0 before one. */
   hasWarned = false
-  /** The `maxKeys` that the last warning named as needed; 0 before one. */
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
+  /** Decides nearly every call in one pass; undefined if an algorithm cannot. */
   readonly #plain: PlainCalls | undefined
 
-  /**
-   * A table without keys, for all lists of policies that have the shapes (algorithms and windows) of `policies`. `owner` is the
-   * store, which bounds the keys of all tables. `#plain` decides nearly every call in one pass; undefined if an algorithm cannot.
-   */
+  /** A table without keys, for lists of the shapes (algorithms and windows) of `policies`. `owner` is the store. */
   constructor(
     policies: readonly Policy[],
-    private readonly owner: TableOwner,
+    private readonly owner: TableOwner<Table>,
   ) {
     this.cursor = new Cursor(policies)
     this.lists = new PolicyLists(policies)
@@ -58,16 +37,14 @@ export class Table {
   }
 
   /**
-   * Decides one call: what `ask` names, for `cost` units of a key, which may wait up to `maxWait` microseconds. A row is the
-   * place of a key's state. A key without one is decided on row 0, which stays blank, but gets a row first if the call surely
-   * passes. A call is plain if it charges now or books, and its key has no bookings; `#plain` decides it in one pass where it
-   * can.
+   * Decides a call: what `ask` names, for `cost` units of a key, which may wait up to `maxWait` microseconds. A row is the
+   * place of a key's state. A key without one is decided on row 0, which stays blank, but gets a row first if it surely passes.
+   * A call is plain if it charges now or books, and its key has no bookings; `#plain` decides it in one pass where it can.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
     let row = this.cursor.rows.find(key)
-    // They charge a call which fits now, and need no undo record for it. What few calls do lies in other functions: V8 compiles
-    // a path into one piece only while its functions are small.
+    // What few calls do lies in other functions: V8 compiles a path into one piece only while its functions are small.
     const isPlain = cost > 0 && (ask === 'consume' || ask === 'book')
     if (row === 0 && isPlain) row = this.#addIfFits(list, key, now, cost)
     if (row !== 0 && isPlain && (this.bookings.size === 0 || !this.bookings.has(row))) {
@@ -78,29 +55,19 @@ export class Table {
     return this.#dated(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
   }
 
-  /**
-   * Gives a key without state a row (a place for it) if its call surely passes, as the cost is within every capacity and the
-   * algorithms decide in one pass. Returns the row; 0 if the call may be denied, so that denials take no memory.
-   */
+  /** Gives a key without state a row (a place for it) if its call surely passes. Otherwise returns 0: denials take no memory. */
   #addIfFits(list: PolicyList, key: string, now: number, cost: number): number {
     return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
-  /**
-   * Returns the answer, with a smaller `now` if it is a denial and the clock was set back. The store's time stands still until
-   * the clock, which is `behind` it by some microseconds, has caught up. A denied caller has to wait for that too, and computes
-   * its wait from `now`.
-   */
+  /** A denial gets a smaller `now` while the clock, set back, is `behind` the store's time: its caller waits for that too. */
   #dated(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { behind } = this.owner
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
-  /**
-   * Whether a call of `cost` units surely passes now; charges nothing. False also for a key with a block, a hold or a booking,
-   * about which only `decide` can tell. A key without state is found in row 0, which is blank.
-   */
+  /** Whether a call surely passes now; charges nothing. False for a key with a block, hold or booking: `decide` can tell. */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
@@ -110,9 +77,8 @@ export class Table {
   }
 
   /**
-   * Decides any call in full: finds the instant at which it passes, charges it there or counts the refusal, and makes the answer.
-   * 'peek' and 'try' only ask, so they charge nothing. A refusal is a denial by a limit: it is noted in the key's row (0 if it
-   * has none), and a penalty counts it and may block the key. That count is forgotten some time after the key is full again.
+   * Decides any call in full: finds its instant, charges it there unless it only asks ('peek', 'try'), and makes the answer. A
+   * denial by a limit is noted in the key's row (0: none), and counted for a penalty until some time after the key is full.
    */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -139,9 +105,8 @@ export class Table {
   }
 
   /**
-   * Finds the instant at which the call passes: the latest of those at which the policies admit it. Writes it into `call.at`, the
-   * number of the policy that admits it last into `call.binding`, and each policy's own instant into `cursor.instants`. No call
-   * passes before the end of a block or hold, nor a call with a cost before the last booking: calls of a key go in order.
+   * Finds the instant `call.at` at which the call passes, the latest of those of the policies (`cursor.instants`), and the policy
+   * that admits it last (`binding`). It is not before the end of a block or hold, nor, for a cost, before the last booking.
    */
   #findInstant(call: OpenCall): void {
     const { row, cost, restrictedUntil } = call
@@ -164,10 +129,8 @@ export class Table {
   }
 
   /**
-   * Charges the call at its instant `call.at`, under all policies. If that is after now, or if `mayBeUndone`, it returns a
-   * booking, whose `undo` is a copy of the state that the charge has replaced; otherwise undefined. After any other charge,
-   * earlier bookings of the key cannot be undone by their copies any more, which `bumpVersion` marks. `seal` ends what the rings
-   * (logs of instants) record for `undo`.
+   * Charges the call at `call.at`. If that is after now, or the call `mayBeUndone`, returns a booking with `undo`, a copy of the
+   * state before, for which the rings (logs of instants) record until `seal`. Else `bumpVersion` marks older copies as outdated.
    */
   #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
@@ -188,18 +151,14 @@ export class Table {
     return { key, at, cost, decidedAt: now, undo, isCancelled: false }
   }
 
-  /**
-   * Whether the allowance of the key in `row` is full at `now`, and no booking lies ahead. Such a key is charged as if it were
-   * new: its row may have been freed at any time, and that must make no difference.
-   */
+  /** Whether the key in `row` is full and has no booking ahead: it is charged as a new one, as its row might have been freed. */
   #isFull(policies: readonly Policy[], row: number, now: number): boolean {
     return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
 
   /**
-   * Counts a refused call for the penalty, which blocks keys that go on calling. If that blocks the key, the call passes no
-   * earlier than the block ends (`until`), which moves `call.at` and the policy that binds. With `then: 'fresh'` the block also
-   * clears what the key has consumed, and marks its bookings as lost.
+   * Counts a refused call for the penalty, which may block the key: the call then passes when the block ends (`until`). With
+   * `then: 'fresh'` the block also clears what the key has consumed, and marks its bookings as lost.
    */
   #penalize(call: OpenCall, penalty: Penalty): void {
     const { instants } = this.cursor
@@ -216,10 +175,9 @@ export class Table {
   }
 
   /**
-   * Makes the answer of a decided call: how the key stands under each policy, and over all: the smallest `remaining` and the
-   * latest `resetAt`. While the key is blocked, held or booked ahead (until `openFrom`), `remaining` is 0 and `resetAt` is what
-   * it will be then. The binding policy is the one with the least left; of a denial (`reason`) it is the one found before.
-   * `parts` has three numbers a policy, if there are several: earliest instant, remaining, resetAt.
+   * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies, and of each if they are several
+   * (`parts`: instant, remaining, resetAt). While the key is denied or booked ahead (until `openFrom`) they are those of that
+   * instant, with nothing remaining. The policy with the least left binds; of a denial (`reason`) the one found before.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
@@ -248,10 +206,7 @@ export class Table {
     return answer
   }
 
-  /**
-   * How a booking (a charge at a later instant, for which a call waits) stands: 'lost' if its key's state was discarded, 'held'
-   * if the key is blocked or held now, otherwise 'stands'.
-   */
+  /** How a booking (a charge at a later instant) stands: 'lost' with its key's state, 'held' if its key is blocked or held. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
@@ -259,9 +214,8 @@ export class Table {
   }
 
   /**
-   * Cancels a booking, once. If no call has written the key's state since, the copy of before (`undo`) is restored, and the
-   * result is true. Otherwise the result is false: the units of the booking that still count are given back, unless the state
-   * that held them was discarded (`isLost`).
+   * Cancels a booking, once. Returns true if no call has written the key's state since, so that the copy of before (`undo`) is
+   * restored. Otherwise gives back the units that still count, unless the state that held them was discarded (`isLost`).
    */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
     const now = this.owner.now()
@@ -280,9 +234,8 @@ export class Table {
   }
 
   /**
-   * Applies a correction to a key: a refund, release, charge, block, hold or reset. Returns the units that took effect; 0 for the
-   * last three. Row 0 means that the key has no state: then there is nothing to give back, to unblock or to reset, and the
-   * other kinds make a row. Whatever writes units bumps the version, so that no booking of before is undone by its copy.
+   * Applies a correction to a key, and returns the units that took effect; 0 for a block, hold or reset. A key without state has
+   * row 0: most kinds make it a row. Whatever writes units bumps the version, so that no older booking is undone by its copy.
    */
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
@@ -317,9 +270,8 @@ export class Table {
   }
 
   /**
-   * Gives back up to `units` units of a charge of the key in `row`, as far as they still count. Returns how many. Without a row
-   * (0), or if the state was born after the charge was decided, the state does not contain the charge. Units are released as of
-   * the last booking if one lies ahead, since a state is never written at an earlier instant than before.
+   * Gives back up to `units` units of a charge, as far as they still count, and returns how many; none if the state is younger.
+   * They are released as of the last booking if one lies ahead: a state is never written at an earlier instant.
    */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
@@ -330,10 +282,7 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
-  /**
-   * Removes the key in `row` though its state still counts. Its bookings are marked as lost, so that calls that wait for them
-   * book again.
-   */
+  /** Removes the key in `row` though its state still counts. Marks its bookings as lost, so that calls that wait book again. */
   discard(row: number): void {
     this.bookings.discard(row)
     this.free(row)
@@ -346,9 +295,8 @@ export class Table {
   }
 
   /**
-   * Frees a row, with all that is known of its key: bookings, block, hold and counted refusals. It is for a key whose allowance
-   * is full again; any other goes through `discard`, which marks its bookings as lost. With its last key the table takes its
-   * chunks (64 rows each) out of the store's list, from which keys to evict are drawn.
+   * Frees the row of a key that is full again; any other goes through `discard`. With its last key the table takes its chunks (64
+   * rows each) out of the store's list, from which keys to evict are drawn.
    */
   free(row: number): void {
     this.bookings.forget(row)
@@ -360,10 +308,7 @@ export class Table {
     this.owner.removed()
   }
 
-  /**
-   * Returns the row of `key` (the place of its state), a new one if it has none, and makes it the current one. Notes in it the
-   * number of the list of policies that the key is decided under. `known` is the row if the caller has looked it up, 0 for none.
-   */
+  /** Makes the row of `key` the current one, a new one if `known` is 0, and notes in it the number of its list of policies. */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
@@ -372,10 +317,7 @@ export class Table {
     return row
   }
 
-  /**
-   * Gives a key that has no row one, makes it the current row and returns it. The store, which is asked first, evicts another key
-   * if it is full. Each 64 rows are announced to the store as a chunk; it draws keys to evict from the chunks of all tables.
-   */
+  /** Gives a key a new row, the current one. A full store evicts another key first, drawn from the chunks of all tables. */
   #add(key: string, now: number): number {
     const { chunks } = this.owner
     this.owner.adding(now)
@@ -388,7 +330,7 @@ export class Table {
   }
 }
 
-/** A call while it is decided. */
+/** A call for `cost` units of a key, while it is decided at `now`. `row` is the place of the key's state, 0 if it has none yet. */
 class OpenCall {
   /** The end of the key's block and hold, `now` without one. */
   restrictedUntil = 0
@@ -396,10 +338,6 @@ class OpenCall {
   at = 0
   binding = 0
 
-  /**
-   * A call for `cost` units of a key under a list of policies, at the instant `now`. `row` is the place of the key's state, 0 if
-   * it has none yet.
-   */
   constructor(
     readonly list: PolicyList,
     readonly key: string,

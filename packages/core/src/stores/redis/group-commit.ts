@@ -1,8 +1,7 @@
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
-import { StoreError } from '../../values/errors.js'
 import { storeClosed } from '../../values/closing.js'
 import { type Cohort, InFlight } from '../in-flight.js'
-import type { ScriptCall } from './script-call.js'
+import { argumentOf, failAll, keysOf, markSent, type ScriptCall, stillWaitedFor } from './script-call.js'
 import type { Replies, ScriptRunner } from './script/wire.js'
 import { isRefusedBy } from './clients/failure.js'
 
@@ -51,10 +50,7 @@ export class GroupCommit {
   /** The number of its latest use, as its owner counts. */
   lastUse = 0
 
-  /**
-   * Combines calls of `script` into batches, each one script call, which `runner` runs. The counts of calls and of batches in
-   * flight (sent and not answered yet) decide when a batch is sent; only batches have an upper bound.
-   */
+  /** Combines calls of `script` into batches, each one script call, which `runner` runs. Batches in flight are bounded. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     readonly script: string,
@@ -132,9 +128,8 @@ export class GroupCommit {
   }
 
   /**
-   * Whether to hold back calls with hash tags (as keys of a Cluster have them with groups) for another turn, because further
-   * replies came in this one. The nodes of a Cluster answer one after the other, and callers who are answered ask again, so each
-   * batch still grows. Nothing is sent meanwhile, so the replies run out and this becomes false.
+   * Whether to hold back calls with hash tags (of a Cluster) for another turn, because further replies came in this one. Nodes
+   * answer one after the other, and callers who are answered ask again, so batches still grow. It ends as replies run out.
    */
   #isFilling(): boolean {
     const isFilling = this.#justAnswered > this.#answeredBefore && this.#calls.count > 0
@@ -143,9 +138,8 @@ export class GroupCommit {
   }
 
   /**
-   * Sends waiting calls while there is room for more batches in flight. A batch of calls with a hash tag goes whole. One without
-   * a tag is divided into equal parts of at most `#partSize` keys, so that Redis works on one part while the process reads the
-   * reply to another.
+   * Sends waiting calls while there is room for more batches in flight. A batch with a hash tag goes whole. Others are divided
+   * into equal parts of at most `#partSize` keys, so that Redis works on one while the process reads the reply to another.
    */
   #sendWaiting(): void {
     const most = this.#partSize()
@@ -172,9 +166,8 @@ export class GroupCommit {
   }
 
   /**
-   * Sends calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with a
-   * hash tag go as one batch too, as their keys lie in one slot, but it takes no room from others; without a tag each call goes
-   * by itself.
+   * Sends calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with one
+   * hash tag, whose keys lie in one slot, go together too, but take no room from others; without a tag each goes by itself.
    */
   #send(gathered: ScriptCall[], tag = ''): void {
     const calls = stillWaitedFor(gathered)
@@ -238,16 +231,10 @@ export class GroupCommit {
 
 /** With fewer calls than this in flight, a call is sent immediately. */
 const FEW_CALLS = 6
-
-/**
- * Up to so many pending calls are divided into four batches: with fewer, this process and Redis would take turns. More are
- * divided into two, as large batches cost Redis less for each call.
- */
+/** So many pending calls are divided into four batches, which keeps this process and Redis busy; more into two, cheaper, ones. */
 const MANY_CALLS = 64
-
 /** The fewest calls that make a batch. */
 const LEAST_PART = 2
-
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
 
@@ -268,10 +255,7 @@ class Batch {
   /** On logs, which write an entry for each; a single call may have as many as a batch. */
   #units = 0
 
-  /**
-   * Whether the batch has as many keys, calls or entries of logs as one script call may have, since it keeps other clients of
-   * Redis waiting.
-   */
+  /** Whether the batch has as many keys, calls or entries of logs as one script call may have, since others wait for it. */
   get isFull(): boolean {
     return this.keys >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
@@ -282,9 +266,8 @@ class Batch {
   }
 
   /**
-   * Adds a call to the batch and returns true; false if there is no room, or if its key has another call in the batch that
-   * differs from it. An equal call on the same key becomes a duplicate of the first: the script makes that one several times.
-   * Each call of a log also counts the entries that it writes.
+   * Adds a call and returns true; false if there is no room, or if its key has another call in the batch that differs from it.
+   * An equal call on the same key becomes a duplicate of the first, which the script then makes several times.
    */
   add(call: ScriptCall): boolean {
     if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
@@ -304,11 +287,6 @@ class Batch {
     this.#units += call.units
     return true
   }
-}
-
-/** The number of keys of a call: 1 unless it is a call on several keys. */
-function keysOf({ keys }: ScriptCall): number {
-  return keys ? keys.length : 1
 }
 
 /**
@@ -332,9 +310,8 @@ const MOST_KEYS = 64
 const MOST_CALLS = 128
 
 /**
- * Returns the calls of a batch in a new order, and the script's arguments for them. Calls that share an argument (the same cost
- * and limits), usually all, come last: the script uses the last argument for all remaining keys, so it is sent once. A call with
- * duplicates has one of its own, which says how often it is made.
+ * The calls of a batch in a new order, and the script's arguments. Calls that share one (the same cost and limits), usually all,
+ * come last, as the script uses the last argument for all remaining keys. A call with duplicates has an argument of its own.
  */
 function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
@@ -351,17 +328,8 @@ function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCal
 }
 
 /**
- * The script's argument for a call and its duplicates, which are equal calls on the same key: it says how often the call is
- * made.
- */
-function argumentOf(call: ScriptCall): Buffer {
-  return call.argument(1 + (call.duplicates?.length ?? 0))
-}
-
-/**
- * Gives each call of a batch its answer. A call that passed at once has it in the packed reply, which all share; a mark there
- * says that the call has a reply of its own, the next in `own`, or an error in its place. A reply that makes no sense fails its
- * call alone.
+ * Gives each call of a batch its answer: in the packed reply that all share, or where a mark stands there, in the next reply of
+ * `own`, which may be an error. A reply that makes no sense fails its call alone.
  */
 function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
   let next = 0
@@ -377,38 +345,4 @@ function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void
       failAll(call, error)
     }
   }
-}
-
-/** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
-function failAll(call: ScriptCall, error: unknown): void {
-  call.fail(error)
-  if (call.duplicates) for (const other of call.duplicates) other.fail(error)
-}
-
-/**
- * Returns the calls whose callers still wait for an answer; the others are rejected, with an error that says that they were not
- * sent. If the caller of a call is gone but not those of its duplicates (equal calls on the same key that travel with it), the
- * first of them takes its place.
- */
-function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
-  if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
-  const gaveUp = new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
-  return calls.flatMap((call) => {
-    const all = [call, ...(call.duplicates ?? [])]
-    for (const each of all) if (isGone(each)) each.fail(gaveUp)
-    const [first, ...duplicates] = all.filter((each) => !isGone(each))
-    if (first) first.duplicates = duplicates.length > 0 ? duplicates : undefined
-    return first ?? []
-  })
-}
-
-/** Whether the caller has stopped waiting, so that the call need not be sent. */
-function isGone({ caller }: ScriptCall): boolean {
-  return caller?.gone === true
-}
-
-/** Marks a call and its duplicates as sent: if it fails from now on, it may have been carried out. */
-function markSent({ caller, duplicates }: ScriptCall): void {
-  if (caller) caller.unsent = false
-  if (duplicates) for (const other of duplicates) markSent(other)
 }

@@ -184,8 +184,8 @@ class StoreInRedis implements RedisStore {
   /**
    * Opens the state of the limiter `name` under one list of policies. Its script is composed now, by the first `group()`, so that
    * a mistake in it is found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
-   * share a script and the group that sends its calls. Those of one name and equal shapes share state, and so the smallest limits
-   * seen. Where the server takes no call on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
+   * share a script and its group. Those of one name and equal shapes share state, and so the smallest limits seen. Where the
+   * server takes no call on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     warnOfReplays(this.#client, this.#connection, report)
@@ -215,10 +215,7 @@ class StoreInRedis implements RedisStore {
     return this.#connection.address
   }
 
-  /**
-   * Returns why the client is not connected, as a StoreError; undefined while it is. The error is kept while its cause is the
-   * same, as thousands of calls may fail for it in one turn.
-   */
+  /** Returns why the client is not connected, as a StoreError; undefined while it is. */
   trouble(): Error | undefined {
     const trouble = this.#connection.trouble()
     if (trouble === undefined) return undefined
@@ -238,8 +235,7 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Connects unless that has begun, and resolves once Redis answers. A client that was handed in is asked by a script that does
-   * nothing.
+   * Connects unless that has begun, and resolves once Redis answers. A client that was handed in runs a script that does nothing.
    * @throws {StoreError} the first failure.
    */
   async ready(): Promise<void> {
@@ -251,14 +247,11 @@ class StoreInRedis implements RedisStore {
     }
   }
 
-  /**
-   * Resolves when the first calls have waited `startTimeout` for the connection, or when the store closes. The time counts from
-   * when the client package is loaded, because that keeps the process busy and says nothing about Redis.
-   */
+  /** Resolves when the first calls have waited `startTimeout` for the connection, or when the store closes. */
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
       const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
-      // Loading a client package keeps this process busy, and says nothing about Redis.
+      // The time counts once the package is loaded: loading keeps this process busy, and says nothing about Redis.
       if (this.#own) this.#own.open().then(begin, begin)
       else begin()
       this.closed.addEventListener('abort', () => resolve(), { once: true })
@@ -274,10 +267,7 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  /**
-   * Returns the permits of one semaphore of this process, whose queues Redis keeps: a permit that is not renewed for `leaseMs`
-   * milliseconds is free again. They are closed with the store, or before by the semaphore.
-   */
+  /** Returns one semaphore's permits, closed by it or the store. One not renewed for `leaseMs` milliseconds is free again. */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
@@ -296,10 +286,7 @@ class StoreInRedis implements RedisStore {
     return this.#closing.signal
   }
 
-  /**
-   * Closes the store: calls and permits of this process end, waiting calls are rejected, and the connection is ended if the store
-   * made it.
-   */
+  /** Closes the store and its permits, rejects waiting and later calls, and ends the connection if the store made it. */
   close(): void {
     this.#closing.close()
     this.#groups.close()
@@ -311,26 +298,20 @@ class StoreInRedis implements RedisStore {
 /** Makes scripts read Redis's TIME. */
 const REDIS_CLOCK: Clock = () => -1
 
-/** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
+/** The scripts of a store by their shapes and penalty, each with the group that sends its calls. */
 class Groups {
   readonly #byShapes = new Map<string, GroupCommit>()
   #uses = 0
   #isClosed = false
 
-  /**
-   * Holds the scripts of at most `most` different lists of shapes and penalties. Scripts with calls in flight are held beyond
-   * that. `gathers` is the option `groupCommit`: whether calls are combined.
-   */
+  /** Holds at most `most` scripts, and more only while they have calls in flight. `gathers` says whether calls are combined. */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,
     readonly most: number,
   ) {}
 
-  /**
-   * Returns the group that sends the calls of the script with this id, and composes the script if it is not held. If another one
-   * had to be dropped for it, a warning goes to `report`.
-   */
+  /** Returns the group of the script with this id, composed if it is not held. Warns `report` if another was dropped for it. */
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
     const group = held ?? this.#add(id, compose())
@@ -347,10 +328,7 @@ class Groups {
     return group
   }
 
-  /**
-   * Drops the scripts that were used least recently and have no call in flight, while there are more than `most`. Returns whether
-   * one was dropped. The one used just now stays.
-   */
+  /** Drops the least recently used scripts beyond `most`, but not the one used just now nor those with calls in flight. */
   #trim(): boolean {
     const surplus = this.#byShapes.size - this.most
     if (surplus <= 0) return false

@@ -38,10 +38,7 @@ export class RedisKeyspace implements Keyspace {
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
 
-  /**
-   * Opens the state of one limiter under one list of policies, and takes their limits into account for the smallest that Redis
-   * has to know: state is kept until it would be full again under those.
-   */
+  /** Opens one limiter's state. Observes the policies' limits, as Redis keeps state until it would be full under the smallest. */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -72,9 +69,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns a part, the share that a call on several keys has of one key, with the request by which its script decides it.
-   * `units` is the part's share of Redis's time: 1, or the cost on a sliding log, which writes an entry for each unit.
-   * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
+   * Returns a part, the share of one key in a call on several. Its share of Redis's time, `units`, is 1, or its cost on a log.
+   * @throws {InputError} INVALID_COST for one that would write too many entries of a log, which writes one for each unit.
    */
   partOf({ key, cost, enforce }: Part): WholePart {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
@@ -84,17 +80,15 @@ export class RedisKeyspace implements Keyspace {
 
   /**
    * Asks how a booking stands whose turn has come: 'lost' if its key's state is gone, 'held' if the key is blocked or held now.
-   * The script knows the booking by the first two numbers of its token, 16 bytes: the epoch (random, of state begun anew) and the
-   * version (random, of the write that made it).
+   * The first 16 bytes of its token name it by two random numbers: the epoch, of state begun anew, and the version, of its write.
    */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
 
   /**
-   * Cancels a booking, once. True if Redis has restored the key's state as it was before the booking. False if another call has
-   * charged the key since: then the units of the booking are given back that still count. False, too, if the state is gone or the
-   * booking was cancelled before.
+   * Cancels a booking, once. True if Redis has restored the key's state as it was before. False if another call has charged the
+   * key since: then only its units that still count are given back. False, too, if the state is gone or it was cancelled before.
    */
   async cancel(booking: RedisBooking): Promise<boolean> {
     if (booking.isCancelled) return false
@@ -103,10 +97,7 @@ export class RedisKeyspace implements Keyspace {
     return (await this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackEffect)) === 1
   }
 
-  /**
-   * Applies a correction to a key's state: a refund, release, charge, block, hold or reset. Returns the units that took effect
-   * under every policy; 0 for a block, hold or reset. A charge may take several script calls.
-   */
+  /** Applies a refund, release, charge, block, hold or reset. Returns the units that took effect under every policy, if any. */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
     if (change.kind === 'charge') return this.#charge(key, change.cost)
@@ -114,9 +105,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Charges a key, whether the cost fits or not. Returns the units that took effect. A sliding log writes an entry for each unit,
-   * so there a charge takes several calls, of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a
-   * decision. If a later call fails, the error no longer says that nothing was sent, as an earlier one was carried out.
+   * Charges a key, whether the cost fits or not, and returns the units that took effect. A sliding log writes an entry for each
+   * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
   async #charge(key: string, cost: number): Promise<number> {
     const most = this.#hasLog ? MOST_ENTRIES : cost
@@ -134,9 +124,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Sends a request about `key` under the policies of this keyspace, and resolves with what `read` makes of the reply. The
-   * request also carries the smallest limits that this process has seen for the key's state, if they are below its own, as Redis
-   * must keep the state until it would be full again under those. A request about a booking, which has a token, needs none.
+   * Sends a request about `key`, and resolves with what `read` makes of the reply. It carries the smallest limits seen for the
+   * state, if below its own: Redis keeps state until full under those. One with a token (of a booking or charge) needs none.
    */
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
@@ -146,10 +135,7 @@ export class RedisKeyspace implements Keyspace {
     })
   }
 
-  /**
-   * Sends a request about `key` in the next batch of its script; `receiver` gets what `read` makes of the reply. On a sliding log
-   * its share of Redis's time is its cost, as it writes an entry for each unit, otherwise 1.
-   */
+  /** Puts a request into the next batch; `receiver` gets what `read` makes of the reply. A log writes an entry for each unit. */
   #send<T>(
     request: ScriptRequest,
     key: string,
@@ -164,9 +150,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns the request of a plain `consume` of this cost. `slowest` is the smallest limits that this process has seen for the
-   * state, if they are below its own; Redis keeps the state until it would be full under those. Most calls have the same numbers
-   * as the last one, and get the same object, which is quickly compared.
+   * Returns the request of a plain `consume`. `slowest` is the smallest limits seen for the state, if below its own: Redis keeps
+   * state until it is full under those. Most calls have the numbers of the last one, and get the same object, quick to compare.
    */
   #consume(cost: number): ScriptRequest {
     const slowest = this.options.smallestLimits.below(this.policies)
@@ -184,9 +169,8 @@ export class RedisKeyspace implements Keyspace {
 type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 
 /**
- * Returns the cost, duration and token of the request for a correction; the script tells corrections apart by the operation. A
- * release names its charge by a token. For a block, a cost of 1 says that a penalty began it, so that it never shortens another
- * block, and 0 that an operator did.
+ * Returns the cost, duration and token of the request for a correction. A release names its charge by a token. For a block, a
+ * cost of 1 says that a penalty began it, so that it never shortens another block, and 0 that an operator did.
  */
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
@@ -211,10 +195,7 @@ export class KeyspaceCall<T> implements ScriptCall {
   caller: Caller | undefined = undefined
   readonly tag: string
 
-  /**
-   * A call on one key, for GroupCommit to send in a batch. `read` makes of its reply what `receiver` gets. `tag` is the hash tag
-   * of the key, by which calls go together in a Cluster.
-   */
+  /** A call on one key: `receiver` gets what `read` makes of the reply. In a Cluster, calls of one hash `tag` go together. */
   constructor(
     readonly context: RedisKeyspaceOptions,
     readonly callerKey: string,
@@ -238,19 +219,13 @@ export class KeyspaceCall<T> implements ScriptCall {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /**
-   * Returns the script's argument for this call, made `times` times in a row: for equal calls on the same key, which are sent
-   * once.
-   */
+  /** Returns the script's argument for this call, made `times` times in a row: equal calls on the same key are sent once. */
   argument(times: number): Buffer {
     const request = times === 1 ? this.request : { ...this.request, count: times }
     return packRequest(request, this.context.clock(), nonce())
   }
 
-  /**
-   * Gives this call and its duplicates (equal calls on the same key that travelled with it) their answers, which the script's
-   * reply for the key holds in that order. Reports the key as healed where the script has discarded unreadable state.
-   */
+  /** Gives this call and its duplicates (equal calls on the key) their answers. Reports that unreadable state was discarded. */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
@@ -260,10 +235,7 @@ export class KeyspaceCall<T> implements ScriptCall {
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
   }
 
-  /**
-   * Gives this call and its duplicates (equal calls on the same key) their answers. They passed at once, and so are the next ones
-   * in a reply that such calls on all keys of the batch share.
-   */
+  /** Gives this call and its duplicates (equal calls on the key), all passed at once, the next answers in the batch's reply. */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
     const { length } = request.policies
@@ -285,10 +257,7 @@ export interface WholePart extends ScriptPart {
   readonly units: number
 }
 
-/**
- * Whether two requests are plain `consume` calls with the same numbers: cost, limits and capacities, and the smallest limits that
- * Redis has to know.
- */
+/** Whether two requests are plain `consume` calls with the same cost, limits, capacities, and smallest limits seen. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
   return a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies))
@@ -305,9 +274,8 @@ export function nonce(): number {
 }
 
 /**
- * The smallest limit of each policy that limiters of this process have used under one name and list of shapes. Usage recorded under a
- * higher tier must still count when a lower tier asks, so a key's TTL covers a full refill at these limits. The keyspaces of
- * all tiers share them.
+ * The smallest limit of each policy that this process has used under one name and list of shapes. Usage recorded under a higher
+ * tier must still count when a lower tier asks, so a key's TTL covers a full refill at these. Keyspaces of all tiers share them.
  */
 export class SmallestLimits {
   #limits: readonly number[] = []
@@ -317,10 +285,7 @@ export class SmallestLimits {
     this.#limits = policies.map(({ limit }, i) => Math.min(limit, this.#limits[i] ?? limit))
   }
 
-  /**
-   * Returns the smallest limits seen, in the order of the policies, if one of them is below the limit that these policies have;
-   * otherwise undefined, as nothing need be sent then.
-   */
+  /** Returns the smallest limits seen if one is below that of its policy here; otherwise undefined, as nothing need be sent. */
   below(policies: readonly Policy[]): readonly number[] | undefined {
     return policies.some(({ limit }, i) => limit > this.#limits[i]!) ? this.#limits : undefined
   }
@@ -332,15 +297,12 @@ export class SmallestLimits {
  * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
  */
 export const STATE_FORMAT = 3
-
 /** Longest caller's part, in bytes. */
 const LONGEST = 128
 
 /**
  * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
- * `keyspace` is the part up to the shapes. Percent signs, colons, braces and controls in names and keys are escaped, so that no
- * two limiters or callers share a key, and braces in keys never choose a Cluster slot. A caller's part longer than 128 bytes, or
- * of malformed Unicode, is replaced by its digest.
+ * `keyspace` is the part up to the shapes. Escapes keep keys of two callers apart, and their braces from choosing a Cluster slot.
  */
 export function redisKey(keyspace: string, key: string, tag = ''): string {
   return `${keyspace}:${tag}${callerPart(key)}`
@@ -351,10 +313,7 @@ export function keyspaceOf(prefix: string, name: string, shapes: readonly string
   return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
 }
 
-/**
- * Returns the caller's part of a key in Redis: the key escaped, or its digest if that would be too long, or if the key has lone
- * surrogates, all of which UTF-8 writes alike, so that two callers would share a key.
- */
+/** Returns a key escaped, or its digest if that is too long, or if it has lone surrogates, which UTF-8 writes all alike. */
 function callerPart(key: string): string {
   const ascii = escapedAscii(key)
   if (ascii !== undefined && ascii.length <= LONGEST) return ascii
@@ -368,10 +327,7 @@ function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/**
- * Returns a key escaped as by `escaped`, in a third of the time; undefined for a key that is not ASCII, which few are. A key
- * without anything to escape is returned as it is.
- */
+/** Returns a key escaped as by `escaped`, in a third of the time; undefined for a key that is not ASCII, which few are. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

@@ -1,3 +1,4 @@
+import { StoreError } from '../../values/errors.js'
 import type { Caller } from '../store.js'
 import type { PackedReply } from './script/wire.js'
 
@@ -27,4 +28,48 @@ export interface ScriptCall {
   answerPlain(reply: PackedReply): void
   /** Rejects this call alone. */
   fail(error: unknown): void
+}
+
+/** The number of keys of a call: 1 unless it is a call on several keys. */
+export function keysOf({ keys }: ScriptCall): number {
+  return keys ? keys.length : 1
+}
+
+/** The script's argument for a call and its duplicates, which are equal calls on the same key: it says how often it is made. */
+export function argumentOf(call: ScriptCall): Buffer {
+  return call.argument(1 + (call.duplicates?.length ?? 0))
+}
+
+/** Marks a call and its duplicates as sent: if it fails from now on, it may have been carried out. */
+export function markSent({ caller, duplicates }: ScriptCall): void {
+  if (caller) caller.unsent = false
+  if (duplicates) for (const other of duplicates) markSent(other)
+}
+
+/** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
+export function failAll(call: ScriptCall, error: unknown): void {
+  call.fail(error)
+  if (call.duplicates) for (const other of call.duplicates) other.fail(error)
+}
+
+/**
+ * Returns the calls whose callers still wait for an answer; the others are rejected, with an error that says that they were not
+ * sent. If the caller of a call is gone but not those of its duplicates (equal calls on the same key that travel with it), the
+ * first of them takes its place.
+ */
+export function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
+  if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
+  const gaveUp = new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
+  return calls.flatMap((call) => {
+    const all = [call, ...(call.duplicates ?? [])]
+    for (const each of all) if (isGone(each)) each.fail(gaveUp)
+    const [first, ...duplicates] = all.filter((each) => !isGone(each))
+    if (first) first.duplicates = duplicates.length > 0 ? duplicates : undefined
+    return first ?? []
+  })
+}
+
+/** Whether the caller has stopped waiting, so that the call need not be sent. */
+function isGone({ caller }: ScriptCall): boolean {
+  return caller?.gone === true
 }

@@ -44,8 +44,7 @@ export interface ScriptRequest {
 /**
  * Packs the script's argument for a request, as numbers of 8 bytes with the token behind them. A plain `consume` on Redis's own
  * clock (`clock` is -1, otherwise microseconds) has only cost, nonce, limits and capacities; any other request adds the operation
- * and its numbers. `nonce` is random: it becomes the version of the state that the call writes, and the epoch if the state begins
- * anew.
+ * and its numbers. `nonce` is random: the version of the state that the call writes, and the epoch if the state begins anew.
  */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
@@ -67,9 +66,8 @@ export interface ScriptPart {
 
 /**
  * Packs the script's argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. The
- * numbers of a plain whole come first. More follow only if a part is not enforced, a smaller limit was seen for some state, or
- * the clock is not Redis's own. `clock` is in microseconds, -1 for Redis's own; `nonce` makes a random number, one for each part,
- * by which the script marks what it writes.
+ * numbers of a plain whole come first. More follow if a part is not enforced, a smaller limit was seen for some state, or `clock`
+ * is not -1 (Redis's own) but microseconds. `nonce` makes a random number for each part, by which the script marks its writes.
  */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
   const numbers: number[] = []
@@ -114,7 +112,6 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
   const reader = new NumberReader(reply)
   const answers: Answer[] = []
   while (reader.at < reply.length) answers.push(reader.answer(policies.length))
-  // The script leaves out what follows a denial: the same again.
   while (answers.length < count) answers.push(answers.at(-1)!)
   return answers
 }
@@ -133,10 +130,7 @@ export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptReques
   return { ...answer, booking }
 }
 
-/**
- * Returns the server's error where one key of a call on several keys failed: its reply is an exclamation mark and the error's
- * text. Undefined where the key was answered.
- */
+/** Returns the server's error for a key of several: the text after the `!` of its reply. Undefined where it was answered. */
 export function unpackFailure(reply: Buffer): string | undefined {
   return reply[0] === FAILURE ? reply.toString('utf8', 1) : undefined
 }
@@ -146,19 +140,13 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
-/**
- * Returns how a booking stands, by the reply to `confirm`: 0 if its charge is still in the key's state, otherwise the number of
- * the reason why its caller may not go on: held by a hold or block, or any other for a lost state.
- */
+/** Returns how a booking stands. `confirm` replies 0 for a charge still in the key's state, or a reason: held, or else lost. */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/**
- * Returns the units of a correction that took effect, the third number of the reply; 0 for a correction whose reply has none,
- * such as a reset. For a cancelled booking, 1 says that the state before it was restored.
- */
+/** Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. */
 export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
 }
@@ -206,9 +194,8 @@ class NumberReader {
   }
 
   /**
-   * Reads the answer to a call that passed at once, at the instant `now` in microseconds, under this number of policies:
-   * remaining and resetAt of each. The smallest remaining makes its policy the binding one. `parts` has three numbers for each
-   * policy; the earliest instant is `now` and is not sent.
+   * Reads the answer to a call that passed at once, at `now` in microseconds: remaining and resetAt of each policy. The one with
+   * the smallest remaining is binding. `parts` has three numbers a policy, of which the earliest instant, `now`, is not sent.
    */
   passed(now: number, policies: number): Answer {
     let remaining = this.next()
@@ -242,10 +229,7 @@ export class PackedReply {
     this.#now = this.#reader.next()
   }
 
-  /**
-   * Moves on behind the next number if that is a mark (below 0), which says that the key has a reply of its own. Returns whether
-   * it was one. At the answer to a plain call it returns false and stays where it is.
-   */
+  /** Passes the next number if it is a mark (below 0), which says that the key has its own reply. Returns whether it was one. */
   passMark(): boolean {
     const isMark = this.#reader.next() < 0
     if (!isMark) this.#reader.at -= DOUBLE
@@ -266,10 +250,9 @@ export interface Replies {
 }
 
 /**
- * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: scripts vanish on
- * restart, failover and SCRIPT FLUSH, and each node of a Cluster has its own. After NOSCRIPT nothing was executed, so
- * nothing is repeated. Sending the text first keeps calls in flight in their order: a call that is sent again would come
- * after later ones if another process had loaded the script in between.
+ * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: restart, failover and SCRIPT
+ * FLUSH lose scripts, and each node of a Cluster has its own. Nothing was executed then, so nothing is repeated. The text goes
+ * first to keep calls in order: one that is sent again comes after later ones if another process loaded the script meanwhile.
  */
 export class ScriptRunner {
   /** The SHA-1 of each script that a server has run for this process and that was not lost since. */
@@ -301,8 +284,7 @@ export class ScriptRunner {
 
   /**
    * Runs a script once for all `keys`, each with its argument; if `args` is shorter, the remaining keys share its last one.
-   * `receiver` gets the replies, or the error if the call failed as a whole. The script is named by its SHA-1 if a server has run
-   * it for this process; otherwise its text is sent, and again if the server has lost it (NOSCRIPT).
+   * `receiver` gets the replies, or the error of the whole call. Sends a known SHA-1, else (or after NOSCRIPT) the text.
    */
   runAll(
     script: string,
