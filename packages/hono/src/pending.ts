@@ -37,8 +37,8 @@ interface Bindings {
 }
 
 /**
- * The object that the server has passed to Hono as `env`: on Node it has the server's request and response, on Bun it is
- * the server itself or contains it. {} where there is none.
+ * The object that the server has passed to Hono as `env`, in which the caller's connection and address are found. On Node it has
+ * the server's request and response. On Bun it is the server, or has it as `server`, which is then returned. {} without one.
  */
 export function bindingsOf(c: Context): Bindings {
   const env = c.env as (Bindings & { readonly server?: Bindings }) | undefined

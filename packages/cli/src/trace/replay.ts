@@ -190,14 +190,14 @@ class Replayer {
   #calls = 0
 
   /**
-   * Makes a limiter in memory whose clock stands at the logged time of each call. A call has a key for each limiter; `index`
-   * is the place of this limiter's.
+   * Makes a limiter in memory whose clock stands at the logged time of each call. A call has a key for each limiter that is
+   * replayed; this limiter's is number `index` of them.
    */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,
   ) {
-    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the most that it takes
+    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
     this.#limiter = createLimiter({ name, policies, store: this.#store })
   }
 

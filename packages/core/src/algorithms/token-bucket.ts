@@ -79,8 +79,9 @@ const interval: Algorithm = {
 
   /**
    * Token bucket refilled once a window: takes `cost` tokens out at the instant `at`, or puts tokens back if the cost is
-   * negative. The state holds the tokens that are MISSING from a full bucket. A charge that was not checked first makes at most
-   * twice the capacity missing; more than that, from a time of larger capacities, stays. Returns the tokens that took effect.
+   * negative. The state holds the tokens that are MISSING from a full bucket. Nothing is denied here: a charge that was not
+   * checked first, as when `settle` adds to a cost, is a debt. It leaves at most twice the capacity missing, so that the wait is
+   * bounded; a debt that is larger, because the capacity was lowered since, stays. Returns the tokens that took effect.
    */
   admit(state, policy, at, cost) {
     const before = refill(state, policy, at)

@@ -18,7 +18,7 @@ export class WholeDecision {
     this.decisions = decisions
   }
 
-  /** The decision to wait longest for, of the denied ones; the first of equal ones. Undefined if the call is allowed. */
+  /** Of the denied decisions, the one with the longest wait; the first of equal ones. Undefined if the call is allowed. */
   get denied(): Decision | undefined {
     const denied = this.decisions.filter(({ allowed }) => !allowed)
     return denied.find(({ retryAfterMs }) => denied.every((other) => other.retryAfterMs <= retryAfterMs))

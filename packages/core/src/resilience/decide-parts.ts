@@ -6,9 +6,10 @@ import { NOTHING_KNOWN } from './failure.js'
 
 /**
  * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none if an enforced one is
- * denied (in shadow mode none is enforced). If a part is known to be denied, no store is asked. If one program has all parts,
- * such as one Redis server, it decides them in one step; otherwise each part's store is asked. Returns what `charged` makes of
- * the answers and of the milliseconds that stores took; a promise if answers come later, which `receiver` settles.
+ * denied (shadow mode enforces none). If a part is known to be denied, no store is asked. A program decides keys in one atomic
+ * step, as one Redis server does: if all parts have the same, it decides them. Otherwise `decideEach` asks the store of each, and
+ * gives back what was charged if one is denied. Returns what `charged` makes of the answers and of the milliseconds that stores
+ * took, 0 if they answered at once. Later answers come to `receiver` after the return, and settle the promise that was returned.
  */
 export function decideParts<T>(
   parts: readonly PlacedPart[],

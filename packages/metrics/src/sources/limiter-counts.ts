@@ -75,9 +75,9 @@ export class LimiterCounts implements Source {
   }
 
   /**
-   * The counts of each policy in a list, in order, which are made once for the list. The rows of the list that was used
-   * last are remembered, as the next decision is most often by the same list. Each row is told the policy's present
-   * numbers (`use`).
+   * Returns the counts of each policy of a list, in its order, and notes the list, so that `count` finds them faster if the next
+   * decision is by the same one. Lists may hold other policies of the same name, such as the tiers of customers, which share
+   * their counts: `use` notes the limit and window of the latest, to be reported.
    */
   #rowsFor(policies: readonly Policy[]): readonly PolicyCounts[] {
     let rows = this.#rowsByList.get(policies)

@@ -7,7 +7,7 @@ export class ResultCounts {
   readonly #labels: BoundedLabels
   readonly #cells: number[] = []
 
-  /** `most` is how many labels are counted apart; decisions of further ones are counted as 'other'. */
+  /** Counts the first `most` labels apart and all further ones as 'other', so that metrics stay few, whatever labels come. */
   constructor(most: number) {
     this.#labels = new BoundedLabels(most)
   }

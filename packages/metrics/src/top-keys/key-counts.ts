@@ -16,8 +16,9 @@ export class KeyCounts {
   readonly #decisions: DecisionCounts | undefined
 
   /**
-   * Keeps the `size` keys with most denials, and as many with most calls. If other processes see the counts (`isShared`),
-   * decisions are counted by policy and result too.
+   * Keeps the `size` keys with most denials, and as many with most calls, of which a sample is counted. If the counts are shared
+   * with other processes (`isShared`), decisions are counted by policy and result too, since one that shows the counts of the
+   * whole fleet has them from nowhere else.
    */
   constructor(size: number, isShared: boolean) {
     this.size = size
