@@ -41,8 +41,9 @@ local function make_edit()
 end
 
 -- Writes the bytes of one or more slots at a byte offset of the state. The part of the state before the constant in braces is
--- written to Redis in one piece at the end of the call: a change to it is only noted, as the latest edit, and the edit before it
--- goes into this call's copy. Slots behind that part, those of logs, are written to Redis at once.
+-- written to Redis in one piece at the end of the call. A change to it is only noted, as the edit: most calls make one change,
+-- and changed_slots can write a single one without a new copy of that part. If an edit is pending already, it is put into this
+-- call's copy, `fixed`, first. Slots behind that part, those of logs, are written to Redis at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
     if edited then
@@ -101,6 +102,7 @@ local function fill_slots(base, cap, first, n, value)
       local bytes, from = find_bytes(offset)
       replaced[#replaced + 1] = pack('<d', offset) .. sub(bytes, from, from + 7)
     end
+    near = ''
   end
   filled, filled_value = base + (slot + n - 1) % cap * 8, value
   local bytes = pack('<d', value)

@@ -61,6 +61,21 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     redis.run(`return redis.call('GET', KEYS[1]) or ''`, NOW, key, Buffer.of(0))
 
   describe.each(LISTS)('%s', (_, policies) => {
+    it('answers a charge that can be undone as any other, whatever its cost', () => {
+      const keys = someKeys(2)
+      for (const cost of [3, 2]) {
+        const answers = (['reserve', 'consume'] as const).map((operation, i) =>
+          unpackAnswer(alone(policies, keys[i]!, { operation, cost }), { operation, policies, cost }, 'a'),
+        )
+        const [reserved, consumed] = answers.map(({ remaining, resetAt, parts }) => ({
+          remaining,
+          resetAt,
+          parts,
+        }))
+        expect(reserved).toEqual(consumed)
+      }
+    })
+
     it('gives the answers and leaves the states of calls that are sent one by one', () => {
       const [batch, apart] = [someKeys(7), someKeys(7)]
       for (const [i, key] of [...batch, ...apart].entries()) {

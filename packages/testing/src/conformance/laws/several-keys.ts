@@ -9,7 +9,7 @@ import {
 import { guard, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { expectEqualKeys, law, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, past, replay, seen, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import type { Caller, Session } from '../session.js'
 
@@ -125,16 +125,29 @@ export function severalKeys(subject: Subject): void {
     await expectEqualKeys(tried, twin)
   })
 
-  law(subject, 'restores the key when a reservation is undone', past(subject), async (session, value) => {
-    const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-    await replay(subject, value.steps, undone, twin)
-    const answer = await undone.reserve(1)
-    assert.equal(answer.reason, (await twin.peek(1)).reason)
-    // A store without undo makes no booking; its charge is released instead.
-    if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
-    else if (!answer.reason) await undone.release({ at: answer.at, cost: 1, decidedAt: answer.now }, 1)
-    await expectEqualKeys(undone, twin)
-  })
+  const reserved = fc
+    .tuple(past(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
+    .map(([before, cost]) => ({ ...before, cost }))
+  law(
+    subject,
+    'answers a reservation as a call, and restores the key when it is undone',
+    reserved,
+    async (session, value) => {
+      const { cost } = value
+      const [undone, called, twin] = [0, 1, 2].map(() => session.caller([factory(value.options)])) as [
+        Caller,
+        Caller,
+        Caller,
+      ]
+      await replay(subject, value.steps, undone, called, twin)
+      const answer = await undone.reserve(cost)
+      assert.deepEqual(seen({ ...answer, booking: undefined }), seen(await called.consume(cost)))
+      // A store without undo makes no booking; its charge is released instead.
+      if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
+      else if (!answer.reason) await undone.release({ at: answer.at, cost, decidedAt: answer.now }, cost)
+      await expectEqualKeys(undone, twin)
+    },
+  )
 
   law(
     subject,
