@@ -34,8 +34,9 @@ export class KeptPermits {
 
   /**
    * Reads the queue of one key from the list of numbers that `numbers` made of it; an empty list is a key without permits. The
-   * list begins with the end of the time of grace and the numbers of held permits and of waiting tickets; then come these, and
-   * last the semaphores with waiting tickets. A list that is too short is taken as an empty one.
+   * list begins with the end of the time of grace, in which a queue that may have been lost gives permits only to holders that
+   * renew theirs, and with the counts of held permits and of waiting tickets. Then come these permits and tickets, and last the
+   * semaphores that poll for waiting tickets. A list that is too short was damaged, and is taken as an empty one.
    */
   constructor(numbers: readonly number[]) {
     const [graceUntil = 0, held = 0, waiting = 0, ...rest] = numbers
@@ -52,9 +53,10 @@ export class KeptPermits {
 
   /**
    * The queue of this key as a list of numbers, from which the constructor reads it again; [] if it holds nothing. First come
-   * three: the end of the time of grace and how many permits and waiting tickets follow. Then of each permit its semaphore,
-   * ticket and end, of each waiting ticket its semaphore and number, and of each semaphore with waiting tickets its limit and how
-   * long it counts without a poll.
+   * three: the end of the time of grace, in which only holders that renew their permits get any, and how many permits and waiting
+   * tickets follow. Then come of each permit its semaphore (a random number, drawn for each semaphore of a process), its ticket
+   * and its end, and of each waiting ticket its semaphore and number. Last come of each semaphore that polls for waiting tickets
+   * its number, its limit, and the instant after which its tickets may lose their places unless it has polled again.
    */
   get numbers(): readonly number[] {
     const held = this.#held.flatMap(({ semaphore, ticket, until }) => [semaphore, ticket, until])
@@ -66,6 +68,11 @@ export class KeptPermits {
     ])
     if (held.length + line.length + waiters.length + this.#graceUntil === 0) return []
     return [this.#graceUntil, this.#held.length, this.#line.length, ...held, ...line, ...waiters]
+  }
+
+  /** The instant at which the last permit ends unless it is renewed; 0 if none is held. */
+  get heldUntil(): number {
+    return Math.max(0, ...this.#held.map(({ until }) => until))
   }
 
   /**
@@ -128,10 +135,11 @@ export class KeptPermits {
   }
 
   /**
-   * Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore: a ticket whose limit is
-   * reached delays all behind it, which could otherwise pass it for ever. `limit` is that of a ticket about to take a permit, 0
-   * for none. `widest`, the largest limit, is where no ticket can get one. A ticket whose semaphore has stopped polling is
-   * removed. A new permit lasts for the time in which its holder has to notice it.
+   * Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore. A ticket whose limit is
+   * reached stops all behind it, as those with larger limits could otherwise pass it for ever. A ticket whose semaphore has
+   * stopped polling is removed, so that it stops nobody. With `widest` permits held, the largest limit of all, nobody can get
+   * one, and the walk ends. `widest` includes `limit`, that of a call which is about to take a permit (0 for none): it may take
+   * one only when the queue is empty. A new permit lasts for CLAIM_US, the time in which its holder has to notice it.
    */
   #serve(limit: number, now: number): void {
     const widest = Math.max(limit, ...this.#waiters.map((each) => each.limit))

@@ -36,7 +36,8 @@ export class PostgresPermits implements Permits {
       changing(id, (state, now) => {
         const queue = new KeptPermits(numbersOf(state))
         const result = queue.carryOut(call, now)
-        return { result, ...kept(queue.numbers, now + lease + CLAIM_US + ALIVE_US + A_SECOND) }
+        const lasts = Math.max(now + lease, queue.heldUntil) // other semaphores of the name may have longer leases
+        return { result, ...kept(queue.numbers, lasts + CLAIM_US + ALIVE_US + A_SECOND) }
       }),
     )
   }
@@ -47,13 +48,18 @@ export class PostgresPermits implements Permits {
 }
 
 /**
- * Makes a board: texts that processes leave for each other, each until it expires, all in one row. The row is a list of numbers:
- * of each post the instant of its end in microseconds, then its author and its text, each as its length and its characters. A
- * post takes the place of its author's last one. One that ends more than an hour ahead was made before the clock was set back,
- * and counts as expired.
+ * Makes a board: texts that processes leave for each other, such as the keys that each of them counts most often. Each text lasts
+ * for its `lifeMs`, and a new one replaces the last one of its author. One row has the whole board, under an id that no keyspace
+ * has, as theirs begin with a bracket. The row is a list of numbers: for each post the instant of its end in microseconds, then
+ * its author and its text, each as its length and its characters. It is kept for a second longer than the last post. No post
+ * lives longer than an hour, so one that seems to was made before the clock was set back, and counts as expired.
  */
 export function postgresBoard(gathering: Gathering, name: string): Board {
   const id = JSON.stringify(['board', name]).slice(1)
+  /**
+   * Adds `post` to the board, in place of the last one of its author, and returns all posts that have not expired. Without a
+   * `post` it only reads: the state is returned as it was, so that nothing is written.
+   */
   const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly BoardPost[]> =>
     Promise.resolve(
       gathering.run([id], (changing) =>
@@ -95,6 +101,7 @@ function unitsOf(text: string): readonly number[] {
 function postsIn(numbers: readonly number[]): readonly BoardPost[] {
   const posts: BoardPost[] = []
   let at = 0
+  /** Reads the text at `at`: its length, then its UTF-16 units, as the row is a list of numbers. Moves `at` past the text. */
   const textAt = (): string => {
     const start = at + 1
     at = start + numbers[start - 1]!

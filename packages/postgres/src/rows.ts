@@ -134,11 +134,11 @@ export class StateRows {
   }
 
   /**
-   * Writes changed rows and returns the versions (a random number of each write) that were written: each row if it still has the
-   * version that its change is based on, or with `allOrNone` all of them or none. The statement writes nothing unless the table
-   * has this mark, by which one that was emptied is noticed (for a single row that exists its version says so), and Postgres's
-   * clock lies between `now` and twice `late` seconds later, so that a decision at a wrong instant is not kept; `late` is
-   * Infinity where the clock was read.
+   * Writes changed rows and returns the versions that were written: random numbers, new for each change. A row is written if it
+   * still has the version that its change is based on; with `allOrNone` all rows are written or none. Two more conditions must
+   * hold. The table must have this `mark`, which it lost if it was emptied; only a single row that existed needs none, as it
+   * would be gone with its version. And Postgres's clock must lie between `now` and twice `late` seconds later, so that a
+   * decision at a wrong instant is not kept. Where the clock was read or is not Postgres's, `late` is Infinity: any time will do.
    */
   async #write(
     changed: readonly RowChange[],

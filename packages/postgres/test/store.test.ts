@@ -299,6 +299,17 @@ it('takes a clock whose instants are not whole', async () => {
   await permit.release()
 })
 
+it('keeps the row of permits for the longest lease in it', async () => {
+  const [now, table] = [1_800_000_000_000_000, 'leased']
+  const store = open({ clock: () => now, table })
+  for (const lease of ['1h', '10s'] as const) {
+    const semaphore = createSemaphore({ name: 'leased', limit: 2, lease, store, deadline: '10s' })
+    expect((await semaphore.acquire('a')).allowed).toBe(true)
+  }
+  const [row] = await rows(`select expires from ${table} where expires > 0`)
+  expect(Number(row!['expires'])).toBeGreaterThan(now + 3_600_000_000)
+})
+
 describe('a role without rights', () => {
   beforeAll(() =>
     own.pool.query(
