@@ -34,9 +34,10 @@ local function gcra_slots_width(ticks, buckets)
   return ceil(2 * ticks / buckets)
 end
 
--- Returns the units that were charged in the slot of this number, which counts from instant 0 of the clock. base is the byte at
--- which the slots begin in the state. The first three places hold other numbers (begun, before, newest), and those behind are
--- used in turn, so the number counts modulo buckets.
+-- Returns the units that were charged in one slot, a span of time whose charges are counted apart so that they can be given back.
+-- `slot` is its number, counted from instant 0 of the clock. The state has buckets + 3 places, from byte base on. The first three
+-- hold other numbers (begun, before, newest). The others hold the units of the newest `buckets` slots: a new slot takes the place
+-- of the one that came `buckets` slots earlier, so the place follows from the number modulo buckets.
 local function gcra_slots_units(base, buckets, slot)
   return read_slot(base, buckets + 3, 3 + slot % buckets)
 end
@@ -48,9 +49,10 @@ local function gcra_slots_behind(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
 
--- Makes slot number `slot` the newest, unless it is older than the newest already: new slots begin with 0 units. Only the newest
--- `buckets` slots are kept. Those that leave are no longer counted apart: `before`, the debt at which the oldest kept slot
--- begins, takes over what of their charges has not drained until then.
+-- Makes slot number `slot` the newest, unless it is older than the newest already. A slot is a span of time whose charges are
+-- counted apart so that they can be given back. Only the newest `buckets` slots are kept, and new ones begin with 0 units. The
+-- charges of a slot that leaves are no longer known apart: what of them has not drained becomes part of `before`, the debt (units
+-- x ticks) at which the oldest kept slot begins. The state holds begun, before and newest in places 0 to 2, ahead of the slots.
 local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   local before, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   if slot <= newest then
@@ -98,10 +100,11 @@ local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
 end
 
 -- Charges cost units at the instant at as gcra_admit does, and counts them in the slot of that instant, a part of time whose
--- charges are counted apart so that they can be given back exactly. The slots are valid for the debt of one limit only. Once
--- another limit has drained the debt too, begun (the instant from which on slots count) becomes EXACT, a mark that they count
--- nothing, until a charge on a debt of 0 begins them anew. Returns the cells (debt, since, fastest) and how many units took
--- effect.
+-- charges are counted apart so that they can be given back exactly. The debt is computed from slots as one limit drains it. So
+-- slots begin to count, at the instant begun, with a charge on a debt of 0 (is_first), and only if no larger limit is known to
+-- drain the debt (is_steady): then they hold all that makes up the debt. Once a call finds that another limit has drained it,
+-- begun becomes EXACT: that is later than any charge, so the slots count nothing until they begin anew. Returns the cells (debt,
+-- since, fastest) and how many units took effect.
 local function gcra_slots_admit(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )

@@ -67,11 +67,13 @@ if (step == POLL or step == RENEW) and call('EXISTS', key) == 0 then
 end
 local is_grace = score_of(GRACE) < 0
 
--- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's process. Each
--- process has named a limit, and its tickets count against that one: where it is reached, its ticket waits, and so do all tickets
--- behind it, which could otherwise pass it for ever. `widest` is the largest of the limits, beyond which no ticket can get a
--- permit. A ticket whose process has stopped polling, so that its limit is gone, leaves the queue. A new permit lasts only for
--- `claim`, the time in which its process has to notice it.
+-- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's process.
+-- Limits and tickets lie in one sorted set, where the score says what a member is: between 0 and 1 the limit of a process,
+-- divided by LIMITS; from 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit. A ticket gets a permit only
+-- while all processes together hold fewer than the limit of its own process. Otherwise it waits, and so do all tickets behind
+-- it, which could otherwise pass it for ever. `widest` is the largest limit, also of a call that takes: where so many permits are
+-- held, no ticket can get one. A ticket whose process has stopped polling, so that its limit is gone, leaves the queue. A new
+-- permit lasts only for `claim`, the time in which its process has to notice it.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

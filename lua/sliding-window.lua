@@ -175,10 +175,11 @@ local function sliding_window_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. Unlike
--- sliding_window_admit, it counts the oldest bucket only by the part of it that the window still covers, which leaves more room
--- below twice the limit. Returns the cells (number of the newest bucket, total of all that are kept) and how many units took
--- effect, as a positive number.
+-- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. So that charges
+-- which are not asked whether they fit stay bounded, no more are added than make twice the limit with `counted`, the units that
+-- count at that instant. Unlike in sliding_window_admit, the oldest bucket counts there only by the part of it that the window
+-- still covers, so more may be added. Returns the cells (number of the newest bucket, total of all that are kept) and how many
+-- units took effect, as a positive number.
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )

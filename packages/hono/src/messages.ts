@@ -81,6 +81,10 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     const events = await createEvents(c)
     /** Settled when the latest message of this connection that had to wait is no longer waiting. */
     let last: Promise<void> | undefined
+    /**
+     * Has the guard count a message. It is then handled at once, unless its decision or an earlier message is still waiting.
+     * In that case it is handled when neither is waiting any more, so that messages keep their order.
+     */
     const onMessage = (event: MessageEvent, ws: WSContext): void => {
       const message = { c, event, ws }
       const proceed = (denied: Denied | undefined): unknown =>

@@ -46,8 +46,9 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Finishes the response of a handler: puts the limit's headers on it, and has the listeners of `onSent` called when its
- * body has been read. Does nothing if the handler has not responded (`finalized`).
+ * Finishes the response of a handler. It sets the limit's headers again if Hono has omitted them, as it does where a handler
+ * returns a Response of its own. It also has the listeners that `onSent` kept called when the response's body has been read,
+ * or at once if it has none. It does nothing if the handler has not responded (`finalized` is false).
  */
 export function complete(c: WithPending): void {
   if (!c.finalized) return

@@ -49,8 +49,8 @@ function guardOfSeveral<Req, Res>(
 
 /**
  * Makes one guard of several, so that a request is charged under the limits of all or under none. Each limit keeps its
- * own callbacks, headers and answer. An entry with a `place` stands for that one of its guard's `limits`. `around` is put
- * before the common decision.
+ * own callbacks, headers and answer. An entry of `guards` is a guard of one limit, or a single limit of a guard that has
+ * the option `limits`; then `place` is the index of the limit in that list. `around` is put before the common decision.
  * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
  */
 export function combineGuards<Req, Res>(

@@ -58,9 +58,10 @@ export class Recorder<Req> {
 
   /**
    * Adds a decision to those about the request, and returns those of all limiters. They are kept as a property of the
-   * request, or in a map beside it where the platform asks for that (`place`). The list `keys` of an entry serves to warn
-   * of a limit that is mounted twice. Where one limiter may count a request many times (`repeats`, as in GraphQL), it
-   * stays empty, so that nothing grows with each decision.
+   * request, or in a map beside it where the platform asks for that (`place`). `keys` collects the keys under which the
+   * limiter counted the request, to warn if a limit that is mounted twice counts it again. It is undefined as long as
+   * there is only one key. Where one limiter may count a request many times (`repeats`, as in GraphQL), `keys` is a list
+   * that stays empty: there is no warning, and nothing grows with each decision.
    */
   record(req: Req, decision: Decision): readonly RequestDecision[] {
     const platform = this.#platform
@@ -94,10 +95,11 @@ export class Recorder<Req> {
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
 /**
- * Adds a further decision to the list of those about a request, and returns the list. Of each limiter the list keeps two
- * decisions in one entry: the most restrictive, for headers, and the latest; guards of one limiter that show headers or
- * hide them have an entry each. Warns if a limiter has counted the request twice under one key (unless requests repeat,
- * when `keys` is a list), or if two limiters share a name and a store, and so their usage.
+ * Adds a further decision to the list of those about a request, and returns the list. The list has one entry for each
+ * limiter, with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards
+ * shows headers and another hides them. The function warns if a limiter has counted the request twice under one key,
+ * unless repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also
+ * warns if two limiters have the same name and store, because each then uses up the allowance of the other.
  */
 function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded

@@ -40,10 +40,11 @@ export type WriteHeaders<Res> = (all: readonly RequestDecision[], res: Res) => v
 
 /**
  * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both),
- * each by `set`; undefined if they ask for none. It takes the decisions of all limiters about a request, and of several
- * shows those of limiters that have headers. It does nothing once the headers of the response have been sent: it asks the
- * platform before, or only after an error where the platform's `setHeader` throws by then (`refusesLateHeaders`).
- * @throws {PolicyError} INVALID_OPTION for an unknown format.
+ * each by `set`; undefined if they ask for none. That function takes the decisions of all limiters about a request. If
+ * there are several, it leaves out limiters whose options have `headers: false`. Once the headers of the response have
+ * been sent, it changes nothing. It asks the platform beforehand whether they were. Only where the platform's `setHeader`
+ * refuses by then (`refusesLateHeaders`) it need not ask: it tries to set the headers, and ignores the error.
+ * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
  */
 export function headerWriter<Res>(
   options: HeaderOptions,

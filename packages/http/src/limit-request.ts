@@ -38,8 +38,9 @@ type OwnKey = Required<Pick<LimitRequestOptions, 'key'>>
 /**
  * Makes the function that counts a request of the Fetch standard, for a framework without an adapter. It resolves to the
  * response to send if the request may not pass (`denied`; 499 if the caller has hung up), to the headers for the
- * handler's response, and to `finish`, which is called with that response once it has been sent. The caller's address may
- * be left out where the options have a `key`.
+ * handler's response, and to `finish`. The framework's code calls `finish` with that response once it has been sent: only
+ * then is the option `shouldCharge` asked whether the charge stays. Without a call it stays. The caller's address may be
+ * left out where the options have a `key`.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * const limit = limitRequest({ limit: 100, window: '1m' })

@@ -240,8 +240,9 @@ const OF_LIMITER = Object.keys(LIMITER) as (keyof LimiterOptions)[]
 
 /**
  * The policies that a limiter is made with: `policies` if it is a list, else a sliding log of `limit` and `window`. If
- * `policies` is a function, which chooses for each request, and there is no limit, the first list of `tiers` takes their
- * place, or a stand-in that no request is counted under.
+ * `policies` is a function, which chooses for each request, and there is no limit, the limiter still needs a list to be
+ * made with. That is the first of `tiers` (the lists that the function may choose, named in advance), or without tiers a
+ * stand-in. The function must then choose for every request, so none falls back on that list.
  * @throws {PolicyError} INVALID_OPTION for options that are missing or in conflict.
  */
 function ownPolicies<Req, Res>({

@@ -83,7 +83,8 @@ export class SeveralGuard<Req, Res> {
 
   /**
    * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
-   * asked once for all of them. `around` is put before the decision.
+   * asked once for all of them. `around`, if it is given, is called in place of the decision. It can make the decision, or
+   * answer by an earlier one, as Nest does for the operations of one GraphQL request.
    */
   constructor(
     parts: readonly OneLimit<Req, Res>[],
@@ -229,9 +230,10 @@ function identifyUnder<Req, Res>(
 }
 
 /**
- * The limits about whose keys something is known, each with its decision. All are known if the request is allowed. After
- * a denial some may not have been asked: their decision gives no reason and comes from nowhere (`from` is 'none'). Limits
- * that count the request under one key of one limiter share a decision, and appear once.
+ * The limits about whose keys something is known, each with its decision: only these are recorded and shown in headers.
+ * All are known if the request is allowed. After a denial some may not have been asked, because another limit was known to deny
+ * before the store was asked: such a decision gives no reason, and nothing decided it (`from` is 'none'). Limits that
+ * count the request under one key of one limiter share a decision, and appear once.
  */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],

@@ -37,6 +37,8 @@ const REQUEST = ['url', 'req', 'raw', 'finalized']
  * not enumerable, so that tools which look at functions do not run into it.
  */
 export function refuseUncalled(make: object, property: string): void {
+  // The getter throws because a framework that reads it was given `make` itself, such as `rateLimit`, as middleware. It should
+  // have been given the middleware that a call of `make` returns, and the error says to write that call.
   const get = (): never => {
     throw uncalled()
   }

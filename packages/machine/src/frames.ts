@@ -29,8 +29,9 @@ export class FrameWriter {
 
   /**
    * Writes a frame to the buffer: a header, the numbers as doubles of 8 bytes, then the text, in Latin-1 or if it has other
-   * characters in UTF-16. The header of ten bytes holds the length in bytes, the kind, the form of the text, the tag and the
-   * count of numbers.
+   * characters in UTF-16. The header of ten bytes holds the length in bytes, the kind of the message, the form of the text, the
+   * tag and the count of numbers. The tag is a small number whose meaning depends on the kind. In a call, for example, it says
+   * which list of policies the call is about.
    * @throws {RangeError} for a frame that is too long.
    */
   add(kind: number, tag: number, numbers: readonly number[], text = ''): void {

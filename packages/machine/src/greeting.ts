@@ -10,10 +10,11 @@ export type Greeting =
   | 'closed'
 
 /**
- * Connects to the server at `path`, sends the store's name and the epoch (a random number for each server) of the server that
- * this process used before, 0 without one, and waits for the answer. Resolves with the connected socket and the server's own
- * epoch, or with how the server is absent: 'refused' if no process listens, 'closed' if it ended at that moment. Rejects if no
- * answer comes within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
+ * Connects to the server at `path`, sends the store's name and `formerEpoch`, and waits for the answer. An epoch is the random
+ * number of one server. `formerEpoch` is that of the server which this process used before, 0 without one. It tells any other
+ * server that the record of who holds which permit was lost with the former. Resolves with the connected socket and the server's
+ * own epoch, or with how the server is absent: 'refused' if no process listens, 'closed' if it ended at that moment. Rejects if
+ * no answer comes within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(

@@ -166,9 +166,10 @@ export class HostedKeyspace {
   }
 
   /**
-   * Cancels the booking of this number. Returns true if it is undone as if it had never been made, which is possible while no
-   * later call has built on it; otherwise its units are given back as far as they still count, and it returns false. If the
-   * booking is not kept any more, its units are given back by `charge`, the instant and the cost that the client sent.
+   * Cancels the booking of this number. A booking is a charge that can be taken back, mostly of a call that waits, made for the
+   * later instant at which it has its turn. Returns true if it is undone as if it had never been made, which is possible while no
+   * later call has built on it. Otherwise its units are given back as far as they still count, and the result is false. If the
+   * booking is not kept any more, its units are given back by `charge`, the instants and the cost that the client sent.
    */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.host
@@ -211,8 +212,9 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   /**
-   * Decides a call of this process itself. A booking that it makes is kept by the host, and the answer gets a record with its
-   * number instead: by that it is confirmed or cancelled, as any client's is.
+   * Decides a call of this process itself. If that makes a booking (a charge that can be taken back, mostly of a call that waits
+   * for its turn), the host keeps it, and the answer gets a record with its number instead. By the number this process confirms
+   * or cancels it in the same way as a client in another process, which cannot have the booking itself.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
     const answer = this.keyspace(list).decide(ask, key, cost, maxWait)

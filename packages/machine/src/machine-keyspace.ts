@@ -28,14 +28,14 @@ export class MachineKeyspace implements Keyspace {
   readonly #access: ServerAccess
 
   /**
-   * The keyspace of a limiter, whose calls go to the server of the machine. `list` is the limiter's name, policies and penalty as
-   * they are sent there. `together` decides calls on several keys, and has the access to the server.
+   * The keyspace of a limiter, whose calls go to the server of the machine. `list` holds the limiter's name, policies and penalty
+   * in the form in which they are sent there. `together` decides calls on several keys, and has the access to the server.
    */
   constructor(
     name: string,
     policies: readonly Policy[],
     penalty: Penalty | undefined,
-    /** Held, so that it lives as long as this keyspace. */
+    /** The store passes notices to it but holds it only weakly. It is held here so that it lives as long as this keyspace. */
     readonly report: Report,
     readonly together: MachineTogether,
   ) {

@@ -54,8 +54,9 @@ export class SocketFolders implements MeetingPoint {
 
   /**
    * Makes this process the server, if no other has become it since the addresses `former` of earlier servers were read; returns
-   * undefined if one has. That may be in another folder: two processes may see different folders as their own, so after it has
-   * taken its place each looks whether a server listens in the other folders.
+   * undefined if one has. Two processes that start at the same time may each find another folder to serve in, and so both claim
+   * a place. Therefore a process that has claimed its place looks whether a server listens in one of the other folders. If so, it
+   * returns undefined too, and its caller closes `listener`.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const home = this.#servingFolder()

@@ -52,8 +52,9 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with its answer. The list of
-   * policies is sent as a number; `maxWait` is in microseconds. Keeps the latest instant of the server's clock in `latest`:
-   * charges up to then are those of this server, should another one follow it.
+   * policies is sent as a number; `maxWait` is in microseconds. `latest` becomes the latest instant seen on the server's clock.
+   * Once this server has ended, a release of units that were charged up to then is ignored: they are gone with its state, and the
+   * units at the next server belong to other calls.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(

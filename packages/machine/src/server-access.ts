@@ -172,12 +172,14 @@ export class ServerAccess {
   }
 
   /**
-   * Connects to the servers at these addresses in turn, until one listens. Returns its greeting, a socket and the server's epoch;
-   * 'closed' if it ended at that moment; 'refused' if none listens.
+   * Connects to the servers at these addresses in turn, until one listens. Returns a socket to that server and its epoch, the
+   * random number that names it; 'closed' if that server ended at that moment; 'refused' if none listens. The greeting tells the
+   * epoch of the server that this process used before. If that was another server, the record of who holds which permit ended
+   * with it, so for a while the server that is greeted grants permits only to processes that renew theirs.
    */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
     const { name, serve } = this.options
-    // With `serve: true` this process only looks whether another one serves, and so renews no permits there.
+    // With `serve: true` this process only looks whether another one serves. It renews no permits there, so it tells no epoch.
     const formerEpoch = serve === true ? 0 : this.#formerEpoch
     for (const address of addresses) {
       const found = await greet(address, name, formerEpoch, this.#closing.signal)
@@ -221,9 +223,9 @@ export class ServerAccess {
   }
 
   /**
-   * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server, and the latest instant
-   * of its clock, so that charges from before are known as its own. New calls then wait, and the search for another server
-   * begins.
+   * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server. The latest instant of
+   * its clock is kept too: the units of charges up to then are gone with its state, so they are not released at the next server
+   * (`isFormer`). New calls then wait, and the search for another server begins.
    */
   #serverListener(): ServerListener {
     return {

@@ -88,8 +88,9 @@ export function readOptions(options: Partial<MachineStoreOptions> = {}): Machine
 }
 
 /**
- * Where the processes of a store meet: on Windows a named pipe of the user and the name; elsewhere sockets in the folder that the
- * user chose, or else in one of ten in the system's folder for temporary files.
+ * Where the processes of a store meet. On Windows it is a named pipe for the user and the store's name; elsewhere it is sockets
+ * in the `folder` of the options. Without that option there are ten folders to choose from, in the system's folder for temporary
+ * files, as another user may have made some of them first (`ownFolders`).
  */
 function meetingPointOf(name: string, folder: string | undefined): MeetingPoint {
   if (folder !== undefined && !(typeof folder === 'string' && isAbsolute(folder))) {

@@ -144,7 +144,7 @@ function numberOf(name: string): number {
   return /^[1-9]\d{0,8}$/.test(name) ? Number(name) : 0
 }
 
-/** Whether a file was last written more than a minute ago; false for one that is gone. */
+/** Whether a temporary socket is over a minute old, so probably left by a process that ended; false for one that is gone. */
 function isOld(path: string): boolean {
   const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
   return Date.now() - mtimeMs > 60_000

@@ -58,9 +58,10 @@ function numbersOf({ after, block, factor, maxBlock, forgetAfter, then }: Penalt
 }
 
 /**
- * Reads a penalty, the block for many refusals, from the numbers in which it was sent. `factor` is how much longer each block is
- * than the one before; the other numbers are whole.
- * @throws {MalformedFrame}
+ * Reads a penalty, the block of a key that was refused often, from the numbers that `numbersOf` makes of it. Each block is longer
+ * than the one before by `factor`, which may be a fraction; `after` and the durations, in microseconds, are whole. `isFresh` is 1
+ * if the refusal that starts a block also clears what the key has consumed.
+ * @throws {MalformedFrame} for numbers that make no penalty.
  */
 function penaltyOf(numbers: readonly number[]): Penalty {
   const [after, block, factor = NaN, maxBlock, forgetAfter, isFresh] = numbers

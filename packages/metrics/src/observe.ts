@@ -102,9 +102,10 @@ export function observe(
 }
 
 /**
- * Counts a limiter's decisions, and with `tag` also by what that makes of the key; records how long calls waited for the
- * store, and `acquire` for its turn. Returns a function that ends it. Limiters of one name share their counts. A decision
- * of a call on several keys that another key denied is not counted (`isOverruled`).
+ * Counts a limiter's decisions; if `tag` is given, also by the text that it makes of each key. Records how long calls waited
+ * for a store outside this process, and how long calls of `acquire` waited for their turn. Returns a function that ends it.
+ * Limiters of one name share their counts. Where one key denied a whole call on several keys, the decisions of keys that
+ * allowed it are not counted (`isOverruled`).
  */
 function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): () => void {
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
@@ -115,11 +116,12 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
   const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
   const end = counts.state.follow(limiter)
+  /** Counts a decision, unless another key of its call overruled it, and records its waits in any case. */
   const count: DecisionCounter = (decision, operation, decidedBy, storeMs, together) => {
     const isCounted = !isOverruled(decision, together)
     if (isCounted) counts.count(decision, decidedBy)
     if (storeMs > 0) {
-      counts.state.usesStore(limiter)
+      counts.state.usesStore(limiter) // it lies elsewhere: whether it is available is reported from now on
       sink.storeDuration(storeMs / 1000, store)
     }
     if (operation === 'acquire') {

@@ -104,9 +104,10 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /**
    * The limit that replaces `outer` by `@OverrideRateLimit`, with the options in `changes` in place of the outer limit's;
-   * made once for each class (`owner`). If `limit`, `window` or `policies` change, it counts in a limiter of its own,
-   * which is called `name`; otherwise it counts in the outer limit's limiter, whose options it cannot change. It is still
-   * known by the outer limit's name.
+   * made once for each class (`owner`). It is still known by the outer limit's name. If `limit`, `window` or `policies` change,
+   * it counts in a limiter of its own, which is called `name` and has the settings of the outer limiter, such as its store.
+   * Otherwise it counts in the outer limit's limiter. That one exists already, so the outer options that describe a limiter are
+   * left out then, except for a function `policies`, which chooses the policies of each call.
    */
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     const [limit] = this.#once(changes, owner, () => {

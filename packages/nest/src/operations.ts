@@ -83,7 +83,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denied
   }
 
-  /** The record of the operations of one request that this limiter counts under this key; made with the first of them. */
+  /**
+   * The record of the operations of one request that this limiter counts under this key; made with the first of them. It keeps
+   * the denial that decides the later ones, and which of them wait to be asked about. All guards of the limiter share it.
+   */
   #of(call: Call, key: string): Operations {
     const byLimiter = getOrMake(
       OPERATIONS,
@@ -99,7 +102,8 @@ export class OperationSteps implements GuardSteps<Call, Call> {
  * Makes the function that a guard of several limits puts around its decisions (`ask`). Of the operations of a GraphQL
  * request that are counted under the same keys (`parts`), at most 16 are asked about at once, and only until one is
  * denied: the later ones get the same answer. A denial for a cost that never fits is not kept, since it says nothing
- * about other costs. `OperationSteps` does the same for a guard of one limit.
+ * about other costs; any other decides operations of every cost, so its own is not noted (0). The records belong to this guard
+ * alone, so a denial has one answer, kept under `ofRequests`. `OperationSteps` does the same for a guard of one limit.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()

@@ -74,6 +74,11 @@ function pairsOf(params: unknown, options: Serializer): readonly (readonly [stri
           .map(bare)
           .map((part, i) => (dots || i === 0 ? part : `[${part}]`))
           .join(dots ? '.' : '')
+  /**
+   * Adds the members of an object or list to `pairs`. `path` is the names of the objects and lists around it, empty for the
+   * parameters themselves. As in axios, only a member of the parameters is written as JSON or as `a[]`; further in, lists get
+   * indexes.
+   */
   const visit = (value: unknown, path: readonly string[]): void => {
     for (const [name, inner] of Object.entries(value as object)) {
       if (inner === undefined || inner === null) continue

@@ -52,6 +52,11 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   options: OutboundOptions,
 ): A & LimitedClient {
   const settings = settingsOf(options, 'limitAxios')
+  /**
+   * Takes the adapter's place for one call of axios: waits for its turn, has the adapter send it, and sends it again if the reply
+   * refuses it and a retry is possible. `nested` marks the config, so that a limited client within makes no retries. An error
+   * that axios made of the reply's status (`failure`) is thrown only at the end, because the queue judges the response first.
+   */
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const { signal, cancelToken } = config
     // The older way to cancel an axios call. Its token becomes an abort signal, beside that of the call.

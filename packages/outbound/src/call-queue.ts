@@ -216,8 +216,8 @@ export class CallQueue {
   }
 
   /**
-   * Sends no call out until `resume`. Queued calls leave the queues of their keys, and their reserved turns pass to others or are
-   * cancelled. `recheck` refuses a call whose deadline has passed, and which only waited for its reserved turn.
+   * Sends no call out until `resume`. Queued calls leave the queues of their keys and lose their reserved turns. A call past its
+   * deadline was kept only because its reserved turn might still come in time: without that turn, `recheck` refuses it.
    */
   pause(): void {
     if (this.#paused) return

@@ -25,8 +25,9 @@ export class HeldResponse {
   }
 
   /**
-   * Keeps a piece of the body, and `passOn`, which hands the piece to the handler, for later. A body of more than 64 KiB is not
-   * read as JSON, and no more of it is fetched until the response is passed on.
+   * Keeps a piece of the body, which has to be read before it is known whether the handler is to see the response. `release`
+   * later calls `passOn`, which hands the piece to the handler, or drops it if the request is sent again. A body of more than
+   * 64 KiB is not read as JSON (`json` resolves with undefined), and undici is asked to fetch no more of it until `release`.
    */
   data(chunk: Uint8Array, passOn: () => void): void {
     this.#held.push(passOn)

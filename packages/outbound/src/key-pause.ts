@@ -41,10 +41,11 @@ export class KeyPause {
   }
 
   /**
-   * How many more calls may go out before a further answer comes; during a pause, how many at its end; Infinity once the key has
-   * recovered. After a pause one call may go out. Until the first answer, one more may whenever the time for an answer is over
-   * (`#probeAt`); that counts as a refusal, so the next time is longer. From the first answer on (`#answeredAt`) the number
-   * doubles every 250 ms, or grows by two with each answer if that is faster; after ten doublings the key has recovered.
+   * How many more calls may go out before a further answer comes; during a pause, how many at its end. So that all waiting calls
+   * do not go out together, a single call goes out after a pause, to learn whether the other side serves again. If it gets no
+   * answer in time (`#probeAt`), one more may follow, and so on; each such time is about twice as long as the one before, up to a
+   * minute, as after refusals. From the first answer on (`#answeredAt`), the number of calls doubles every 250 ms, or grows by
+   * two with each answer where that is faster. After ten doublings the key has recovered, and the number is Infinity.
    */
   get allowance(): number {
     if (!this.#isRecovering) return Infinity
@@ -83,11 +84,12 @@ export class KeyPause {
   }
 
   /**
-   * Takes account of the answer to an attempt that went out at `sentAt` (on the clock of `nowMs`), and returns for how many
-   * milliseconds all calls of the key have to wait (`holdMs`) or this one alone (`aloneMs`). A pause that the other side states
-   * is taken as it is, 0 for none. Without one a 429 pauses the key; an overload does as the second refusal without a success
-   * between, or as the third of calls that were under way together, since single ones are common. Without one, attempts from
-   * before the latest pause begin none.
+   * Takes account of the answer to an attempt that went out at `sentAt` (on the clock of `nowMs`). Returns for how many
+   * milliseconds all calls of the key have to wait (`holdMs`), or this call alone before its retry (`aloneMs`). A pause that the
+   * other side states is taken as it is, 0 for none. A 429 that states none pauses the key. An overload (503 or the like) that
+   * states none pauses it only as the second refusal since the last success, because single ones are common, or as the third if
+   * its attempt went out before the first of them came; until then only the refused call waits. A refusal that states none adds
+   * no wait if the key is paused already, or if its attempt is from before the latest pause, which answers for it.
    */
   heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
     const isRecent = sentAt >= this.#begunAt
@@ -108,9 +110,9 @@ export class KeyPause {
   }
 
   /**
-   * Begins a pause of `ms` milliseconds, after which one call goes out first. Returns false, and changes nothing, if the known
-   * pause ends as late; or less than 50 ms earlier, if the attempt that was answered went out before it, at `sentAt`: many replies
-   * report the same pause.
+   * Begins a pause of `ms` milliseconds, after which one call goes out first. Many replies report the same pause, so this returns
+   * false, and changes nothing, if the pause would end no later than the known one. It may even end up to 50 ms later if the
+   * attempt that was answered went out, at `sentAt`, before the known pause began: its reply then counts as a report of that one.
    */
   begin(ms: number, sentAt: number): boolean {
     const now = nowMs()
@@ -133,7 +135,10 @@ export class KeyPause {
     return true
   }
 
-  /** Lets two more calls go out, because one was answered. The first answer after a pause begins the count of calls anew. */
+  /**
+   * Lets two more calls go out, because one was answered, so each round of answers doubles the number of calls. The first answer
+   * after a pause begins both counts anew from 0, because the number that doubles with time begins at that answer, too.
+   */
   #grow(): void {
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()

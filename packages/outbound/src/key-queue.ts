@@ -133,11 +133,11 @@ export class KeyQueue {
 
   /**
    * Gets a permit of the semaphore and then a turn of the limiter for a call, and passes both to the call that is first in the
-   * queue by then. `reservation.call` is the call that the turn is reserved for, which may change meanwhile, and
-   * `reservation.until` the deadline with which permit and turn were asked for. Without a turn by then that call is refused,
-   * unless its own deadline is later: then it stays in the queue and gets another reservation. A limiter books at most a day
-   * ahead, so calls without a deadline ask again (`until = 0` has that effect). A reservation that was cancelled (`aborted`)
-   * refuses no call.
+   * queue by then. `reservation.call` is the call that the turn is reserved for; it may change meanwhile. `reservation.until` is
+   * the deadline with which permit and turn were asked for. If that fails, `reservation.call` is refused, unless its own deadline
+   * is later: then it stays in the queue and gets another reservation. So does a call without a deadline, as a limiter books at
+   * most a day ahead: `until` is set to 0, so that the deadline of the call is later. If the reservation was cancelled
+   * (`aborted`), no call is refused.
    */
   async #serve(call: QueuedCall): Promise<void> {
     const { key, until } = call
@@ -213,9 +213,9 @@ export class KeyQueue {
   }
 
   /**
-   * A call that goes out late comes closer to the calls behind it than the limit allows. Therefore one more turn, which no call
-   * uses, is booked at the end of the queue: any span of the window then lacks either the turn that the call missed or this one.
-   * Without the option `lateness`, up to 1 % of the window is free, which the reserve below the provider's limit absorbs.
+   * A call that goes out late comes closer to those behind it than the limit allows. Therefore one more turn is booked at the end
+   * of the queue and left unused: if the queue is shorter than a window, each window with the late call has a gap, here or where
+   * it was due. Without the option `lateness`, 1 % of the window is free, as your limit should be below the provider's by more.
    */
   #payAgain(key: string, reservation: Reservation, { lateness }: WaitingSettings, decision: Decision): void {
     const { limiter } = this.shared

@@ -165,9 +165,10 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * As `#made`, but if one attempt takes longer than `timeoutMs` milliseconds, the promise rejects at once with a TimeoutError
-   * and the signal that `fn` got aborts. That attempt is the last one (`isOver`); the call counts as under way until `fn` has
-   * settled. The signal also aborts with that of the caller.
+   * Makes a call as `#made` does, but with a time limit for each attempt. If one takes longer than `timeoutMs` milliseconds, the
+   * promise rejects at once with a TimeoutError, and the signal that `fn` got aborts. That attempt is the last one (`isOver`): if
+   * `fn` fails afterwards, the verdict is `UNANSWERED`, which means no retry and no pause. The call counts as under way, and
+   * keeps its permit, until `fn` has settled.
    */
   #madeInTime<T>(
     call: QueuedCall,
@@ -176,6 +177,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       let isOver = false
+      // One attempt. Its signal aborts with that of the caller, or when the time is over, which also rejects the promise.
       const start = async ({ decision, attempt }: QueuedCall): Promise<T> => {
         const controller = new AbortController()
         const { signal: callerSignal } = call.terms
@@ -201,10 +203,11 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * The verdict on a failed attempt, which counts from 1, by three options: `pauseOf` returns for how many milliseconds the key
+   * Judges a failed attempt; `attempt` counts from 1. Three options decide: `pauseOf` returns for how many milliseconds the key
    * pauses, `isRefusal` whether the other side refused the call, and `retry` after how many milliseconds it runs again, or false.
-   * A refusal without a stated time has `pauseMs` undefined, so the queue decides how long; any other failure has 0, for no
-   * pause.
+   * A stated pause makes the failure a refusal too. A refusal is 'overloaded'; if it states no pause, its `pauseMs` is undefined,
+   * and the queue decides whether and for how long the key pauses. Any other failure is 'other', which says nothing about limits,
+   * and its `pauseMs` is 0, for no pause.
    */
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings

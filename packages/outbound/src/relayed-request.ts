@@ -59,9 +59,10 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request when its turn has come, for the first time or again, with this object as its handler; fails it if there is
-   * no turn in time. Until then an abort by the caller ends the wait, since the connection of the attempt before is forgotten
-   * (`detach`).
+   * Sends the request when its turn has come, for the first time or again; this object is undici's handler for the attempt. What
+   * belonged to the attempt before is forgotten: the response that was skipped (`#skipped`) and the connection (`detach`), so
+   * that an abort by the caller now only ends the wait. `nested` marks the options, so that a limited client within leaves
+   * retries to this one. The request fails if the wait for its turn fails or `dispatch` throws.
    */
   async #send(turn: Promise<void>): Promise<void> {
     this.#skipped = undefined
@@ -93,10 +94,11 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Judges the response by status and headers, or where an option reads the body, by that too; until the verdict `#held` keeps
-   * what undici reports. Then the response is passed on, or skipped before the request is sent again: its body is dropped as it
-   * arrives, for a second at most, after which the connection is aborted. Interim responses (below 200) are passed on. If the
-   * promise of the verdict rejects, the request fails with its error.
+   * Decides whether the caller's handler gets this response or the request is sent again: by status and headers, and by the body
+   * too if an option reads it. If the verdict is a promise, `#held` keeps what undici reports until it is known. A response that
+   * the handler is not to see is skipped: its body is dropped as it arrives, for a second at most, after which the connection is
+   * aborted. Interim responses (below 200) are passed on without a verdict. If the promise rejects, the request fails with its
+   * error: at once if undici has reported the end of the response already, otherwise by an abort.
    */
   onResponseStart(
     controller: RequestController,
@@ -108,6 +110,8 @@ export class RelayedRequest implements Handler {
     if (status < 200) return pass()
     const held = new HeldResponse(controller)
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
+    // Carries out the verdict. If the request is sent again (`#observe`), the response is skipped, and `#skipped` counts its
+    // bytes from now on; otherwise the handler gets it. What was held until now goes the same way.
     const decide = (verdict: Verdict): void => {
       this.#held = undefined
       if (this.#observe(verdict)) {

@@ -31,9 +31,11 @@ export function untouchedSpan(policy: Policy): number {
 }
 
 /**
- * The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises. A fixed
- * window adds one window to those in the span, since the span may touch the end of one window and the start of another. A
- * debt (gcra and the buckets) admits the capacity, and what drains meanwhile.
+ * The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises; by it a policy
+ * that never denies beside a stricter one is found. A fixed window adds one window to those in the span, since the span may
+ * touch the end of one window and the start of another. A weighted sliding window adds up to one limit, since it takes the
+ * calls of its oldest bucket as spread evenly. A bucket refilled at intervals admits its capacity, and the limit for each
+ * window. Any other debt (gcra and the buckets) admits the capacity, and what drains meanwhile.
  */
 export function mostIn(policy: Policy, span: number): number {
   const { limit, capacity, window, algorithm } = policy

@@ -38,7 +38,8 @@ export class Spread {
 
   /**
    * Takes calls in order of their logged times. Returns the calls that can be passed on, in order of the instants at
-   * which they began. Calls are collected until their unit of time has ended, as they are laid out within it together.
+   * which they began. A log with times in whole seconds does not say when within its second a call came. So the calls of
+   * one such unit of time are collected until a call of a later unit comes, and are then given instants together.
    */
   add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
@@ -51,7 +52,8 @@ export class Spread {
 
   /**
    * Returns all calls that are left, in order of the instants at which they began; to be called when the log has ended.
-   * The last unit of time ends with it.
+   * The calls of a unit of time, such as a second, are collected until one of a later unit comes. As none comes after the
+   * last unit, it is ended here.
    */
   end(): LoggedCall[] {
     this.#close(Infinity)
@@ -73,9 +75,10 @@ export class Spread {
   }
 
   /**
-   * Lays out the calls of one unit of time, such as a second, within the unit. 'evenly': each caller's calls at equal
-   * distances, each in the middle of its share. 'start': all at the start. 'alternating': all calls of a caller at the
-   * end of the unit or at its start, by turns.
+   * Chooses an instant for each call of one unit of time, such as a second, as the log does not say where in the unit the
+   * call lay. 'evenly' puts a caller's calls at equal distances, each in the middle of its share. 'start' puts all calls
+   * at the start of the unit. 'alternating' puts all calls of a caller at the end of the unit or at its start, by turns,
+   * so that those of two units lie close together.
    */
   #place(): void {
     const { resolution } = this.units

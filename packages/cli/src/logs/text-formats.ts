@@ -47,7 +47,10 @@ class TextFormat implements Format {
   readonly #durations: readonly string[]
   #found: readonly (string | undefined)[] = []
 
-  /** A format of text by `pattern`: its regular expression, and what each group of it holds, in their order. */
+  /**
+   * A format of text by `pattern`: its regular expression, and the names of what its groups hold, in their order. Groups
+   * whose names begin with 'duration' add up to the duration of the call. `times` parses the logged time.
+   */
   constructor(
     readonly pattern: (typeof PATTERNS)[number],
     readonly times: TimeReader,

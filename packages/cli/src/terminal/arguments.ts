@@ -40,9 +40,9 @@ export const usageError = (message: string): Error =>
 
 /**
  * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option given twice that
- * is no list, stdin read twice, and a file that is not among the arguments (`argv`), since the parser has taken it out of
- * a flag without a value.
- * @throws {UsageError} for one that is empty, or stands where or as often as none may.
+ * is no list, stdin read twice, and a value for a flag that takes none, as in `--json=x`. The parser puts such a value
+ * among the `files`, so it is recognized as a file that does not stand among the arguments themselves (`argv`).
+ * @throws {UsageError} for the first of these that is found.
  */
 export function refuseMisuse(argv: readonly string[], files: readonly string[], given: Given): void {
   const empty = argv.findIndex((arg) => /^(--[^=]+=)?\s*$/.test(arg))

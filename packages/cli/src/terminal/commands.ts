@@ -71,8 +71,9 @@ export const replay: Run = async (files, given, signal) => {
 }
 
 /**
- * The command `sluice check`: prints the errors and smells of a policy file, and with --against what is lost when it replaces another.
- * Returns the exit code: 1 for errors, and under --strict for smells too, else 0.
+ * The command `sluice check`: prints the errors of a policy file and its smells, which are policies that are allowed but
+ * seldom meant. With --against it also prints, as smells, what is lost when the file replaces that other one, such as a
+ * limiter. Returns the exit code: 1 for errors, and under --strict for smells too, else 0.
  */
 export const check: Run = async ([path = STDIN], given, signal) => {
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))

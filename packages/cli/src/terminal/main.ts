@@ -12,7 +12,8 @@ const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 /**
  * Runs the command that the arguments name, and returns the exit code of the process: 0, 1 (a condition that the command
  * checks), 2 for wrong arguments, 3 for input that cannot be read, 70 for a defect, and 130 after Ctrl-C. `version` is
- * what --version prints; `load` imports the commands.
+ * what --version prints; `load` imports the commands. `marked` puts a mark before files and values, as the parser would
+ * read one such as '010' as a number; `unmarked` takes it off again.
  */
 export async function main(argv: readonly string[], version: string, load = loadCommands): Promise<number> {
   const interrupt = new AbortController()

@@ -41,8 +41,9 @@ export class Cell {
 
   /**
    * Replays the calls of one caller under the policy, and returns how hard it would have hit him: his denials and the
-   * longest time that he was locked out. It begins with empty state, of the cells and of the `ring`, which keeps the
-   * instants of a sliding log. It stops after `most` denials, as one is enough to know that a limit is too small.
+   * longest time that he was locked out. What is known of the caller before him is emptied first: the `cells`, which are
+   * the numbers that an algorithm keeps of a caller, and the `ring`, in which a sliding log keeps instants. The replay
+   * stops after `most` denials, as one is enough to know that a limit is too small.
    */
   hit(calls: CallerCalls, most = Infinity): Hit {
     const { times, costs, from, to } = calls

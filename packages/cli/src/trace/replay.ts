@@ -68,8 +68,9 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options))
   let isOver = false
   /**
-   * Has one answer decide calls; the first answer also counts them for the report. Once the signal has aborted at a
-   * pause, all further calls are left out.
+   * Has one answer decide calls. An answer is a replay of the log with its calls laid out in one way; the first of them
+   * also counts the calls and callers for the report. In a long list there are pauses, in which Ctrl-C can abort the
+   * signal. If a pause finds it aborted, all further calls are left out.
    */
   const take = async (answer: ReplayedSpread, calls: readonly LoggedCall[], signal = options.signal) => {
     const isFirst = answer === answers[0]
@@ -126,9 +127,10 @@ class ReplayedSpread {
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
   /**
-   * Makes a replay of each limiter, and of each limiter to compare with, on a store of its own. Their calls are laid out in one
-   * way (`way`) within the log's units of time. The spread gets the longest time in which calls affect each other under any
-   * policy: a caller that pauses longer begins anew.
+   * Makes a replay of each limiter, and of each limiter to compare with, on a store of its own. All get the same calls,
+   * which the spread lays out in one way (`way`) within the log's units of time. The spread is told the longest time in
+   * which calls affect each other under any policy. For 'alternating', a caller that pauses longer begins anew, as his
+   * calls before the pause do not matter any more.
    */
   constructor(
     readonly way: Way,
@@ -143,8 +145,9 @@ class ReplayedSpread {
   }
 
   /**
-   * Has all limiters decide a call of the caller `key`. If some limiters deny it that those to compare with (or the log
-   * itself) allowed, or the other way round, it counts as a change, in all and for its caller.
+   * Has all limiters decide a call of the caller `key`, which is denied if at least one of them denies it. The limiters to
+   * compare with decide it in the same way; in a comparison with the log itself, the logged answer stands for theirs.
+   * Where the two outcomes differ, this counts as a change, in the sum of all callers and for this caller.
    */
   take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options

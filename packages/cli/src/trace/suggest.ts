@@ -60,6 +60,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const survey = new Survey()
   const trace = new Trace(options.shelf)
   const spread = new Spread(reading)
+  /** Counts calls for the report, and keeps them in the trace by the number of their caller, whose key is kept once in `keys`. */
   const take = (calls: readonly LoggedCall[]): void => {
     for (const call of calls) {
       survey.add(call)
@@ -182,9 +183,10 @@ class Column {
   }
 
   /**
-   * Replays the calls of one caller (`key`) under each chosen limit, and adds his denials to that limit's figures. No
-   * replay is needed where his units in any span of the policy do not exceed its capacity. Policies of equal spans share
-   * that peak.
+   * Replays the calls of one caller (`key`) under each chosen limit, and adds his denials to that limit's figures. Each
+   * policy has a `span`, such as its window: it never denies a caller who asks for no more units than its capacity in any
+   * stretch of that length, so he needs no replay. His `peak`, the most units in such a stretch, is computed once for
+   * policies in a row that have equal spans.
    */
   decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]

@@ -38,8 +38,8 @@ export class Trace {
 
   /**
    * Keeps a call: its instant in microseconds, its caller's number and its cost, in 16 bytes. Callers are dealt over 64
-   * parts. A part collects calls in a block; a full block is written to the shelf (memory or a file), and its number
-   * there is noted.
+   * parts, so that the calls of one caller are later found by reading one part, and not the whole log. A part collects
+   * calls in a block; a full block is written to the shelf (memory or a file), and its number there is noted.
    */
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!

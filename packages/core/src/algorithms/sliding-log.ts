@@ -42,8 +42,8 @@ const algorithm: Algorithm = {
 
   /**
    * Sliding log: charges `cost` units at the instant `at`. Drops the entries that have left the window, and pushes one of `at`
-   * for each unit. A charge that was not checked first fills the log to at most twice the limit. A negative cost removes the
-   * newest entries. Returns the units that took effect.
+   * for each unit. `settle` charges without a check whether the units fit. Such a charge fills the log to at most twice the
+   * limit, so that its memory stays bounded. A negative cost removes the newest entries. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
     if (cost < 0) return refund(state, policy, at, -cost)

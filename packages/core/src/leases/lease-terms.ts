@@ -16,10 +16,11 @@ export interface LeaseTerms {
 
 /**
  * The terms of a limiter's leases: units that a process charges in the store in advance and serves from memory for up to `ttlMs`
- * milliseconds. `booked` are the policies that the store decides by; they keep back what other processes may still be holding, so
- * their capacity may be smaller, and `reported` are the declared policies with that capacity. `lifetime` returns for how many
- * microseconds units that are charged at `now` may be served: the ttl, or less if a policy's window ends before, less a
- * thousandth for clocks that differ in speed. A log takes an entry per unit, so it limits the units of one call.
+ * milliseconds. `booked` are the policies that the store decides by. Most have a longer window or a smaller capacity than the
+ * declared ones, so that units served later than they were charged still keep to those. `reported`, which callers see, are the
+ * declared policies with the capacity of the booked ones. `lifetime` returns for how many microseconds units that are charged at
+ * `now` may be served: the ttl, or less if a policy's window ends before, less a thousandth for clocks that differ in speed.
+ * `mostUnits` bounds the units of one call to the store if a policy is a log, which takes an entry per unit.
  * @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease.
  */
 export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {

@@ -46,7 +46,8 @@ export class Lease {
 
   /**
    * A lease of a key that was called a second time within `ttl` microseconds. It begins without units, with the instant of the
-   * first call and what remained of the key then. The time between calls (`#gap`) is taken to be a whole ttl at first.
+   * first call and what remained of the key then. `#gap`, the average time between calls, tells how many units to charge in
+   * advance. It begins at a whole ttl, so that no units are charged in advance until several calls have come faster.
    */
   constructor(
     readonly policies: readonly Policy[],
@@ -184,10 +185,11 @@ export class Lease {
   }
 
   /**
-   * Returns the units to charge in advance, beyond the `wanted` ones of waiting calls: half of what calls of this `cost`, one
-   * every `#gap` microseconds, will take within one ttl, so that few units expire unused, but at most `size`, half of the
-   * remaining allowance, so that other processes get a share, and what `mostUnits`, the bound of one call to the store, leaves.
-   * Rounded down to a multiple of `cost`.
+   * Returns the units to charge in advance, beyond the `wanted` units of calls that wait. It aims at half of what the key's calls
+   * will take within one ttl, so that few units expire unused: a call of this `cost` comes every `#gap` microseconds. The result
+   * has three bounds: the option `size`; half of what the waiting calls leave of the key (`remaining`), so that other processes
+   * get a share; and what they leave of `mostUnits`, the most that one call to the store may charge. It is a multiple of `cost`,
+   * and 0 once the lease has ended for good (`drop`).
    */
   #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
     if (this.#isDropped) return 0

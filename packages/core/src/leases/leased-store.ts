@@ -189,8 +189,9 @@ class LeasedKeyspace implements Keyspace {
 
   /**
    * Answers the calls of a booking that the store did not decide: `answer` is that of the failure mode about all `booked` units
-   * together. In mode 'local' a keyspace in this process (`by`) has decided; the charge for all is undone there, and it decides
-   * each call by itself. In the modes 'allow' and 'deny' there is no such keyspace, and all calls get the same answer.
+   * together. If a keyspace in this process (`by`) has decided, as in mode 'local', it did so under this process's share of the
+   * limits. Its charge for all is undone, and it decides each call by itself. Otherwise, as in the mode 'deny', all calls get the
+   * same answer.
    */
   #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
@@ -198,7 +199,7 @@ class LeasedKeyspace implements Keyspace {
     void giveBack(by, key, booked, answer)
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
-      // A cost above the whole capacity never waits here, so only this process's share is too small.
+      // Calls above the store's own capacity join no booking, so a cost that never fits exceeds this process's share alone.
       resolve(degradedAnswer(why, own, by, false))
     }
   }

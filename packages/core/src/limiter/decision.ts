@@ -241,7 +241,10 @@ export class LimiterDecision {
     return depth < 0 ? '[Decision]' : `Decision ${inspect(this.toJSON(), options)}`
   }
 
-  /** The instant as of which the decision describes the key. */
+  /**
+   * The instant as of which the decision describes the key, and from which `retryAfterMs` and `resetAfterMs` count. An `acquire`
+   * that was allowed describes the key at the turn that it has booked (`turnAt`), any other call at the instant of the answer.
+   */
   get #now(): number {
     return this.#answer.turnAt ?? this.#answer.now
   }

@@ -159,9 +159,10 @@ export class Events {
   }
 
   /**
-   * Reports a likely mistake in the set-up, once for each `id`, as a 'warning' event; with `isUnheard` without one. If no
-   * listener gets it but passive ones, such as metrics, a process warning is written. `ofProcess` is the text of one that
-   * concerns all limiters, and is written once for them.
+   * Reports a likely mistake in the set-up as a 'warning' event, once for each `id`. With `isUnheard` there is no event, because
+   * the warning is about a listener of 'warning' that threw, and that would be called again. If no listener gets the event, or
+   * passive ones alone, such as metrics, a process warning is written, so that somebody sees it. `ofProcess` is the text of one
+   * that concerns all limiters, and is written once for them.
    */
   warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return

@@ -147,9 +147,9 @@ export function readLimiterOptions(options: LimiterOptions): option.Settings<typ
 }
 
 /**
- * Returns the option `store` if it is a store: it has `keyspace`, `now` and `close`, and is in this process (`local`) or brings
- * its `guard`. Otherwise it throws an error that says what was probably meant, such as a URL or a Redis client without
- * `redisStore`.
+ * Returns the option `store` if it is a store, and throws otherwise. A store has `keyspace`, `now` and `close`. It is in this
+ * process (`local`), or it brings its `guard`: what a limiter puts before a store elsewhere, such as the deadline, the circuit
+ * breaker and the failure mode. The error names the likely mistake, such as a URL or a Redis client without `redisStore`.
  * @throws {PolicyError} INVALID_OPTION; VERSION_MISMATCH.
  */
 export function checkStore(store: unknown): Store {

@@ -45,9 +45,11 @@ export class PolicySets {
 
   /**
    * Returns the set of a list of policies: the policies, checked, and their state in the store. The list is opened with its first
-   * call; later calls with the same array get the same set. A list with a limit of 0 needs no state for its calls. One set for
-   * each list of shapes (algorithms and windows) is also known for blocks and resets; beyond `#most`, the first that was not
-   * declared is forgotten.
+   * call; later calls with the same array get the same set. A list with a limit of 0 needs no state for its calls.
+   *
+   * Blocks and resets of a key are made in every state that is known. Lists of the same shapes (algorithms and windows) share a
+   * state, so one set for each list of shapes is kept for that, up to `#most`. Beyond it, the oldest that was not declared is
+   * forgotten.
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
   get(list: readonly Policy[]): PolicySet {

@@ -11,10 +11,11 @@ import { WholeDecision } from './whole-decision.js'
  * Charges several keys in one decision: all of them admit the call, or none is charged. The parts may be of one or several
  * limiters and stores. The same limiter, key and list of policies twice is one part of the summed cost.
  *
- * In one step of one program, so that no other call is decided in between: in memory, on one machine, and on one Redis server,
- * there in one round trip. Across the slots of a Cluster, or across stores: all are tried, and charged if all admit the call,
- * in two round trips. If another call was faster in between, the charges are undone before the result is known; of a debt, what
- * drained meanwhile stays charged, and so do charges that a store which fails cannot undo.
+ * No other call is decided in between if all keys are in the memory of this process, or in one store that decides them in one
+ * step, such as a machine store, a Postgres store, or a Redis store on one server, there in one round trip. Otherwise, as in a
+ * Cluster or in several stores, all keys are tried in one round trip, and charged in a second one if all admit the call. If
+ * another call was faster in between, the charges are undone before the result is known. Two things can stay charged then: what a
+ * store that fails cannot undo; and, under gcra, a token bucket or a leaky bucket, as many units as have drained meanwhile.
  * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'` of a part.
  * @example
  * import { consumeAll, createLimiter, slidingLog } from '@sluice/core'

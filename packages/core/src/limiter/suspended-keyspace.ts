@@ -46,9 +46,9 @@ export class SuspendedKeyspace implements Keyspace {
   }
 
   /**
-   * Applies a change of the whole key (a block, hold or reset) to the state in the store. Lists of the same algorithms and
-   * windows share that state whatever their limits, so it is opened under other limits. Changes of units take no effect: the
-   * result is 0.
+   * Applies a change of the whole key (a block, hold or reset) to the state in the store. No store gets a limit of 0, but lists
+   * of the same algorithms and windows share that state whatever their limits, so it is opened with another limit in place of 0.
+   * Changes of units (a charge, refund or release) take no effect, as nothing is charged under a limit of 0: the result is 0.
    */
   correct(change: Correction): MaybePromise<number> {
     if (!isAboutKey(change)) return 0

@@ -61,11 +61,12 @@ export class WaitQueue {
   }
 
   /**
-   * Books a turn in the store, sleeps until it, and makes sure that the booking still stands; if not, books again for what is
-   * left of the wait. Times are microseconds; `turnAt` is the turn on the clock of this process. A call that need not wait
-   * returns at once, and so does every call in shadow mode (`!set.enforce`). Calls of one key leave in the order of their turns:
-   * each waits for the one `before` it. A wait of at most TRUSTED_WAIT is too short to ask the store again. If the wait ends in
-   * an error, the booking is given back.
+   * Books a turn in the store, sleeps until it, and asks the store whether the booking still stands; not so after a wait of at
+   * most TRUSTED_WAIT, which is too short for that. If the booking is 'lost' with the key's state, or 'held' because the key is
+   * blocked or held now, the call books again for what is left of the wait. A held booking is given back before (`undo`), and so
+   * is one whose wait ends in an error. Calls of one key leave in the order of their turns: each waits for the one `before` it.
+   * A call that is denied or need not wait returns at once, and so does every call in shadow mode (`!set.enforce`). Times are
+   * microseconds; `turnAt` is the turn on the clock of this process.
    */
   async #bookAndWait(
     set: PolicySet,

@@ -39,8 +39,9 @@ export class Deadline {
   /**
    * Begins the deadline of a call, whose time counts from `entry.since`, an instant at or before `now`, in milliseconds. The call
    * is put into the linked list, which is in the order in which deadlines end, so the search for its place begins at the end.
-   * `endsAt` leaves out the time that no deadline counts (`#uncounted`). One timer serves the list: it is set if there is none,
-   * and keeps the process alive again from the first call on.
+   * `#uncounted` is the time so far that no deadline counts, as this process was slow then and not the store. `endsAt` is an
+   * instant of counted time, from which that is subtracted. One timer serves the list: it is set if there is none. One that has
+   * run on without calls, and let the process end, keeps it alive again from the first call on.
    */
   begin(entry: DeadlineEntry, now = entry.since): void {
     entry.endsAt = entry.since + this.ms - this.#uncounted
@@ -92,8 +93,9 @@ export class Deadline {
   }
 
   /**
-   * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer. Notes the instants, the idle time of
-   * the process and the store's answers as of `now`, from which the check computes how busy this process was meanwhile.
+   * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer, so that each check judges a short
+   * span of time. Notes what the check needs to tell a slow store from a busy process (`#discount`): when the timer is set and
+   * due, the process's idle time and the store's answers so far, and whether calls are queued in this process (`#wasCrowded`).
    */
   #checkIn(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
@@ -129,10 +131,11 @@ export class Deadline {
   }
 
   /**
-   * Postpones deadlines by time that was this process's fault, as they measure the store; `now` in milliseconds. If calls had to
-   * wait here for room since the timer was set, the time in which the process was busy does not count: all of it if the store
-   * answered calls meanwhile, otherwise at most the time by which the timer is late. If the timer is late, the process was
-   * blocked: calls made since the timer was set have their full time from now on.
+   * Postpones deadlines by time that was this process's fault, as they measure the store; `now` in milliseconds. If calls are
+   * queued in this process, or were when the timer was set, the time in which the process was busy does not count. That is all of
+   * it if the store answered calls meanwhile, and so was not what they waited for. If it answered none, it may be the slow one,
+   * and at most the time by which the timer is late is left out. A late timer means that the process was blocked: calls made
+   * since it was set may not have been sent before, so they have their full time from now on.
    */
   #discount(now: number): void {
     const { answered, waiting } = this.traffic

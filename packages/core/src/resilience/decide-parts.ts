@@ -19,7 +19,10 @@ export function decideParts<T>(
   const sentAt = performance.now()
   let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
   const receiver: WholeReceiver = {
-    /** Gets the answers of the program that has all parts; undefined if it cannot decide these keys together. */
+    /**
+     * Gets the answers, one a part. From the program they are undefined if it cannot decide these keys together, for example
+     * because a Redis Cluster has them in several slots. Nothing is charged then, so each part is decided on its own.
+     */
     answered(answers) {
       if (!answers) return passTo(receiver, decideEach(parts)) // these keys cannot go together
       try {

@@ -184,8 +184,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The denial of a call for which the store need not be asked: a cost above the capacity, or a remembered denial.
-   * Undefined if it has to be asked, as for all other calls of a key with a penalty, whose refusals the store counts.
+   * The denial of a call without asking the store: of a cost above the capacity, or a remembered one of a `consume` or `try`.
+   * Undefined otherwise. With a penalty the store counts refusals, so of what is remembered only a block denies without it.
    */
   known(key: string, cost: number, ask: Ask = 'consume'): Answer | undefined {
     const { policies } = this
@@ -331,9 +331,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
 /**
  * The denial of a cost above a policy's capacity, which never passes, made without asking the store. `known` is a cached denial
- * of the key, from which the units that remain are taken; without it they are 0. With several policies `parts` holds three
- * numbers for each: the instant at which it admits the cost, the units that remain, and the instant at which it is full. The
- * first is Infinity for a cost above its capacity, the third if less than the cost remains, else the `now` of `known`.
+ * of the key, which tells the units that remain; without it they are 0. With several policies `parts` has three numbers for each:
+ * when it admits the cost, what remains, and when it is full. A cost above its capacity is never admitted (Infinity), one above
+ * what remains when the policy is full, as the exact instant is unknown, and any other at once: at the `now` of `known`.
  */
 function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
   const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }

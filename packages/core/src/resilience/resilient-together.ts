@@ -21,8 +21,9 @@ export class ResilientTogether implements Together {
 
   /**
    * Decides parts of a call (keys with their costs) by one call to the store, and returns undefined: `receiver` gets the answers
-   * later. If the store cannot be asked now (`refusal`), the answers of the failure modes are returned. The shortest deadline of
-   * the parts' limiters applies.
+   * later. The parts belong to one store, so the first part's keyspace says for all whether that can be asked now. If not
+   * (`refusal`), the answers of the failure modes are returned. The shortest deadline of the parts' limiters applies, so that no
+   * limiter waits longer than its own.
    */
   decide(given: readonly Part[], receiver: WholeReceiver): readonly Answer[] | undefined {
     const parts = given as readonly ResilientPart[]

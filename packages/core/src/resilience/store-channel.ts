@@ -65,8 +65,8 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Carries out `act`, which calls the store, for a receiver, which may `leave` the returned call. With `overdue` it waits beyond
-   * the deadline too. The deadline counts from the instant `since` of `nowMs`; 0 stands for now.
+   * Calls the store by `act`. A receiver with `overdue` waits on after the deadline, until the call ends or it calls `leave` on
+   * the returned call. The deadline counts from `since`, the instant (of `nowMs`) of an earlier step of the same call; 0 is now.
    */
   sendFor<T>(
     receiver: LateReceiver<T>,
@@ -107,8 +107,8 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call in flight has ended, answered or failed, and sends the next ones that wait for room. `cohort` is the group
-   * in which it was counted. A call that the store dropped `unsent` says nothing about the server: it does not count as answered.
+   * Notes that a call in flight was answered or failed, and sends those that wait. `cohort`, the calls sent within one second,
+   * counts it. One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
    */
   callEnded(cohort: Cohort, unsent: boolean): void {
     this.#inFlight.end(cohort)

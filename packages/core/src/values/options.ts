@@ -142,8 +142,9 @@ export function nearestTo(name: string, names: readonly string[]): string | unde
 }
 
 /**
- * How much two names differ: the number of letters of the longer one between what both begin with and what both end
- * with; 0.5 if one ends with the other; 0 if they are equal.
+ * How much two names differ, to find the name that a mistyped one was probably meant to be. It is the number of letters of
+ * the longer name that remain after the beginning and the ending that both names share are taken away; 0 if they are equal. If
+ * one name ends with the other, it is 0.5, however long the rest is, so that a missing or added first word counts as a near miss.
  */
 function distanceOf(one: string, other: string): number {
   if (one === other) return 0
@@ -163,8 +164,8 @@ export function required<Setting>(declared: Option<Setting>): Option<Exclude<Set
 
 /**
  * Declares an option. `parse` returns the setting for a value, or REFUSED; `accepts` says in messages what it takes. `otherwise`
- * is the setting of an option that is left out, `code` that of the error for a refused value, and `domain` the accepted values as
- * data.
+ * is the setting of an option that is left out. `code` is the code of the error for a refused value (undefined: INVALID_OPTION).
+ * `domain` describes the accepted values as data, of which the JSON Schema of policy files is made.
  */
 export function custom<Value, Otherwise = undefined>(
   accepts: string,

@@ -4,9 +4,10 @@
  */
 
 /**
- * The SHA-256 digest of `bytes`, as 64 lower case hex digits. Each block of 64 bytes fills the first 16 words of a schedule,
- * which is extended to 64 words and mixed into the hash of 8 words. 2^32 is added to a word so that its leading zeros are written
- * too.
+ * The SHA-256 digest of `bytes`, as 64 lower case hex digits. It is computed here because keys are hashed synchronously on every
+ * runtime: WebCrypto is asynchronous, and browsers have no `node:crypto`. Each block of 64 bytes fills the first 16 words of a
+ * schedule, which is extended to 64 words and mixed into the hash of 8 words. 2^32 is added to a word so that its leading zeros
+ * are written too.
  */
 export function sha256(bytes: Uint8Array): string {
   const message = padded(bytes)

@@ -4,8 +4,9 @@ export class WeakValues<V extends object> {
   #sweepAt = LEAST_SWEPT
 
   /**
-   * The value of an id, which `make` makes if there is none, or if nothing else held the former value and it was collected. Ids
-   * whose values are gone are removed when their number has doubled.
+   * The value of an id. It is made by `make` if the id is new, or if the former value has been garbage-collected because only
+   * this map, which holds values weakly, still referred to it. The ids of collected values stay in the map until a sweep
+   * removes them: one runs when the number of all ids has doubled since the last sweep and is at least 256.
    */
   get(id: string, make: () => V): V {
     const existing = this.#held.get(id)?.deref()

@@ -99,6 +99,8 @@ end
 -- Doubles, least byte first; scripts use no other format.
 struct = {}
 
+-- Writes a number as the 8 bytes of a double, as Redis's `struct` does, which plain Lua 5.1 lacks. math.frexp splits the number
+-- into a fraction from 0.5 to 1, which begins with a 1 bit that is not stored, and an exponent, which is stored plus 1022.
 local function bytes_of(number)
   local sign, fraction, exponent = number < 0 and 128 or 0, math.frexp(math.abs(number))
   if number == 0 then

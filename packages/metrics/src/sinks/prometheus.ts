@@ -60,7 +60,9 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
 /**
  * Makes the counter or gauge of prom-client for an instrument. Whenever it is scraped, its values are reset and read anew
  * from all sources, which keep the sums themselves. Values are added, because several sources may report the same
- * attributes. `aggregator` says how prom-client unites the workers of a cluster.
+ * attributes. `aggregator` says how prom-client unites the workers of node:cluster. Counts are added up. A value of the kind
+ * 'gauge', such as a policy's limit, would be wrong as a sum, so the smallest is taken: a store is reported as available only
+ * if no worker reports otherwise.
  */
 function metricOf(
   client: PromClientLike,

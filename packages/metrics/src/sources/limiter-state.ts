@@ -16,9 +16,10 @@ export class LimiterState {
   constructor(private readonly name: string) {}
 
   /**
-   * Follows a limiter's events: whether its store decides ('degraded', 'recovered'), and keys evicted, keys healed and
-   * warnings, which are counted. Returns a function that ends it. A passive listener of warnings does not keep them from
-   * being written as process warnings.
+   * Follows a limiter's events. 'degraded' and 'recovered' say whether its store decides. The others are counted: keys that a
+   * full memory store removed ('evicted'), keys whose unreadable state was discarded ('healed'), and warnings. The listener of
+   * warnings is passive, so that they are still written as process warnings. Returns a function that ends all this and
+   * forgets the limiter, but not what was counted of it.
    */
   follow(limiter: Limiter): () => void {
     this.#open.add(limiter)

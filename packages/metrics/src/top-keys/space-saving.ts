@@ -69,8 +69,9 @@ export class SpaceSaving {
 
   /**
    * Gives the entry with the smallest count to a new key. The count stays, and becomes the possible error: the new key
-   * may have come up to that many times before. Then it is raised by one. The former key stays in the map, pointing at an
-   * entry that is another's, until there are 8 times as many keys as places.
+   * may have come up to that many times before. Then the count is raised by one. The former key stays in the map for now,
+   * pointing at an entry that is another's, because to delete keys one by one takes longer. All such keys are removed together
+   * once the map has more than 8 times as many keys as there are places (`#forgetReplaced`).
    */
   #replace(counted: string): void {
     const key = ownText(counted)

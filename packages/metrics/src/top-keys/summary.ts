@@ -19,13 +19,15 @@ export function summaryOf(counts: SpaceSaving): Summary {
 
 /**
  * Merges summaries of different streams into one of at most `size` keys, so that both laws still hold: `count - error <=
- * truth <= count`, and a key with more than total / size of all items is listed.
+ * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is the most that a key
+ * can have come that it does not list.
  *
- * Of each key three numbers are added up over the summaries. `upper` is its count, or where a summary does not list it
- * what that may have missed; `lower` is what came for certain; `rank` is its count less what was missed, a counter of
- * Misra and Gries. Keys of a higher rank than the one behind the first `size` stay; the others count as missed up to that
- * rank, the cut (Agarwal, Cormode and others: Mergeable Summaries, 2012). What falls off and what was missed before are
- * at most total / size together.
+ * Three numbers are added up for each key. `upper`, the most that it can have come, is its count in each summary that lists it,
+ * and `missed` of each other one. `lower`, the least, is its counts less their errors. `rank`, by which keys are chosen, is its
+ * count less `missed` in each summary that lists it (a counter of Misra and Gries). If there are more than `size` keys, the
+ * rank of the first one too many is the cut, and only keys of a higher rank stay. A key that is not listed then can have come at
+ * most as often as all `missed` and the cut together, which is at most total / size and becomes `missed` of the merged summary
+ * (Agarwal, Cormode and others: Mergeable Summaries, 2012).
  */
 export function merge(summaries: readonly Summary[], size: number): Summary {
   const merged = new Map<string, { upper: number; lower: number; rank: number }>()

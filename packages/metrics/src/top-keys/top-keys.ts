@@ -84,9 +84,11 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
 }
 
 /**
- * Counts the keys of a limiter's decisions from now on, and returns the lists. They are kept in two generations of half a
- * window each, of which the older is dropped at each half. `stop` ends the counting; so does the first half after the
- * limiter is closed. With `fleet` the counts are posted for other processes.
+ * Counts the keys of a limiter's decisions from now on, and returns the lists. The counts are kept in two generations of half
+ * a window each. When a half ends, the older is dropped, so that old calls are forgotten but no figure restarts at 0. A
+ * decision for a key that allowed the call is not counted if another key of the same call denied it (`isOverruled`). `stop`
+ * ends the counting; so does the end of the first half after the limiter is closed. With `fleet` the counts are posted for
+ * other processes.
  */
 function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const { size, window: windowMs, hashKeys, fleet } = read(TOP_KEYS, options, { what: 'topKeys' })

@@ -40,8 +40,9 @@ export class Ceiling {
   #served = 0
 
   /**
-   * Begins with the limit `bounds.initial`. `measure` says when a limit is proven to be served, and `now` is the clock, in
-   * milliseconds. `#since` is when the present limit was set, and `#served` counts the units that were served under it.
+   * Begins the search for the limit of another side, a rate or a number of calls at once, with `bounds.initial`. `measure` says
+   * when so much was served under a limit, without a refusal, that the other side is believed to serve that limit. For this
+   * `#since` keeps when the present limit was set, and `#served` the units served since. `now` is the clock, in milliseconds.
    */
   constructor(
     readonly bounds: AdaptiveOptions,
@@ -55,9 +56,10 @@ export class Ceiling {
   /**
    * Takes account of an attempt that took `ms` milliseconds until now, and raises or lowers the limit by it. `units` is its cost
    * for a rate, and 1 for a limit of calls at once. Once enough units were served to prove the present limit (`isProven`), a
-   * trial of a higher one begins if it is due (`#trialAt`): half as much again before the first refusal, later 5 %; a rate then
-   * has to last four times as long. Returns why the limit may have changed; undefined if it has not, also for an attempt from
-   * before its last change.
+   * trial of a higher one begins if it is due (`#trialAt`). Before the first refusal a trial raises the limit by half. Later it
+   * raises it by 5 %, and a rate has to be in use four times as long until it is proven, because the refusal that a small trial
+   * causes may go to another process. Returns why the limit may have changed; undefined if it has not, also for an attempt that
+   * began before its last change.
    */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()

@@ -39,10 +39,12 @@ export class AdaptiveConcurrency {
   }
 
   /**
-   * Takes account of a call that took `ms` milliseconds until now. The ceiling learns of every refusal, and of calls that were
-   * served only if it is the lower limit and they had to wait for their permit (`waited`): a limit that no call waits for is not
-   * tested. When it is time (`#measureAt`), the next measurement of the baseline begins. Otherwise a call that was served, and
-   * sent since the mean was begun, counts for the mean latency. Returns why the limit may have changed; undefined if it has not.
+   * Takes account of a call that took `ms` milliseconds until now. The limit is the lower of two. The ceiling, which refusals
+   * find, learns of every refusal; of a served call it learns only while it is the lower one and the call had to wait for its
+   * permit (`waited`), because a limit that no call waits for is not tested. The other limit follows the mean latency, compared
+   * with the baseline, the latency at few calls at once. When it is time (`#measureAt`), the next measurement of the baseline
+   * begins. Otherwise a call that was served, and sent since the mean was begun, counts for the mean. Returns why the limit may
+   * have changed; undefined if it has not.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
     const now = this.#ceiling.now()

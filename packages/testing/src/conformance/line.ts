@@ -69,8 +69,9 @@ class Line {
   /**
    * Takes one step for tickets of a semaphore, by their numbers, and returns their states after it, in the same order. A ticket
    * gets a permit only while fewer than `limit` are held, by all semaphores together; `wait` and `poll` set that limit for the
-   * semaphore's waiting tickets. Permits that are released or renewed come before the queue is served, a new ticket comes after
-   * it.
+   * semaphore's waiting tickets. A release comes before the queue is served, as it frees a permit for the queue. So does a
+   * renewal, as its ticket had a permit before those that wait, even if the store has lost it. A new ticket comes after the
+   * queue, so that it passes none that waits.
    */
   ask(
     semaphore: number,

@@ -48,9 +48,10 @@ export class KeyModel {
   }
 
   /**
-   * Cancels a booking, once: false for one that was cancelled before. If it is the newest write, the writes are again as before
-   * it (with those that it had replaced, of a key that was full) and the result is true. Otherwise its units are released, unless
-   * the writes were lost meanwhile, and the result is false.
+   * Cancels a booking, once: the result is false for one that was cancelled before. If the booking is the newest write, it is
+   * undone and the result is true: the writes are again as before it. A booking that found the key full had dropped the earlier
+   * writes (`#replaced`), and these come back too. Otherwise other writes have followed, so only the units of the booking are
+   * released, and the result is false. Nothing is released if the booking is no longer among the writes.
    */
   cancel(now: bigint, booking: Entry): boolean {
     if (this.#cancelled.has(booking)) return false
@@ -120,10 +121,10 @@ export class KeyModel {
   }
 
   /**
-   * Adds an entry to the writes of the key; an admission or a charge of a key that is full again drops those of before. Returns
-   * the units that take effect: the change of what each policy keeps at that instant, turned from the policy's parts of a unit
-   * into units, and of these the least over the policies. No more than were asked for, as a release may free units of an earlier
-   * one besides (`releasesLater`).
+   * Adds an entry to the writes of the key; an admission or a charge of a key that is full again first drops the earlier ones.
+   * Returns the units that take effect. Each policy's model tells what it keeps of charges before and after the write (`kept`),
+   * in the parts of a unit that it counts. The difference is turned into units, and the least over the policies is the result. It
+   * is at most the cost: a release may also free units that an earlier release could not (`releasesLater`).
    */
   #write(entry: Entry): number {
     const { rules } = entry
@@ -157,14 +158,16 @@ export class KeyModel {
   }
 
   /**
-   * Returns the answer that a store must give to a call under the policies `rules`, and charges the cost if `write` and if it
-   * passes. It passes at `at`, the latest of the earliest instants that the policies name, each asked from the end of block, hold
-   * and last booking on. A cost of 0 is not asked of the policies and waits for no booking. The call is allowed if `at` comes
-   * within `maxWait` microseconds. With a `penalty`, a denial for want of room counts as a refusal, which may begin or prolong a
-   * block: the instants of the policies that made the call wait then move to the end of that block.
+   * Returns the answer that a store must give to a call under the policies `rules`, and charges the cost if `write` is set and
+   * the call is allowed. Each policy names the earliest instant at which it has room for the cost, from the end of any block, any
+   * hold and the last booking on. The call could pass at the latest of these instants, `at`. It is allowed if that comes within
+   * `maxWait` microseconds, and if no block goes on: a booking can wait for the end of a hold, but not of a block. A cost of 0
+   * needs no room, and can pass when block and hold are over. With a `penalty`, a denial for want of room counts as a refusal,
+   * which may begin a block. No policy that made the call wait then names an instant before the end of that block.
    *
-   * What remains is viewed after the charge, at `seen`: nothing, while that instant lies ahead of now. Binding is the policy with
-   * the longest wait of a denied call, with the least remaining of an allowed one.
+   * What remains is viewed after the charge, at `seen`, when block, hold and last booking are over. While that lies ahead of now,
+   * nothing remains, as no unit can pass at once. The policy with the longest wait is binding in a denial, and the one with the
+   * least remaining otherwise.
    */
   #ask(
     rules: readonly Rule[],

@@ -76,9 +76,10 @@ export interface Model<Standing = unknown> {
 const HOUR_MS = 3_600_000
 
 /**
- * The numbers of a policy with these options, whose window is in milliseconds, in exact arithmetic: `window` and `tick` in
- * microseconds, `windowTicks` the ticks of a window. The capacity is the option that the model names (`capacity` or `burst`), or
- * the limit where it names none or the option is left out.
+ * Returns the numbers of a policy with these options, as BigInt, so that a model's arithmetic is exact. The option `window` is in
+ * milliseconds, but `window` and `tick` of the result are in microseconds. A tick is the unit in which the algorithm counts time
+ * (`ticksOf`), and `windowTicks` is how many of them a window has. The capacity is the option that the model names (`capacity` or
+ * `burst`), or the limit where it names none or the option is left out.
  */
 export function ruleOf(model: Model, options: Options): Rule {
   const tick = ticksOf(model, options)

@@ -104,9 +104,10 @@ export class Policy {
   readonly #numbers: PolicyNumbers
 
   /**
-   * Makes a policy of settings that a factory has read and checked. `tick`, the microseconds of the unit in which windows are
-   * multiplied by units, is 1; for windows above an hour it is 1000 where such products are made, which keeps them exact. `shape`
-   * names what must stay equal for stored state to stay valid, so limit and capacity are no part of it. The capacity is the limit
+   * Makes a policy of settings that a factory has read and checked. Where units are multiplied by the window
+   * (`numbers.multiplied`), a window above an hour is counted in ticks of 1000 microseconds, so that larger numbers of units
+   * still give exact products; otherwise a tick is one microsecond. `shape` names what the layout and meaning of stored state
+   * depend on. State stays valid if only the limit or the capacity changes, so these are no part of it. The capacity is the limit
    * unless `numbers.capacity` gives one.
    */
   constructor(algorithm: Algorithm, { limit, window, name }: PolicySettings, numbers: PolicyNumbers = {}) {
@@ -133,9 +134,10 @@ export class Policy {
   }
 
   /**
-   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are.
-   * The capacity of an algorithm without such an option (`declared`) is its limit, so it follows a new limit. A policy of limit 0
-   * has capacity 0, so with a new limit it gets back the capacity that its factory was given.
+   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are. `declared`
+   * is the option for the capacity, such as a burst, with its value. An algorithm without that option has its limit as capacity,
+   * which then follows a new limit. A policy of limit 0 has capacity 0, so with a new limit it gets back the capacity from
+   * before, or, if none is known, its limit.
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {

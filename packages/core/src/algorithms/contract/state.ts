@@ -103,8 +103,9 @@ export class Ring {
   }
 
   /**
-   * Makes new slots, doubled in number until `n` more entries fit, and copies the old ones into them: all, not only the entries
-   * that still count. Each entry lies at its number modulo the length, a power of two (hence the `&`), so its place changes.
+   * Makes new slots, doubled in number until `n` more entries fit, and copies all old ones into them. Dropped entries are copied
+   * too, though none of them counts again there: `restore` returns to the old slots for a mark from before the growth. Each entry
+   * lies at its number modulo the length, a power of two (hence the `&`), so its place changes.
    */
   #grow(n: number): void {
     const old = this.#slots

@@ -34,9 +34,10 @@ export const debtWithSlots: Algorithm = {
 
   /**
    * Charges `cost` units at the instant `at`, as the debt without slots does, and counts them also in the slot (a part of the
-   * last two windows) of `at`. Returns the units that took effect. Counting begins when nothing is owed and no larger limit has
-   * drained the key (FASTEST): only then the slots hold all that makes up the debt. A negative cost, a refund, leaves them as
-   * they are.
+   * last two windows) of `at`, so that `release` can compute the debt from the slots. Returns the units that took effect. Such a
+   * debt is right only if the slots hold all of its charges and one limit alone drains it. So counting begins when nothing is
+   * owed, and not while FASTEST, the largest limit that the key has had, is above this policy's. A negative cost, a refund,
+   * leaves the slots as they are: counting too much never makes a debt too small.
    */
   admit(state, policy, at, cost) {
     forgetOtherLimits(state, policy)
@@ -51,8 +52,9 @@ export const debtWithSlots: Algorithm = {
 
   /**
    * Gives up to `units` units of a charge back at `now`, and returns how many took effect. First the debt is lowered as without
-   * slots, by what surely has not drained. If the charge is counted in a slot, the debt is also computed from all slots without
-   * these units, and the smaller of both debts stays. `before` and `owed` are debts in units x ticks.
+   * slots, by what surely has not drained of the charge, which is nothing if the charge is long past. If the charge is counted in
+   * a slot, the debt is also computed from all slots without these units. Neither debt is ever too small, so the smaller one,
+   * which gives back more, stays. `before` and `owed` are debts in units x ticks.
    */
   release(state, policy, now, charge, units) {
     forgetOtherLimits(state, policy)

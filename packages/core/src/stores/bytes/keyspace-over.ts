@@ -71,7 +71,7 @@ class KeyspaceOver implements Keyspace {
     readonly report: Report,
     readonly penalty: Penalty | undefined,
   ) {
-    // The end of a JSON array is found without its beginning, so no two lists and keys have one id.
+    // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
     this.#longestWindow = Math.max(...policies.map(({ window }) => window))
     this.#gathering = gatheringOf(updates)
@@ -84,7 +84,8 @@ class KeyspaceOver implements Keyspace {
   /**
    * The means to decide a call on several keys in one atomic update; undefined where the store changes one key at a time. Each
    * part (one key and its cost) is decided by a stand-in for its keyspace that answers at once, because the bytes of all parts
-   * are there while the update runs.
+   * are there while the update runs. Keyspaces with the same `program` can be decided together: here that is the gathering, which
+   * all keyspaces over the same `updates` share.
    */
   get together(): Together | undefined {
     const gathering = this.#gathering
@@ -117,10 +118,12 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * Makes the act that decides a call on a key whose state is loaded. It asks for the state to be written in three cases only:
-   * the call was charged, its refusal is counted by the penalty, or the key is refused for longer than its state would be kept. A
-   * denial otherwise writes nothing. To write, it names an epoch, random for state that begins anew, and a version, random for
-   * each charge; a booking carries both, and the state before it, to be undone by.
+   * Makes the act that decides a call on a key whose state is loaded. The state is written, for which the result has an epoch and
+   * a version, in three cases only: the call was charged, its refusal is counted by the penalty, or the key is refused for longer
+   * than its state would be kept. Reads (`peek`, or a cost of 0) and other denials write nothing. The epoch is a random number
+   * drawn when state begins anew, the version one drawn for each charge. A booking keeps both, and the state before it: they tell
+   * later whether its state is gone (another epoch) or its units were changed since (another version), and what to restore if
+   * neither. A charge on a key that had no state gets no booking, and can only be released.
    */
   #decision(ask: Ask, key: string, cost: number, maxWait: number): Act<Answer> {
     return this.#operation<Answer>(key, (before, now, time) => {

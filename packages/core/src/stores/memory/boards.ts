@@ -2,8 +2,9 @@ import type { Clock } from '../../values/clock.js'
 import type { Board } from '../store.js'
 
 /**
- * A board in this process, on which authors leave texts for each other: each has one in `notes`, until it expires. `now` returns
- * microseconds.
+ * A board in this process. Each author, which is a process or a part of one, posts its latest text there, and all can
+ * read it. So the top keys that each has counted can be added up. A text stands in `notes` until it expires, as its author may
+ * be gone. `now` returns microseconds.
  */
 export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
   return {

@@ -44,10 +44,11 @@ export class Bookings {
   }
 
   /**
-   * Begins a booking (a charge for a call that waits) of the key in `row` for the instant `at`. Returns a copy of all that the
-   * charge is about to replace, its `cells` and marks of its `rings`, for `undo`. The key's entry gets a new version: an undo may
-   * restore the copy only while that version is the latest, as otherwise another call has written since. The former version and
-   * last instant are copied too. To be called before the state is written; `Ring.seal` is to be called after.
+   * Begins a booking (a charge for a call that waits) of the key in `row` for the instant `at`. Returns what `undo` needs:
+   * a copy of the `cells` that the charge is about to replace, a mark of each of the `rings` (lists of instants), and the former
+   * version and last instant of the key's entry. The entry gets a new version, as with every later write: while that of this
+   * booking is the latest, nothing was written since, and only then may an undo restore the copy. To be called before the state
+   * is written. `Ring.seal` is to be called after: from its mark until then, a ring records what is overwritten.
    */
   open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let epoch = this.#epochs.get(row)

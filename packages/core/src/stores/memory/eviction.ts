@@ -52,9 +52,10 @@ export class Eviction {
 
   /**
    * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
-   * next rows are searched for a full key. Otherwise the victim is the key of the lowest rank (how much would be lost with it) in
-   * a sample. If even that one was denied and ranks above what samples usually find (`#usual`), or is blocked, more keys are
-   * searched. `areAll` reports whether all keys are restricted ('size') or banned ('bans'), when a search would be in vain.
+   * next rows are searched for a full key, unless a whole round has just found none (`#restUntil`). Otherwise the victim is the
+   * key of the lowest rank (how much would be lost with it) in a sample. If even that was denied and ranks above what samples
+   * usually find (`#usual`), or is blocked, more keys are searched for a lesser one. `areAll` tells when that is in vain: if
+   * all keys were blocked or held ('size'), one that only a penalty blocks suffices, and if operators block all ('bans'), any.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
@@ -201,10 +202,11 @@ const MOST_TRIES = 8192
 const NEARBY_WALK = 256
 
 /**
- * How much would be lost with a key at `now`, under the limits it was last decided with. FULL: nothing. Below EXHAUSTED: the
- * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
- * future bookings or is held. PENALIZED: a penalty has blocked it. BANNED: an operator has. A key whose refusals are counted
- * for a penalty ranks as exhausted.
+ * How much would be lost with a key at `now`, under the limits it was last decided with: a key of a low rank is evicted first.
+ * FULL: nothing. Below EXHAUSTED: the fraction of its allowance that is spent; LEAST if any is spent only under the smallest
+ * limits of all lists. EXHAUSTED, plus one for each of up to seven denials: the allowance is empty, or refusals are counted for a
+ * penalty. AWAITED: the key has bookings in the future, or is held, which means that calls pass only after a pause. PENALIZED: a
+ * penalty has blocked the key, so that every call is denied. BANNED: an operator has blocked it.
  */
 function rankOf(table: Table, row: number, now: number): number {
   const { cursor, restrictions, bookings, lists } = table
@@ -274,10 +276,11 @@ export class Overflow {
   constructor(private readonly maxKeys: number) {}
 
   /**
-   * Counts an evicted key that still mattered. Returns the warning to report, if one is due: for the first such key of its table,
-   * and for exhausted ones each time that the `maxKeys` which would have held all keys is twice what was last reported. That is
-   * estimated by the keys evicted within one span, until the first of them would have been full again; the larger number of the
-   * last two spans counts.
+   * Counts an evicted key that still mattered. Returns the warning to report, if one is due. One is due for the first such key of
+   * its table. More are due for exhausted keys, each time that the `maxKeys` which would have held all keys (`needed`) is twice
+   * what was last reported. It is estimated as `maxKeys` plus the keys that were evicted within one span. A span ends when the
+   * first key evicted in it would have been full again, and so would have made room. Of the last two spans the one with more
+   * evicted keys counts.
    */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {

@@ -106,11 +106,11 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
 
   /**
    * Opens the state of the limiter `name` under one list of policies. Lists of equal shapes (algorithms and windows) share one
-   * table of keys. `report` receives notices, such as of evicted keys. The keyspace calls `open` now, and again if its table was
-   * dropped, as too many had no keys. An opened table moves to the end of the map, so the least recently opened is first.
+   * table of keys. The keyspace has `open` find or make it, now and after it was dropped. `report` gets notices, as of evictions.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
+    /** Makes the table the last of the map, as the latest opened. Beyond `maxShapes`, drops ones without keys and warns. */
     const open = (): Table => {
       const table = this.#tables.get(id) ?? new Table(policies, this)
       this.#tables.delete(id)

@@ -179,10 +179,11 @@ class PermitQueue {
 
   /**
    * Grants permits to waiting tickets, the oldest first, while fewer are held than the limit of the ticket's own semaphore. The
-   * first ticket that has to wait delays all behind it. Tickets of a semaphore that has not polled until now (`aliveUntil`) are
-   * removed when their turn comes, which is not before a permit is free under the widest limit. `limit` is that of a ticket about
-   * to take a permit, 0 without one. Granted tickets have CLAIM_US to notice their permit, and are listed in `#granted` for their
-   * holders.
+   * first ticket that has to wait delays all behind it. When the turn of a ticket comes whose semaphore has not polled in time
+   * (`aliveUntil` has passed), it is removed, as it would delay the others in vain. `limit` is that of a new ticket, 0 without
+   * one, which may take a permit if the line is empty after this. Nothing is done unless a permit is free under the widest limit,
+   * that of the new ticket or of a semaphore that is alive, because otherwise none of them could get one. Granted tickets have
+   * CLAIM_US to notice their permit, and are listed in `#granted` for their holders.
    */
   serve(limit: number, now: number): void {
     if (!this.#line) return

@@ -84,8 +84,9 @@ class CallsUnderOne implements PlainCalls {
   /**
    * Decides a plain call under one policy, for the key in `row`, which the cursor is on. Undefined, with nothing written, where
    * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal. If exactly the
-   * cost is missing after the charge, the key was full before: its state begins anew. The number of the list of policies is noted
-   * in the row only if the table has several lists.
+   * cost is missing after the charge, the key was full before. `renew` then begins its state anew, so that a later release of an
+   * older charge, which counts no more, gives nothing back. The number of the list of policies is noted in the row only if the
+   * table has several lists.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     if (this.restrictions.live > 0 && this.restrictions.has(row, now))
@@ -148,7 +149,8 @@ class CallsUnderSeveral implements PlainCalls {
    * Decides a plain call under several policies, for the key in `row`, which the cursor is on. Undefined, with nothing written,
    * where the table has to decide: the key is blocked or held, or a policy denies. All but the first policy are asked before, so
    * only the first can deny while charging. `parts` gets three numbers a policy: earliest instant, remaining, resetAt. If every
-   * policy misses exactly the cost after the charge, the key was full before, and its state begins anew.
+   * policy misses exactly the cost after the charge, the key was full before. `renew` then begins its state anew, so that a later
+   * release of an older charge, which counts no more, gives nothing back.
    */
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { policies } = list

@@ -35,9 +35,10 @@ export class PolicyLists {
   }
 
   /**
-   * Returns the number of a list of policies, which all lists of equal limits and capacities share. A new list gets the next
-   * number; beyond 8,191 lists all others share OTHERS, as a row has 13 bits for it. A list that is new also updates `smallest`,
-   * which has at each position the policy of the smallest limit so far.
+   * Returns the number of a list of policies, which all lists of equal limits and capacities share. A row notes by it which list
+   * its key was last decided with. A new list gets the next number. The row has 13 bits for it, so beyond 8,191 lists all others
+   * share OTHERS. A new list also updates `smallest`, which has at each position the policy of the smallest limit so far, because
+   * a key that is full under these is full under any list.
    */
   #numberFor(policies: readonly Policy[]): number {
     const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()

@@ -26,7 +26,7 @@ export class Table {
   /** Decides nearly every call in one pass; undefined if an algorithm cannot. */
   readonly #plain: PlainCalls | undefined
 
-  /** A table without keys, for lists of the shapes (algorithms and windows) of `policies`. `owner` is the store. */
+  /** Makes an empty table of the store `owner`, for lists of the algorithms and windows of `policies`; limits may differ. */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner<Table>,
@@ -37,9 +37,9 @@ export class Table {
   }
 
   /**
-   * Decides a call: what `ask` names, for `cost` units of a key, which may wait up to `maxWait` microseconds. A row is the
-   * place of a key's state. A key without one is decided on row 0, which stays blank, but gets a row first if it surely passes.
-   * A call is plain if it charges now or books, and its key has no bookings; `#plain` decides it in one pass where it can.
+   * Decides a call as `ask` says, for `cost` units of a key; it may wait up to `maxWait` microseconds. A row holds a key's state.
+   * A key without one is decided on row 0, which stays blank. A plain call (one that consumes or books) adds a row first if it
+   * surely passes. `#plain` decides it in one pass where it can, if the key has no bookings (charges for later, or to be undone).
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
@@ -78,7 +78,7 @@ export class Table {
 
   /**
    * Decides any call in full: finds its instant, charges it there unless it only asks ('peek', 'try'), and makes the answer. A
-   * denial by a limit is noted in the key's row (0: none), and counted for a penalty until some time after the key is full.
+   * limit's denial, save of 'peek' or 'reserve', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
    */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -129,8 +129,8 @@ export class Table {
   }
 
   /**
-   * Charges the call at `call.at`. If that is after now, or the call `mayBeUndone`, returns a booking with `undo`, a copy of the
-   * state before, for which the rings (logs of instants) record until `seal`. Else `bumpVersion` marks older copies as outdated.
+   * Charges the call at `call.at`; a full key begins anew. If that is after now, or the call `mayBeUndone`, returns a booking.
+   * Its `undo` has the cells before, and what the rings (logs) overwrite until `seal`. Else `bumpVersion` outdates earlier ones.
    */
   #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
@@ -175,9 +175,9 @@ export class Table {
   }
 
   /**
-   * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies, and of each if they are several
-   * (`parts`: instant, remaining, resetAt). While the key is denied or booked ahead (until `openFrom`) they are those of that
-   * instant, with nothing remaining. The policy with the least left binds; of a denial (`reason`) the one found before.
+   * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies. If they are several, `parts` has the
+   * values of each. While the key is blocked, held or booked ahead, nothing remains, and `resetAt` is found as of the end of that
+   * (`openFrom`). The policy with the least left is the binding one; for a denial (`reason`) it is the one that admits last.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
@@ -288,7 +288,7 @@ export class Table {
     this.free(row)
   }
 
-  /** Discards the state of every key, from the largest row in use (`top`) down. */
+  /** Discards all keys, row by row from the top. `discard` marks their bookings as lost, so that waiting calls book again. */
   discardAll(): void {
     const { rows } = this.cursor
     for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.discard(row)
@@ -330,7 +330,7 @@ export class Table {
   }
 }
 
-/** A call for `cost` units of a key, while it is decided at `now`. `row` is the place of the key's state, 0 if it has none yet. */
+/** A call for `cost` units of a key, while it is decided at `now`. `row` is the place of the key's state, 0 if it has none. */
 class OpenCall {
   /** The end of the key's block and hold, `now` without one. */
   restrictedUntil = 0

@@ -6,9 +6,10 @@ import { modules } from './script/modules.gen.js'
 import { packed, type ScriptRunner } from './script/wire.js'
 
 /**
- * Makes a board: texts that processes leave for each other, each until it expires, all in one hash in Redis. `keyspace` begins
- * its key. Each operation is one call of lua/board.lua, which takes a life of 0 for a read. `clock` returns microseconds, or -1
- * for Redis's own clock.
+ * Makes a board, on which processes leave texts for each other, such as the counts of their most frequent keys. An author's new
+ * text replaces the last one, and each text expires after its life. All are in one hash in Redis, whose key begins with
+ * `keyspace`. A post or a read is one call of lua/board.lua, which takes a life of 0 for a read. `clock` returns microseconds, or
+ * -1 for Redis's own clock.
  */
 export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {

@@ -50,7 +50,7 @@ export class GroupCommit {
   /** The number of its latest use, as its owner counts. */
   lastUse = 0
 
-  /** Combines calls of `script` into batches, each one script call, which `runner` runs. Batches in flight are bounded. */
+  /** Batches calls of `script`: `runner` runs a batch as one script call. Outside a Cluster the batches in flight are bounded. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     readonly script: string,
@@ -70,10 +70,10 @@ export class GroupCommit {
   }
 
   /**
-   * Sends a call: at once by itself while few are in flight (sent and not answered), otherwise in a batch. A batch is sent when
-   * it is full, when it holds as many calls as make a good share of all (`#part`), or at the end of this turn of the event loop,
-   * but not while as many batches as may be are in flight. In a Cluster only calls of one hash tag go together, and only at the
-   * end of the turn, so that each server gets all in one write.
+   * Sends a call: at once by itself while few are in flight or were answered in this turn of the event loop, else in a batch. A
+   * batch is sent when it is full, when it has `#part` calls (which answers in this turn set to a share of all by #partSize), or
+   * at the end of the turn, but not while MOST_BATCHES are in flight. In a Cluster only calls of one hash tag go together, and
+   * only at the end of the turn, so that each server gets all in one write.
    * @throws {StoreError} CLOSED.
    */
   add(call: ScriptCall): void {
@@ -112,8 +112,8 @@ export class GroupCommit {
   }
 
   /**
-   * Sends the calls that wait, at the end of a turn of the event loop: in a Cluster to each server in one write. Puts that off
-   * while replies bring more calls with every turn (see #isFilling). The counts of calls answered in this turn begin anew.
+   * Sends the waiting calls, at a turn's end or once a batch is back: in a Cluster all for a server in one write, and a turn
+   * later while replies bring more (#isFilling). Counts answers from 0 again, and no longer counts calls unanswered for a minute.
    */
   #flushAll(): void {
     this.#isFlushDue = false
@@ -181,8 +181,8 @@ export class GroupCommit {
   /**
    * Sends calls as one script call. `isBatch` says whether it counts against the bound of batches in flight. If Redis refuses the
    * batch because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its calls are
-   * sent again, one by one. Any other failure fails them all. `callers` is the number of calls with all equal ones, of which a
-   * key has only the first in the batch.
+   * sent again, one by one. Any other failure fails them all. `callers` is the number of calls in flight: equal calls on a key
+   * are sent as one but each counts, and a call on several keys counts once for each key.
    */
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = packBatch(gathered)
@@ -213,10 +213,10 @@ export class GroupCommit {
   }
 
   /**
-   * Notes that `callers` calls have been answered or have failed, and sends those that wait for room. `cohort` is the calls sent
-   * in the same second, by which they were counted; `batch` is the same for their batch, undefined for one that took no room.
-   * Callers who were answered together usually ask again in this turn. So their number sets the size of the next batch, and what
-   * has not been sent by the turn's end is sent then.
+   * Notes that `callers` calls, sent together, were answered or failed, and sends those that wait for room. What is in flight is
+   * counted by the second in which it was sent: `cohort` is the count that has these calls, and `batch` the one that has their
+   * batch, undefined if it took no room. Callers who were answered together usually ask again in this turn. So their number helps
+   * to set the size of the next batch (`#part`), and what has not been sent by the turn's end is sent then.
    */
   #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)

@@ -182,10 +182,10 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Opens the state of the limiter `name` under one list of policies. Its script is composed now, by the first `group()`, so that
-   * a mistake in it is found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
-   * share a script and its group. Those of one name and equal shapes share state, and so the smallest limits seen. Where the
-   * server takes no call on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
+   * Opens the state of the limiter `name` under one list of policies. The first `group()` composes its script now, so that a
+   * mistake in it is found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
+   * share a script. Those of one name and equal shapes share state, which Redis keeps until it would be full under the smallest
+   * of their limits. Without calls on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     warnOfReplays(this.#client, this.#connection, report)

@@ -135,7 +135,7 @@ export class RedisKeyspace implements Keyspace {
     })
   }
 
-  /** Puts a request into the next batch; `receiver` gets what `read` makes of the reply. A log writes an entry for each unit. */
+  /** Puts a request into a batch, which bounds the `units` written to logs. `receiver` gets what `read` makes of the reply. */
   #send<T>(
     request: ScriptRequest,
     key: string,
@@ -210,6 +210,7 @@ export class KeyspaceCall<T> implements ScriptCall {
     return this.context.keyspace
   }
 
+  /** The Redis key of the caller's key. With groups it has a hash tag, which puts all keys of a group into one Cluster slot. */
   get key(): string {
     return redisKey(this.context.keyspace, this.callerKey, this.tag)
   }
@@ -280,7 +281,7 @@ export function nonce(): number {
 export class SmallestLimits {
   #limits: readonly number[] = []
 
-  /** Takes the limits of a list into account. */
+  /** Lowers the smallest limits to those of a list, where smaller: Redis keeps state until the allowance is full under all. */
   observe(policies: readonly Policy[]): void {
     this.#limits = policies.map(({ limit }, i) => Math.min(limit, this.#limits[i] ?? limit))
   }
@@ -297,8 +298,7 @@ export class SmallestLimits {
  * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
  */
 export const STATE_FORMAT = 3
-/** Longest caller's part, in bytes. */
-const LONGEST = 128
+const LONGEST = 128 // bytes of the caller's part of a key
 
 /**
  * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
@@ -327,7 +327,7 @@ function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** Returns a key escaped as by `escaped`, in a third of the time; undefined for a key that is not ASCII, which few are. */
+/** Escapes controls and what has a meaning in Redis keys, as `:`, like `escaped` but faster. Undefined for a key beyond ASCII. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

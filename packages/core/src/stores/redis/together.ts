@@ -106,8 +106,9 @@ class WholeCall implements ScriptCall {
   }
 
   /**
-   * Passes on the answers to the parts, one for each key, from a reply of its own, in which each stands behind the number of its
-   * bytes. A part whose state was unreadable, and was discarded, is reported as healed.
+   * Reads Redis's reply to this call alone, which comes if not all of its parts passed the script's short way (`answerPlain`). It
+   * has an answer for each part, the share of one key, behind the number of that answer's bytes. The receiver gets them all. A
+   * part whose state was unreadable, and was discarded, is reported as healed.
    */
   answer(reply: Buffer): void {
     let end = 0

@@ -12,8 +12,9 @@ import { starts, traffic } from '../traffic.js'
  * Declares the laws that no span of time lets more through than the algorithm promises, its bound. Each makes drawn calls on one
  * key and notes in a `Trace` what was admitted, at which instant, and what was refunded; `trace.check` then compares every span
  * between two calls with the bound of the model. The steps of a past give the clock its moves; `takeAll` takes the most that a
- * caller could. The last law is for debts that are multiplied by the window: in windows above an hour, time is counted in ticks
- * of a millisecond, which must not let a unit pass early.
+ * caller could. The last law is for algorithms that keep what was consumed as a debt, in which each unit is multiplied by the
+ * length of the window so that it drains in whole numbers. For windows above an hour that length is counted in ticks of a
+ * millisecond, as the products would grow too large; the coarser time must not let a unit pass early.
  */
 export function bounding(subject: Subject): void {
   const { factory, model } = subject.shape

@@ -20,7 +20,10 @@ import { starts, traffic } from '../traffic.js'
 export function penalizing(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
-  /** Makes the caller of a key whose past was called without the penalty, under tier 0. */
+  /**
+   * Makes a caller of a new key and carries out the drawn past on it. These calls come under tier 0, which has no penalty, so
+   * that none of their refusals counts towards the first block.
+   */
   const open = async (
     session: Session,
     { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof replay>[1] },

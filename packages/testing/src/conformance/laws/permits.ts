@@ -208,9 +208,9 @@ function crowd(session: Session, size: number): readonly Asking[] {
 type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
 
 /**
- * Declares a law of permits: `check` gets a session and values drawn as `drawing` says, one for each of its fields. A store that
- * keeps permits, or is in this process, where they are kept beside it, has to obey the law; of any other it asserts that no
- * semaphore can be made on it.
+ * Declares a law of permits: `check` gets a session and the drawn values, one for each field of `drawing`. A store has to obey
+ * the law if it keeps permits itself (`permits`), or if it is in this process (`local`), as semaphores then keep the permits
+ * beside it. Of any other store the law asserts instead that no semaphore can be made on it.
  */
 function lawOfPermits<T extends object>(
   trial: Trial,

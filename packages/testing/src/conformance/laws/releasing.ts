@@ -15,11 +15,12 @@ const NEWEST = 1000
 const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
 
 /**
- * Declares the laws of a release, which gives units of one charge back as far as they still count. In most laws one key is tried
- * beside a twin with the same past, and both must give the same answers in the end. The first law notes in a `Trace` all that was
- * let through and given back, and checks the promise of the algorithm for every span, under one list of limits or two. `isLate`
- * marks shapes whose release may free units only together with a later one: for these the trace goes by what was asked to be
- * given back, not by what took effect.
+ * Declares the laws of a release, which gives units of one charge back as far as they still count. Several laws compare one key
+ * with a second one, which has the same past or was never used. The first law checks the promise of the algorithm, the most units
+ * that may pass in any span. For this it notes in a `Trace` all that was let through and given back, under one list of limits, or
+ * under two, as when two processes call the key with different limits. `isLate` marks shapes in which a release may free some of
+ * its units only together with a later release. There the trace takes off all units that a release asked to give back, as the
+ * store does not report those that come later.
  */
 export function releasing(subject: Subject): void {
   const { factory, model, variant } = subject.shape

@@ -69,13 +69,15 @@ interface Apart {
 }
 
 /**
- * The debt after one write, in units x ticks: a unit weighs `windowTicks`. First it drains until the instant of the write, of a
- * release until the last booking if that is later. Then an admission adds its cost; a charge adds its cost up to twice the
- * capacity, but never lowers what is owed; a refund takes its cost off, down to 0.
+ * The debt after one write, in units x ticks: a unit weighs `windowTicks`, so that a tick drains `limit`, a whole number. First
+ * the debt drains until the instant of the write, or for a release until the last booking if that is later. Then an admission
+ * adds its cost; a charge adds its cost up to twice the capacity, but never lowers what is owed; a refund takes its cost off,
+ * down to 0.
  *
- * With `slots`, what is charged is counted a second time, by the slot of time in which it came (`apart`), for `released`. This
- * count begins with a charge that finds nothing owed. It ends with a write under another limit than the fastest so far, as it can
- * be drained at one limit alone, and for the same reason does not begin under a slower one.
+ * With the option `slots`, the units of admissions and charges are counted a second time, by the slot of time in which they came
+ * (`apart`), so that `released` can take one of them out again. This count begins anew where nothing was owed. It is drained at a
+ * single limit, as it does not tell when limits changed. So it ends with a write under any limit but the fastest so far, and does
+ * not begin under a slower one.
  */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write
@@ -109,11 +111,13 @@ function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart
 }
 
 /**
- * The debt after a release of `cost` units of `charge` at an instant. It gives back only what is surely still owed of the charge:
- * its units less what `fastest`, the largest limit so far, can have drained since, with a begun tick counted whole (`left`, which
- * may be negative). If the charge is also kept apart, in one of the newest slots, the debt is counted anew from all slots without
- * the released units, which mostly frees more, as it does not take all that has drained for units of this charge. The smaller
- * debt is the result.
+ * The debt after a release of `cost` units of `charge` at an instant. A debt does not tell whose units have drained, so only what
+ * is surely still owed of the charge is given back (`left`; if it is negative, nothing): its units less all that can have drained
+ * since, at `fastest`, the largest limit so far, with a begun tick counted whole.
+ *
+ * With the option `slots`, charges may also be counted apart, by the slot of time in which they came. If this one is counted so,
+ * in one of the newest slots, the debt is counted anew from all slots, without the released units. This mostly frees more, as
+ * what has drained is then not all taken for units of this charge. The smaller debt is the result.
  */
 function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
   const ticks = ceil(instant - charge!.at, rule.tick)
@@ -186,9 +190,10 @@ export function least(...numbers: readonly bigint[]): bigint {
 
 /**
  * The debt that is left at an instant, in units x ticks, and `since`, the instant as of which that is counted. Each whole tick
- * drains `limit`. `since` moves on by whole ticks, so that the begun one is not lost but counted next time; it moves to the
- * instant itself where nothing is left, or no more than one tick drains. Before `since`, the instant of a booking, the debt stays
- * as it is.
+ * drains `limit`. `since` moves on by whole ticks, so that a tick that has only begun is not lost but counted next time. Where
+ * nothing is left, or no more than one tick drains, `since` moves to the instant itself: the rest of that tick is idle time,
+ * which must not drain what is charged later. Before `since`, which may be the instant of a booking ahead, the debt stays as it
+ * is.
  */
 function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed

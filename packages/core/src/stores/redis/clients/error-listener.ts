@@ -65,6 +65,7 @@ export function listenForErrors(
  * error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
  */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
+  // Notes an error of the client, or by undefined that it is connected, which clears the error. Tells those who wait for either.
   const failed = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
@@ -77,10 +78,12 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
     watch.isUnanswered = false
     failed(undefined)
   }
+  // Called when the client says that it is ready. A client that says so before the server has accepted its password has `ask`: it
+  // sends a command that the server answers only after the log-in, and the client counts as connected when that is answered.
   const ready = (): void => {
     if (!ask) return answered()
     watch.isUnanswered = true
-    // If the log-in is refused, so is this: with the error reported of it, or NOAUTH. Any other error comes after a log-in.
+    // A refused log-in fails the command with the error reported of it, or NOAUTH. Any other, of a ready client, is an answer.
     ask().then(answered, (error) => {
       if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
     })

@@ -93,11 +93,12 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
 }
 
 /**
- * Returns the methods by which scripts are run on a client. They are the client's own, called on an object that has just what
- * they use, `options` and `sendCommand`, in order that
+ * Returns the methods by which scripts are run on a client. They are the client's own, but called on a stand-in for it, which has
+ * just what they use, `options` and `sendCommand`. That has two purposes:
  *
- * - a command gets its keys and arguments after it was made, and is written in one Buffer, and
- * - there is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
+ * - A command gets its keys and arguments after the client has made it, and is written in one Buffer. The client would look at
+ * each argument three times and write each string as a piece of its own, which is slow with many keys (see `inOneBuffer`).
+ * - There is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
  * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
  *
  * Methods that a subclass or wrapper has replaced may need their client. They are left alone, unless the client uses
@@ -107,6 +108,9 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
   const { enableAutoPipelining } = client.options
   if (!enableAutoPipelining && isReplaced(client)) return client
   const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
+  // Runs a script by the client's method `name`. This makes a command and hands it to `sendCommand` of the stand-in, which adds
+  // the keys and arguments (`later`) and has the client send it. `rejectAtOnce` then keeps a Cluster client from sending it again
+  // and again while its keys are being moved to another node.
   const run = (name: keyof IoredisScripts, script: string, count: number, lists: (readonly RedisKey[])[]) => {
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
@@ -176,9 +180,10 @@ function toWritable(this: Command): Buffer {
 }
 
 /**
- * Returns a command as the bytes that Redis reads: each argument behind its length. `lengthOf` gives the length of a text, in
- * characters, which are counted faster and as many as bytes in ASCII, or in bytes. Undefined where characters were counted and a
- * text has more bytes, so that the lengths are wrong. Texts in a row are put together before they become bytes.
+ * Returns a command as the bytes that Redis reads, in which the length of each argument in bytes stands before it. `lengthOf`
+ * measures a text either in bytes or, by `charactersOf`, in characters. The latter is faster, and right if all texts are ASCII.
+ * If it was used and some text has more bytes than characters, the lengths are wrong, and the result is undefined. Texts in a row
+ * are joined and become bytes together.
  */
 function encoded({ name, args }: Command, lengthOf: (text: string) => number): Buffer | undefined {
   const pieces: Buffer[] = []

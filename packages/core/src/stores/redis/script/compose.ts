@@ -38,8 +38,9 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 
 /**
  * Composes the script for calls on several keys. Each key is a part of such a call, and `lists` has the policies of each part, in
- * order. The code of a list is in it once, however many parts have it. `from` and `rest` count numbers of the argument: where
- * those of a part begin for a plain call, and for any other.
+ * order. For each part it may have short code for plain calls, which fit now and need nothing special. The engine, for all other
+ * calls, is in it once for each different list. `from` is the place in the argument of what every call sends for a part (cost,
+ * nonce, limits, capacities), and `rest` of what only some calls add (whether it is enforced, and the smallest limits seen).
  * @throws {Error} as `composeScript`.
  */
 export function composeTogether(lists: readonly ScriptList[]): string {
@@ -88,8 +89,9 @@ type Text = 'script' | 'list' | 'part'
 
 /**
  * Composes a text of lua/ for one list of policies: repeats lines for each policy, puts the modules of the algorithms in their
- * place and fills in the words, of which `own` has more. `end` is the byte at which the state's fixed part ends, and `version`
- * the place of that number in it.
+ * place and fills in the words `@{...}`, to which `own` adds those that only the caller knows. In the bytes of a key's state,
+ * `version` is the place of the random number by which a booking sees whether the state was changed after it. Slots of a fixed
+ * number lie behind that, up to the byte `end`.
  */
 function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
   const all = policies.map(describePolicy)
@@ -104,9 +106,9 @@ function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own
 }
 
 /**
- * Returns a text of lua/ with the other texts in their places, before any word is filled in. Only where every algorithm has a
- * `take` is there code for plain calls. With more than a few policies the engine goes into a function, because Lua allows 200
- * variables in one place.
+ * Returns a text of lua/ with the other texts in their places, before any word is filled in. lua/hot.lua decides plain calls,
+ * which fit now and need nothing special, faster than the engine. It is left out if an algorithm has no `take`, its function for
+ * such calls. With more than a few policies the engine goes into a function, because Lua allows 200 variables in one place.
  */
 function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
   const isFew = all.length <= FEW_POLICIES
@@ -175,7 +177,8 @@ function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
 
 /**
  * Returns the words `@{...}` of a script that stand for all of its policies together. `end` is the byte at which the fixed part
- * of the state ends, behind which rings grow; `version` is the byte at which the number of that name lies.
+ * of the state ends; behind it grow rings, the entries of sliding logs. `version` is the byte of the random number in the state
+ * by which a booking sees whether the state was changed after it.
  */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
@@ -217,8 +220,10 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
 }
 
 /**
- * Returns the words of a penalty. Its numbers are literals in the script, so a script without a penalty is as if there were none.
- * After a refusal that counts, equal calls go on until the key is blocked; without a penalty they end with the first denial.
+ * Returns the words of a penalty, which blocks a key that is refused too often. Its numbers are literals in the script, so a
+ * script without a penalty has no code for one. `rest_is_denied` says when the script need not decide the rest of several equal
+ * calls: from the first denial on, but under a penalty only from one on that is not counted as a refusal. `restricted_written`
+ * says when a short write of the state includes the instant at which blocks end, which under a penalty a refusal may move.
  */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
   const written = { rest_is_denied: 'reason ~= 0', restricted_written: 'ttl' }

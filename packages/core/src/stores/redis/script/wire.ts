@@ -42,9 +42,9 @@ export interface ScriptRequest {
 }
 
 /**
- * Packs the script's argument for a request, as numbers of 8 bytes with the token behind them. A plain `consume` on Redis's own
- * clock (`clock` is -1, otherwise microseconds) has only cost, nonce, limits and capacities; any other request adds the operation
- * and its numbers. `nonce` is random: the version of the state that the call writes, and the epoch if the state begins anew.
+ * Packs a request as the script's argument: doubles, then the token. Nearly all are a single `consume` on Redis's clock (`clock`
+ * is -1, else microseconds), with no more than cost, nonce, limits and capacities. Others add the operation, its numbers and any
+ * smaller limits seen. The script stores the random `nonce` with what it writes, so that a booking notices later changes.
  */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
@@ -65,9 +65,9 @@ export interface ScriptPart {
 }
 
 /**
- * Packs the script's argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. The
- * numbers of a plain whole come first. More follow if a part is not enforced, a smaller limit was seen for some state, or `clock`
- * is not -1 (Redis's own) but microseconds. `nonce` makes a random number for each part, by which the script marks its writes.
+ * Packs the argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. More numbers
+ * follow if a part is not enforced, if `clock` is not -1 (Redis's own) but microseconds, or if a smaller limit was seen for some
+ * state, which must then be kept longer. `nonce` makes a random number for each part, by which its write is known again.
  */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
   const numbers: number[] = []
