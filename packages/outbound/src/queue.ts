@@ -181,8 +181,9 @@ export class Queue<D extends Decision | undefined = Decision> {
       const start = async ({ decision, attempt }: QueuedCall): Promise<T> => {
         const controller = new AbortController()
         const { signal: callerSignal } = call.terms
-        const stopListening =
-          callerSignal && onAbort(callerSignal, () => controller.abort(callerSignal.reason))
+        const abort = (): void => controller.abort(callerSignal!.reason)
+        const stopListening = callerSignal && onAbort(callerSignal, abort)
+        if (callerSignal?.aborted) abort() // by a listener of `started`
         const timer = setTimer(() => {
           isOver = true
           const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')
@@ -217,9 +218,11 @@ export class Queue<D extends Decision | undefined = Decision> {
     return {
       answer: isRefused ? 'overloaded' : 'other',
       pauseMs: asked > 0 ? asked : isRefused ? undefined : 0,
-      again: typeof again === 'number' && again >= 0 ? again : false,
+      again: typeof again === 'number' && again >= 0 && again < Infinity && Math.min(again, LONGEST_TIMER_MS),
     }
   }
 }
 
+/** A timer of a longer time fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ABOUT_RUN = { what: 'run', error: InputError }

@@ -97,8 +97,8 @@ export class RelayedRequest implements Handler {
    * Decides whether the caller's handler gets this response or the request is sent again: by status and headers, and by the body
    * too if an option reads it. If the verdict is a promise, `#held` keeps what undici reports until it is known. A response that
    * the handler is not to see is skipped: its body is dropped as it arrives, for a second at most, after which the connection is
-   * aborted. Interim responses (below 200) are passed on without a verdict. If the promise rejects, the request fails with its
-   * error: at once if undici has reported the end of the response already, otherwise by an abort.
+   * aborted. Interim responses (below 200) are passed on without a verdict. If the promise rejects, or the handler throws after
+   * it, the request fails with that error: at once if undici has reported the end of the response, otherwise by an abort.
    */
   onResponseStart(
     controller: RequestController,
@@ -123,9 +123,11 @@ export class RelayedRequest implements Handler {
     const verdict = this.#request.verdictOn(reply, this.#call.attempt, () => held.json())
     if (!(verdict instanceof Promise)) return decide(verdict)
     this.#held = held
-    verdict.then(decide, (error: Error) =>
-      held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error),
-    )
+    verdict
+      .then(decide)
+      .catch((error: Error) =>
+        held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error),
+      )
   }
 
   /**

@@ -3,7 +3,7 @@ import { onSources } from '@sluice/harness/processes'
 import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
-import { Agent, fetch, interceptors, request } from 'undici'
+import { Agent, fetch, interceptors, request, stream } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -56,6 +56,14 @@ function formOf(text: string): Readable {
   form.append('text', text)
   return form
 }
+
+it('fails a request whose handler throws once its verdict has come', async () => {
+  const { dispatcher } = await open(ok, { isRefusal: async () => false })
+  const factory = () => {
+    throw new Error('no writable')
+  }
+  await expect(stream(other.origin, { dispatcher, method: 'GET' }, factory)).rejects.toThrow('no writable')
+})
 
 it('makes requests wait for their turn', async () => {
   startFakeTime()

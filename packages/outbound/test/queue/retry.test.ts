@@ -44,6 +44,16 @@ describe('retry', () => {
     }
   })
 
+  it('of a time that no clock reaches is none without maxWait either, and of months not one at once', async () => {
+    const { queue } = open({
+      retry: (error) => ((error as Error).message === 'failure 1' ? 2 ** 31 : Infinity),
+    })
+    const never = outcome(queue.run(() => Promise.reject(new Error('failure'))))
+    const later = outcome(queue.run(failing(1)))
+    await pass(1000)
+    expect([never.error, later]).toEqual([new Error('failure'), {}])
+  })
+
   it('may be async: the call waits for it, and rejects as it does', async () => {
     for (const fail of [false, true]) {
       const { queue } = open({

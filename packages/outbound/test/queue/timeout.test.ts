@@ -25,6 +25,20 @@ describe('timeout of a run', () => {
     expect(aborted).toBe(call.error)
   })
 
+  it('does not hide that the caller aborted as the call started', async () => {
+    const { queue } = open({})
+    const controller = new AbortController()
+    queue.on('started', () => controller.abort())
+    let seen: AbortSignal | undefined
+    const run = queue.run(async ({ signal }) => void (seen = signal), {
+      timeout: 50,
+      signal: controller.signal,
+    })
+    const call = outcome(run)
+    await pass(10)
+    expect([seen?.aborted, call.error]).toEqual([true, undefined])
+  })
+
   it('keeps the permit until the function has settled', async () => {
     const semaphore = createSemaphore({ limit: 1 })
     const { queue, add, at } = open({ semaphore })
