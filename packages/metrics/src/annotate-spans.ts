@@ -32,7 +32,7 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
    * (`isOverruled`), as the span would then say that the call was allowed.
    */
   const annotate: DecisionCounter = (decision, _operation, decidedBy, storeMs, together) => {
-    if (isOverruled(decision, together)) return
+    if (isOverruled(decision, decidedBy, together)) return
     trace.getActiveSpan()?.setAttributes({
       'sluice.limiter': decision.limiter,
       'sluice.policy': decision.policy,

@@ -118,7 +118,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   const end = counts.state.follow(limiter)
   /** Counts a decision, unless another key of its call overruled it, and records its waits in any case. */
   const count: DecisionCounter = (decision, operation, decidedBy, storeMs, together) => {
-    const isCounted = !isOverruled(decision, together)
+    const isCounted = !isOverruled(decision, decidedBy, together)
     if (isCounted) counts.count(decision, decidedBy)
     if (storeMs > 0) {
       counts.state.usesStore(limiter) // it lies elsewhere: whether it is available is reported from now on

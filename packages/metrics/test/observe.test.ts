@@ -84,6 +84,19 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(sum(await reader.read('tags'))).toBe(1)
   })
 
+  it('counts a call on several keys that an outage lets pass', async () => {
+    const store = new LaterStore(clock)
+    store.isFailing = true
+    const limiters = ['one', 'other'].map((name) => open({ name, store, onStoreError: 'allow' }))
+    await consumeAll(limiters.map((limiter) => ({ limiter, key: 'k' })))
+    const of = { policy: '10-per-10s', result: 'allowed', reason: 'none', decided_by: 'none' }
+    const series = await reader.read('decisions')
+    expect(series.map(({ attributes, value }) => [attributes, value])).toEqual([
+      [{ ...of, limiter: 'one' }, 1],
+      [{ ...of, limiter: 'other' }, 1],
+    ])
+  })
+
   it('counts what each policy of several said by itself', async () => {
     const minute = fixedWindow({ limit: 2, window: '1m', name: 'minute' })
     const limiter = open({ policies: [minute, fixedWindow({ limit: 4, window: '1h', name: 'hour' })] })

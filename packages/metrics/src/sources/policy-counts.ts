@@ -108,10 +108,11 @@ export class PolicyCounts {
 /**
  * Whether a decision must not be counted: its key's own policies allowed the call, but another key of the same call
  * denied the whole, so nothing was charged. `together` is the number of keys of the call. The denial is counted for the
- * other key.
+ * other key. Nothing is charged either where an outage lets a call pass; that is counted, as the store is missed.
  */
-export function isOverruled(decision: Decision, together: number): boolean {
-  return together > 1 && !decision.charged && decision.reason === undefined
+export function isOverruled(decision: Decision, decidedBy: DecidedBy, together: number): boolean {
+  if (together === 1 || decision.charged || decision.reason !== undefined) return false
+  return decidedBy !== 'none' || decision.degraded === undefined
 }
 
 /**

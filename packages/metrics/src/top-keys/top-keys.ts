@@ -95,8 +95,8 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })
-  const count: DecisionCounter = (decision, _operation, _decidedBy, _storeMs, together) => {
-    if (!isOverruled(decision, together)) counts.count(decision.key, decision)
+  const count: DecisionCounter = (decision, _operation, decidedBy, _storeMs, together) => {
+    if (!isOverruled(decision, decidedBy, together)) counts.count(decision.key, decision)
   }
   const end = limiter.on('decision', counting(count))
   // A timer, because to read the clock for each decision takes longer than to count it.
