@@ -121,7 +121,13 @@ export class LimitMaker implements OnApplicationShutdown {
         return [{ ...this.#make(merged, { limiter: outer.limiter }), knownAs }]
       }
       const merged = { ...(changes.policies ? ofCalls : given), ...rest }
-      const limit = this.#claimed(this.#make(merged, { ...outer.limiter[SETTINGS], name }))
+      const limit = this.#claimed(
+        this.#make(merged, {
+          ...outer.limiter[SETTINGS],
+          ...pick(rest as Options.RateLimitOptions, byLimiters),
+          name,
+        }),
+      )
       return [{ ...limit, knownAs }]
     })
     return limit!

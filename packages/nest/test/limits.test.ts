@@ -402,6 +402,15 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       expect((await get(origin, '/a')).headers['retry-after']).toBe('600')
     })
 
+    it('have settings of limiters go before those of the outer limit', async () => {
+      @Controller()
+      class Site {
+        @Get() @OverrideRateLimit({ name: 'default', limit: 1, enforce: false }) get() {}
+      }
+      const origin = await serve(Site, [{ limit: 5, window: '1m', enforce: true }])
+      expect(await statuses(origin, '/', '/')).toEqual([200, 200])
+    })
+
     it('keep the store and the callbacks of a limiter that is shared', async () => {
       const limiter = stopped(9)
       @Controller()
