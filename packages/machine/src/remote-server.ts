@@ -62,11 +62,7 @@ export class RemoteServer implements MachineServer {
       caller,
       (writer) => writer.add(ASKS[ask], this.#numberFor(list), [cost, wholeWait(maxWait)], key),
       REPLY.answer,
-      (reply) => {
-        const answer = answerIn(reply, this.epoch, key, cost)
-        if (answer.now > this.latest) this.latest = answer.now
-        return answer
-      },
+      (reply) => this.#answerIn(reply, key, cost),
     )
   }
 
@@ -93,10 +89,17 @@ export class RemoteServer implements MachineServer {
         return parts.map(({ key, cost }) => {
           const [size, tag] = [numbers[next]!, numbers[next + 1]!]
           next += 2 + size
-          return answerIn({ tag, numbers: numbers.slice(next - size, next) }, this.epoch, key, cost)
+          return this.#answerIn({ tag, numbers: numbers.slice(next - size, next) }, key, cost)
         })
       },
     )
+  }
+
+  /** Reads an answer about a key from a reply (`answerIn`). `latest` becomes the latest instant seen on the server's clock. */
+  #answerIn(reply: Pick<Frame, 'tag' | 'numbers'>, key: string, cost: number): Answer {
+    const answer = answerIn(reply, this.epoch, key, cost)
+    if (answer.now > this.latest) this.latest = answer.now
+    return answer
   }
 
   /**

@@ -1,4 +1,12 @@
-import { createLimiter, gcra, memoryStore, type Policy, slidingLog, tokenBucket } from '@sluice/core'
+import {
+  consumeAll,
+  createLimiter,
+  gcra,
+  memoryStore,
+  type Policy,
+  slidingLog,
+  tokenBucket,
+} from '@sluice/core'
 import type { Notice } from '@sluice/core/store'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
@@ -238,6 +246,23 @@ describe('when the process that serves ends', () => {
     const charge = { at: charged.at, cost: 1, decidedAt: charged.now }
     expect(await keyspace.correct({ kind: 'release', key: 'k', charge, units: 1 })).toBe(0)
     expect(await keyspace.decide('peek', 'k', 1, 0)).toMatchObject({ reason: 'limit' })
+  })
+
+  it('its charges of calls on several keys give nothing back to others, though its clock was ahead', async () => {
+    const first = meeting.open({ clock: () => (Date.now() + 60_000) * 1000 })
+    await first.ready()
+    const second = meeting.open()
+    await second.ready()
+    const list = [gcra({ limit: 1, window: '1h' })]
+    const limiters = ['a', 'b'].map((name) =>
+      createLimiter({ name, policies: list, store: second, ...sluggish }),
+    )
+    const whole = await consumeAll(limiters.map((limiter) => ({ limiter, key: 'k' })))
+    expect(whole.allowed).toBe(true)
+    await first.close()
+    await until('another to serve', async () => (await limiters[0]!.consume('k').catch(ignore))?.allowed)
+    await whole.settle(0)
+    expect((await limiters[0]!.consume('k')).allowed).toBe(false)
   })
 
   it('calls without an answer fail as sent, and are not sent again', async () => {
