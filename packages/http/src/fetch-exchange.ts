@@ -5,9 +5,11 @@
 
 /**
  * Adds to a response the headers that it lacks, and leaves alone those that it has. Returns the response, or a copy of it
- * if its own headers cannot be changed, as those of a response of `fetch` or `Response.redirect`.
+ * if its own headers cannot be changed, as those of a response of `fetch` or `Response.redirect`. One that begins a
+ * WebSocket (101) or is a network error (0) is returned as it is: a server may know it by identity, and has no copies of it.
  */
 export function withHeaders(response: Response, headers: Headers): Response {
+  if (response.status < 200) return response
   const missing = [...headers].filter(([name]) => !response.headers.has(name))
   try {
     for (const [name, value] of missing) response.headers.set(name, value)
@@ -21,8 +23,8 @@ export function withHeaders(response: Response, headers: Headers): Response {
 
 /**
  * Returns a response like this one that calls `listener` when the runtime has read the last of its body: the Fetch
- * standard has no event for a response that has been sent. Without a body it is called at once, and it is never called if
- * the caller has hung up by then.
+ * standard has no event for a response that has been sent. Without a body it is called at once, otherwise not if the caller
+ * has hung up by then.
  */
 export function whenRead(request: Request, response: Response, listener: () => void): Response {
   if (!response.body || request.method === 'HEAD') {

@@ -130,6 +130,14 @@ describe('limited', () => {
     expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
   })
 
+  it('passes on as it is a response that begins a WebSocket, or that is an error of the network', async () => {
+    const upgrade = Object.defineProperty(Response.error(), 'status', { value: 101 })
+    for (const given of [upgrade, Response.error()]) {
+      const handler = limited(() => given, { ...ONE, key: () => 'k', shouldCharge: () => true })
+      expect(await handler(request())).toBe(given)
+    }
+  })
+
   it('passes the arguments of the platform to the handler and to address', async () => {
     const { limiter, seen } = observed(1)
     const handler = (_request: Request, { name }: { name: string; from: string }, more: number) =>
