@@ -210,6 +210,8 @@ describe('arguments that cannot be meant are refused:', () => {
     ['suggest - -', 'stdin (-) is given twice'],
     ['replay - -', 'stdin (-) is given twice'],
     ['check - --against=-', 'stdin (-) is given twice'],
+    ['replay -', 'stdin (-) is given twice'],
+    ['replay strict.json --against -', 'stdin (-) is given twice'],
     ["replay access.log strict.json --fail-if 'callers > -1'", '--fail-if takes'],
     ['replay', "replay needs a policy file behind the logs, as in 'sluice replay access.log policies.json'"],
     ['replay access.log', "expected a policy file behind the logs, as in 'sluice replay access.log policies"],

@@ -79,12 +79,12 @@ describe('lines', () => {
   })
 
   it('have one cost each and no corrections: a negative cost, as of a refund, is skipped', async () => {
-    const lines = [5, 0, -3, 'none'].map((units) =>
+    const lines = [5, 0, -3, 'none', ' '].map((units) =>
       JSON.stringify({ time: S * 1000, ip: '203.0.113.7', units }),
     )
     const { reading, calls } = await readAll([sourceOf('a', lines.join('\n'))], { cost: 'field:units' })
     expect(calls.map(({ cost }) => cost)).toEqual([5, 0])
-    expect(sums(reading)).toEqual({ lines: 4, read: 2, skipped: { 'no cost': 2 } })
+    expect(sums(reading)).toEqual({ lines: 5, read: 2, skipped: { 'no cost': 3 } })
   })
 
   it('of a source that fails are read up to there, and the rest is counted as cut off', async () => {

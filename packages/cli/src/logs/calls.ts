@@ -81,7 +81,7 @@ export function callReader(
     if (!isInside.includes(true)) return 'outside'
     const keys = selectors.map(({ by = 'ip' }, i) => (isInside[i] ? keyOf(by) : undefined))
     if (keys.every((key) => key === undefined)) return 'no caller'
-    const cost = costPart === undefined ? 1 : Number(part(costPart) ?? NaN)
+    const cost = costPart === undefined ? 1 : Number(part(costPart)?.trim() || NaN)
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
     return { at: format.time, duration, keys, cost, denied: part('status') === '429' }

@@ -8,6 +8,7 @@ const MARK = '\0'
 
 /** The path that stands for stdin. */
 export const STDIN = '-'
+export const STDIN_TWICE = 'stdin (-) is given twice, and can be read once'
 
 /** Options as they were parsed: a value is a marked text, and a list of these where it was given several times. */
 export type Given = Readonly<Record<string, unknown>>
@@ -50,7 +51,7 @@ export function refuseMisuse(argv: readonly string[], files: readonly string[], 
   const twice = Object.keys(given).find((name) => Array.isArray(given[name]) && !LISTS.includes(name))
   if (twice !== undefined) throw usageError(`${flagOf(twice)} is given more than once`)
   const inputs = argv.filter((arg) => /^(--against=)?-$/.test(arg))
-  if (inputs.length > 1) throw usageError('stdin (-) is given twice, and can be read once')
+  if (inputs.length > 1) throw usageError(STDIN_TWICE)
   const extra = files.map(unmarked).find((file) => !argv.includes(file))
   if (extra !== undefined) throw usageError(`'${extra}' is given to a flag that takes no value`)
 }

@@ -3,7 +3,7 @@ import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
-import { flagOf, type Given, STDIN, textsOf, usageError } from './arguments.js'
+import { flagOf, type Given, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
 import { bytesOf, FileShelf, sourcesOf } from './files.js'
 import type { Run } from './main.js'
@@ -46,8 +46,10 @@ function replayCommand(paths: readonly string[], given: Given): string {
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
   const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
-  const { limiters } = await withoutErrors(files.at(-1)!, signal)
   const other = valueOf(given, 'against', String)
+  // Without a log, the log is stdin.
+  if (files.length === 1 && [files[0], other].includes(STDIN)) throw usageError(STDIN_TWICE)
+  const { limiters } = await withoutErrors(files.at(-1)!, signal)
   const against =
     other === undefined || other === 'log' ? other : (await withoutErrors(other, signal)).limiters
   const own = selectorOf(given)
