@@ -206,7 +206,8 @@ export class GroupCommit {
       },
       failed: (error) => {
         this.#returned(callers, cohort, batch)
-        if (calls.length > 1 && isApart((error as Error).cause)) this.#send(gathered)
+        const areApart = calls.length > 1 && isApart((error as Error).cause)
+        if (areApart) for (const call of stillWaitedFor(gathered)) this.#sendBatch([call], false)
         else for (const call of calls) failAll(call, error)
       },
     })
