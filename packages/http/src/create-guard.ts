@@ -88,8 +88,5 @@ function checkNames(limiters: readonly Limiter[]): void {
     limiters.slice(i).some((other) => other !== one && other.name === one.name),
   )
   if (!twice) return
-  throw new PolicyError(
-    'INVALID_OPTION',
-    `two of limits are named '${twice.name}': give each a name of its own`,
-  )
+  throw new PolicyError('INVALID_OPTION', `two limits are named '${twice.name}': give each a name of its own`)
 }

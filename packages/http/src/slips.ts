@@ -24,7 +24,7 @@ export function refuseSlips(given: unknown, setting: string): void {
     )
   }
   const call = (key as { readonly [CALL]?: string } | undefined)?.[CALL]
-  if (call) throw slip('key is a function that was not called', `key: ${call}`)
+  if (call) throw slip('key was not called', `key: ${call}`)
   if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', setting)
 }
 

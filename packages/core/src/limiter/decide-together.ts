@@ -107,7 +107,7 @@ export class TogetherCall<T> {
     const decisions = Array<Decision>(parts.length)
     for (let i = 0; i < parts.length; i++) {
       const { set, callerKey, cost } = parts[i]!
-      decisions[i] = new Decision(set, answers[i]!, callerKey, areCharged ? cost : 'none')
+      decisions[i] = new Decision(set, answers[i]!, callerKey, areCharged ? cost : undefined)
     }
     return decisions
   }

@@ -64,8 +64,8 @@ export function isDecision(value: unknown): value is Decision {
 /** Under a registered symbol, because metrics of other copies of this package read it too. */
 export const ANSWER = Symbol.for('sluice.answer')
 
-/** The cost of the call until it is settled; 'none' for a decision that cannot be: of `peek`, or after a giving back. */
-type OpenCharge = number | 'settled' | 'none'
+/** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
+type OpenCharge = number | 'settled' | undefined
 
 type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
 
@@ -87,7 +87,7 @@ export class LimiterDecision {
   /**
    * Makes the decision of a store's answer about the caller's key. `source` has the policies and whether they are enforced: in
    * shadow mode every call is allowed, and `reason` says why it would have been denied. `charge` is the cost that `settle` may
-   * correct; 'none' for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
+   * correct; undefined for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
    * 'degraded'.
    */
   constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
@@ -129,7 +129,7 @@ export class LimiterDecision {
 
   /** Whether the call was charged: not if it was denied or only read, nor if another part of its `consumeAll` was denied. */
   get charged(): boolean {
-    return this.#charge !== 'none' && this.#charge !== 0 && chargeOf(this.#answer, 0) !== undefined
+    return !!this.#charge && chargeOf(this.#answer, 0) !== undefined
   }
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
@@ -203,7 +203,7 @@ export class LimiterDecision {
     const charge = this.#charge
     if (charge === 'settled') throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#charge = 'settled'
-    if (charge === 'none') return 0
+    if (charge === undefined) return 0
     try {
       return await this.#correct(charge, realCost)
     } catch (error) {

@@ -149,7 +149,7 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
-    return new Decision(set, answer, key, 'none')
+    return new Decision(set, answer, key, undefined)
   }
 
   /**

@@ -94,7 +94,7 @@ function openedOne(options: PartOptions): LimiterPart {
 function hasOnlyNames(options: PartOptions): boolean {
   if (!options) return false
   let others = 0
-  for (const name in options) if (name) others++
+  for (const _name in options) others++
   if (options.limiter !== undefined) others--
   if (options.key !== undefined) others--
   if (options.cost !== undefined) others--

@@ -183,6 +183,7 @@ describe('the parts of a call on several keys', () => {
     ['a part that is none', () => [null], /takes an object of options/],
     ['no limiter', () => [{ limiter: {}, key: 'k' }], /must be made by createLimiter/],
     ['an unknown option', (limiter: Limiter) => [{ limiter, key: 'k', costs: 3 }], /did you mean 'cost'/],
+    ['an option without a name', (limiter: Limiter) => [{ limiter, key: 'k', '': 3 }], /no option ''/],
     [
       'another list of one key',
       (limiter: Limiter) => [
