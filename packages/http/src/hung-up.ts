@@ -41,11 +41,15 @@ export function hasHungUp(request: NodeRequest): boolean {
 
 /**
  * Whether the HTTP/2 stream of a request, or the session (connection) that carries it, has ended; false for another kind
- * of stream, such as an application may have put on its request.
+ * of stream.
  */
 function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
-  // Only streams of HTTP/2 have an `rstCode`; an application may have put another kind on the request.
-  return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)
+  return isHttp2(stream) && (stream.destroyed || !stream.session || stream.session.destroyed)
+}
+
+/** Whether a request's `stream` is that of HTTP/2, which alone has an `rstCode`: an application may have put another there. */
+function isHttp2<Stream extends object>(stream: Stream | undefined): stream is Stream {
+  return 'rstCode' in (stream ?? {})
 }
 
 /** The parts of a socket that name the server which accepted it; of a TLS socket, those of the socket below it. */
@@ -55,9 +59,12 @@ interface Accepted {
 }
 
 /**
- * Whether a socket is proven to belong to a TCP connection: it has a local address, or the server that accepted it
- * listens on a port and not on a path. The server is asked too, because not every system still knows the addresses of a
- * connection that was reset. `socket.server` would not do: a stream may have been handed to another server.
+ * Whether a socket is proven to belong to a TCP connection. It is asked about a caller without an address: a TCP connection
+ * has one as long as it lives, so the caller has hung up, while a Unix socket never has one, which proves nothing. The proof
+ * is that the socket has a local address, or that the server which accepted it listens on a port and not on a path. The
+ * server is asked too, because not every system still knows the addresses of a connection that was reset. Node has it as
+ * `_server` on the socket, or for TLS on the socket below (`_parent`). The property `server` may name another one, to which
+ * the socket was handed later.
  */
 export function isTcp(socket: (Connection & Accepted) | null | undefined): boolean {
   if (!socket) return false
@@ -85,11 +92,15 @@ export function onResponseSent(
   if (present) return void present.push(listener)
   const listeners = [listener]
   LISTENERS.set(response, listeners)
-  // 'finish' also fires when the caller hung up: always with HTTP/2, and in Node 20 and 22 if the connection closed before
-  // the last of the body.
+  /**
+   * Whether the caller hung up before it had the whole response, asked when the response emits 'finish'. That event does not
+   * exclude it: it also fires after a hang-up with HTTP/2, and in Node 20 and 22 if the connection closed before the last of
+   * the body. With HTTP/2 the request has a `stream`, which shows it by not having written everything; the socket is shared
+   * by many requests there. With HTTP/1 the socket is destroyed.
+   */
   const hungUp = (): boolean => {
     const { stream, socket } = request as Raw
-    return stream ? request.aborted || !stream.writableFinished : socket.destroyed
+    return isHttp2(stream) ? request.aborted || !stream.writableFinished : socket.destroyed
   }
   response.once('finish', () => {
     if (!hungUp()) for (const each of listeners) each()

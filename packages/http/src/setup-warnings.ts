@@ -21,7 +21,7 @@ const MESSAGES = {
   LIMITER_IN_HANDLER:
     'a limiter was made while a request was handled and starts empty for each: make it once, beside the routes',
   COUNTED_TWICE:
-    'one limiter counted a request twice under one key: it is mounted twice on the way to this route',
+    'one limiter counted a request twice under one key: it is mounted twice before this route',
   NAME_TWICE: 'two limiters of this name and store counted one request: give each a name of its own',
   USER_MISSING:
     'byUser found no user, and the request is limited by address: put the limiter behind authentication',
@@ -42,11 +42,8 @@ export type SetupWarning = keyof typeof MESSAGES
  */
 export function warn(limiter: Limiter, warning: SetupWarning, setting = ''): void {
   const message = MESSAGES[warning].replace('SETTING', setting)
-  limiter.warn(
-    warning,
-    message,
-    warning.startsWith('FORWARDED') ? `limiters ${allNames()}: ${message}` : undefined,
-  )
+  const isOfAll = warning.startsWith('FORWARDED')
+  limiter.warn(warning, message, isOfAll ? `limiters '${[...names].join("', '")}': ${message}` : undefined)
 }
 
 /**
@@ -59,11 +56,6 @@ const MOST_NAMES = 100
 /** Notes the name of a limiter of requests, for warnings that concern all of them. */
 export function addName({ name }: Limiter): void {
   if (names.size < MOST_NAMES) names.add(name)
-}
-
-/** The names of the limiters of requests in this process, for a message. */
-function allNames(): string {
-  return [...names].map((name) => `'${name}'`).join(', ')
 }
 
 let reportedInHandler = false

@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { onResponseSent } from '../src/index.js'
 
 describe('onResponseSent', () => {
@@ -11,6 +12,15 @@ describe('onResponseSent', () => {
     expect(response.listenerCount('finish')).toBe(1)
     response.emit('finish')
     expect(called).toEqual(Array.from({ length: 20 }, (_, i) => i))
+  })
+
+  it('does not take a stream for that of HTTP/2 that the application put on the request', () => {
+    const request = Object.assign(new IncomingMessage(new Socket()), { stream: new PassThrough() })
+    const response = new ServerResponse(request)
+    const listener = jest.fn()
+    onResponseSent(request, response, listener)
+    response.emit('finish')
+    expect(listener).toHaveBeenCalledTimes(1)
   })
 
   it('calls no listener if the caller has hung up', () => {
