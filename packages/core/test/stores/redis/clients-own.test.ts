@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
@@ -330,3 +332,25 @@ async function recovery(connection: RedisConnection, script = ECHO): Promise<num
   }
   return calls * 10
 }
+
+it('a client of node-redis that cannot be ended twice, as one of version 5, is ended while it connects', async () => {
+  let ends = 0
+  const createClient = (options: object) => {
+    const client = nodeRedis.createClient(options)
+    const destroy = client.destroy.bind(client)
+    client.destroy = () => {
+      if (++ends > 1) throw new Error('The client is closed')
+      destroy()
+    }
+    return client
+  }
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const { close, first } = openNodeRedis({ ...nodeRedis, createClient } as never, { host: '127.0.0.1', port })
+  await once(silent, 'connection')
+  close()
+  await expect(first).rejects.toThrow()
+  await until('it to be ended again', () => ends > 1)
+  silent.close()
+})

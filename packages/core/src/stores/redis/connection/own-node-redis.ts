@@ -55,7 +55,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
       // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
-      void connected.then(() => nodes.forEach((node) => node?.destroy()))
+      connected.then(() => nodes.forEach((node) => node?.destroy())).catch(() => {}) // node-redis 5 ends none twice
     },
   }
 }

@@ -139,10 +139,15 @@ export class OwnConnection implements RedisConnection {
       this.#pending.add(reject)
       const isUnwritten = this.#queuedUntilNow()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
+      /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const answered = (reply: ScriptReply): void => {
         this.#pending.delete(reject)
         resolve(reply)
       }
+      /**
+       * Rejects the call, which is no longer pending then. If the client had only queued it, it was surely not carried out, and
+       * the error says so.
+       */
       const failed = (error: Error): void => {
         this.#pending.delete(reject)
         reject(isUnwritten() ? unwritten(error) : error)
