@@ -153,7 +153,10 @@ class OwnDatabase implements Database {
     return (await this.#opened).query(statement, values)
   }
 
-  /** Ends the connections that were made, once. Where a client package is still being loaded, its connections are ended then. */
+  /**
+   * Ends the connections that this database made. If the client package is still being loaded, there are none yet: `#isClosed`
+   * then makes `#open` end them as soon as it has made them.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     const end = this.#end
@@ -185,7 +188,7 @@ class OwnDatabase implements Database {
       this.#end = () => sql.end({ timeout: 1 })
       database = overPostgresJs(sql as PostgresJsClient, prepare)
     }
-    if (this.#isClosed) await this.#end()
+    if (this.#isClosed) await this.close()
     return database
   }
 }

@@ -299,6 +299,14 @@ it('takes a clock whose instants are not whole', async () => {
   await permit.release()
 })
 
+it('may be closed twice, also while its package is loaded', async () => {
+  const store = postgresStore(own.server.url, { table: 'closing' })
+  const ready = store.ready()
+  await store.close()
+  await expect(ready).rejects.toThrow()
+  await expect(store.close()).resolves.toBeUndefined()
+})
+
 it('keeps the row of permits for the longest lease in it', async () => {
   const [now, table] = [1_800_000_000_000_000, 'leased']
   const store = open({ clock: () => now, table })
