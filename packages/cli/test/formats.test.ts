@@ -153,6 +153,21 @@ describe('the place of a field', () => {
     expect(calls).toEqual([{ at: T, duration: 0, keys: [A], cost: 3, denied: true }])
   })
 
+  it.each([
+    ['took_ms', 250],
+    ['tookMs', 250],
+    ['took.us', 250_000],
+    ['tookNs', 250_000_000],
+    ['took', 0.25],
+    ['bonus', 0.25],
+  ])('of durations may end with their unit, as %s', async (name, value) => {
+    const [field, inner] = name.split('.')
+    const duration = inner === undefined ? value : { [inner]: value }
+    const entry = JSON.stringify({ time: T / 1e6, ip: A, [field!]: duration })
+    const { calls } = await readAll([sourceOf('app.log', `${entry}\n`)], { fields: { duration: name } })
+    expect(calls.map((call) => call.duration)).toEqual([250_000])
+  })
+
   it('does not make a log of what is none', async () => {
     await expect(readAll([sourceOf('x', 'hello\nworld\n')])).rejects.toThrow(
       /'time' .*--format common.*hello/,

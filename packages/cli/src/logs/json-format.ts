@@ -75,13 +75,16 @@ class JsonFormat implements Format {
   }
 
   /**
-   * How long the call of the line took, in microseconds; 0 where that is not known. The unit is what the field's name
-   * ends with, such as `duration_ms`; `responseTime` is in milliseconds, and any other in seconds.
+   * How long the call of the line took, in microseconds. It is 0 where the log has no duration to use (`#hasDurations`):
+   * where its unit is not known, or where the logged time is already that of the call's start, to which the duration
+   * would otherwise lead back. The unit is what the field's name ends with, such as `duration_ms` or `durationMs`;
+   * `responseTime` is in milliseconds, and any other field in seconds.
    */
   get duration(): number {
     const path = this.#pathOf('duration')
     if (!this.#hasDurations || path === undefined) return 0
-    const unit = path === 'responseTime' ? 'ms' : /[_A-Z]?([mun]s)$/.exec(path)?.[1]
+    const hasUnit = /(?:\b|_)[mun]s$|[a-z\d][MUN]s$/.test(path)
+    const unit = path === 'responseTime' ? 'ms' : hasUnit ? path.slice(-2).toLowerCase() : undefined
     return microseconds(textAt(this.#line, path), unit)
   }
 

@@ -23,10 +23,14 @@ export class Spread {
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
   /**
-   * Gives the calls of a log exact instants, which its coarse times lack. `units.resolution` is the unit of these times
-   * in microseconds, such as 1e6 for whole seconds; `way` is how the calls of one unit are laid out within it. `scale` is
-   * the longest window of the policies in microseconds: for 'alternating', a caller that paused longer begins anew. The
-   * sorter holds calls back as long as an earlier one may come: a unit and the longest duration.
+   * Gives the calls of a log exact instants: a log with times in whole seconds does not say where in its second a call
+   * lay. `units.resolution` is the unit of the log's times in microseconds, such as 1e6 for whole seconds. `way` is where
+   * the calls of a unit are put: 'evenly' spreads those of a caller over the unit, 'start' puts all at its start, and
+   * 'alternating' puts a caller's calls at the end of one unit and at the start of the next in which it called, as close
+   * together as they can have been. Only 'alternating' uses `scale`, the longest time in microseconds in which calls
+   * affect each other under a policy: a caller that paused longer is put at the end again. The sorter puts calls in order
+   * of the instants at which they began. It holds each back as long as an earlier one may still come, which is a unit
+   * and, if the log has durations, the longest duration.
    */
   constructor(
     readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,

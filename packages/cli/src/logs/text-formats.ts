@@ -80,8 +80,9 @@ class TextFormat implements Format {
 
   /**
    * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. Method and
-   * path are cut out of the request line. For 'ip', the address of the connection (`peer`) stands in where the line names
-   * no caller.
+   * path are cut out of the request line. Parts named `header:NAME` are headers. The header X-Forwarded-For is also a
+   * part of its own, 'forwarded', so the group of that name holds it under both names. For 'ip', the address of the
+   * connection (`peer`) stands in where the line names no caller.
    */
   part(name: string): string | undefined {
     if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)

@@ -31,7 +31,12 @@ export function wrappers(): readonly Wrapper[] {
     },
     {
       name: 'cri', // whose `P` marks a part of a line, and `F` its end
-      /** The text behind the time, the stream and the tag; '' for a part of a line that goes on, undefined for any other line. */
+      /**
+       * Unwraps a line of CRI, the format in which Kubernetes keeps the output of containers: a time, the stream (stdout or
+       * stderr), a tag and the text. A long line is split into parts, all but the last of which have the tag P, and the
+       * last has F. Returns the whole text at its last part and '' at the parts before; undefined for a line of another
+       * format.
+       */
       unwrap(line) {
         const [, stream, tag, part] = CRI.exec(line) ?? []
         return part === undefined ? undefined : cri.add(stream, part, tag === 'F')

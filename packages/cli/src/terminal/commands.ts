@@ -123,6 +123,10 @@ const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'
  */
 function hashed<T>(report: T, given: Given): T {
   if (given['hashKeys'] !== true) return report
+  /**
+   * Says for JSON.stringify what is written in place of a value of the report, by the name of its field: a digest for a
+   * caller's key, by which his entries can still be told from others', and a remark for a quoted line of the log (`text`).
+   */
   const replaced = (name: string, value: unknown): unknown => {
     if (name === 'text') return '(left out by --hash-keys)'
     return name === 'key' ? `sha256:${digest(String(value)).slice(0, 16)}` : value

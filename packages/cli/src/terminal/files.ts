@@ -64,7 +64,10 @@ export class FileShelf implements Shelf {
   readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
   #blocks = 0
 
-  /** A temporary file in a folder of its own, made with the fields above; both are deleted when the process ends. */
+  /**
+   * Keeps the calls of a log in a temporary file, so that a log may be larger than memory. The file and a folder of its own
+   * are made with the fields above, and both are deleted when the process ends.
+   */
   constructor() {
     process.once('exit', () => {
       closeSync(this.#file)

@@ -11,8 +11,9 @@ export interface Page {
 }
 
 /**
- * The width and the styles of the terminal behind a stream. There are no colours where it is no terminal, or where
- * NO_COLOR asks for none; the width is 80 columns where it is not known.
+ * The width and the styles of the terminal behind a stream. There are no styles where it is no terminal, or where
+ * NO_COLOR asks for none; the width is 80 columns where it is not known. `keys` is the width for callers' keys in a table:
+ * 45 columns are left for the figures beside them, but a key gets at least 20.
  */
 export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
   const isColoured = isTTY && !process.env.NO_COLOR
@@ -66,8 +67,8 @@ export function lengthOfTime(ms: number | null): string {
 export const shown = (time: string | null): string => time?.replace('T', ' ').slice(0, 19) ?? '-'
 
 /**
- * A text of a log as it may be printed: characters that move the cursor, or turn the direction of what follows, become `?`, and what is
- * longer than `width` characters ends with `…`.
+ * A text of a log as it may be printed: characters that move the cursor, or turn the direction of what follows, become
+ * `?`, and what is longer than `width` characters ends with `…`.
  */
 export function printable(text: string, width = Infinity): string {
   const clean = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')

@@ -101,8 +101,11 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
 const CALLS_BETWEEN_PAUSES = 2 ** 14
 
 /**
- * The ways to lay out calls within a unit of the log's times: only 'evenly' where the unit is short against the window of
- * each policy, and otherwise all three, which bound the truth. A window is too short if it has fewer than 10 units.
+ * The ways to lay out calls within a unit of the log's times, such as a second, as the log does not say where in it a call
+ * lay. A policy's scale is the time in which a caller's calls affect each other: its window, or the time in which its full
+ * debt drains. If each scale has at least 10 units, where calls lie matters little, and they are only spread evenly.
+ * Otherwise the log is replayed in three ways: calls lie evenly, all at the start of their unit, or as close together as
+ * possible across the edge of two units. The answers show how much depends on it.
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)

@@ -140,9 +140,10 @@ class Column {
   }
 
   /**
-   * Whether a limit denies none of a caller's calls. It is sure without a replay if his units in any span of the policy
-   * do not exceed its capacity; otherwise his calls are replayed up to the first denial. False for a limit that the
-   * algorithm does not take, of which there is no cell.
+   * Whether a limit denies none of a caller's calls. Its cell is a policy of that limit, with state to replay calls in.
+   * Each policy has a span, such as its window: it never denies a caller whose units in every stretch of that length are
+   * at most its capacity. So such a caller needs no replay, which takes longer; the calls of any other are replayed up to
+   * the first denial. False for a limit that the algorithm does not take, of which there is no cell.
    */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)

@@ -143,7 +143,11 @@ class TracePart {
   filled = 0
 }
 
-/** A shelf that keeps copies of its blocks in memory, in the order in which they were written. */
+/**
+ * Makes a shelf in memory, which a trace uses if it is given no other, such as one in a file. On a shelf a trace keeps its
+ * blocks, which are arrays of bytes that hold calls, and reads a block by its number in the order of writing. This shelf
+ * keeps copies, as the trace fills the same block again.
+ */
 export function memoryShelf(): Shelf {
   const blocks: Uint8Array[] = []
   return {
