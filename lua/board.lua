@@ -18,9 +18,10 @@ if clock < 0 then
   now = time[1] * 1000000 + time[2]
 end
 
--- Splits a field of the hash, 'instant:author', whose value is the text that the author has posted. Returns whether the text has
--- not expired at now, and the author. The instant is the end of its life, in microseconds. FAR is an hour, the longest life: a
--- text that would live longer counts as expired, as it was posted before the clock was set back.
+-- Reads the name of a field of the hash. An author, which is a process that leaves a text for the others, has one field: its
+-- value is the text, and its name is 'instant:author', where the instant, in microseconds, is the end of the text's life. Returns
+-- whether the text still lives at now, and the author. No text is posted for longer than FAR, an hour. One that has longer to
+-- live was posted before the clock was set back, and counts as expired, as it would otherwise stay too long.
 local function parts_of(field)
   local instant, author = match(field, '^(%d+):(.*)$')
   local ending = tonumber(instant or 0)

@@ -31,8 +31,10 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
--- Puts the latest change to the state (the bytes `edit` at byte offset `edited`) into `fixed`, this call's copy of the state, and
--- notes in changed_to how far the copy now differs from what Redis holds. No change is pending afterwards.
+-- Puts the pending change, the bytes `edit` at byte offset `edited`, into `fixed`, this call's copy of the key's state. A change
+-- is at first only noted, because a string of Lua cannot be changed in place: each change put into it makes a new copy, which
+-- most calls can do without, as they make one change. So this is called before a second change is noted, or where the whole copy
+-- is to be written. changed_to is the byte up to which the copy differs from what Redis holds. No change is pending afterwards.
 local function make_edit()
   local ends = edited + #edit
   fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)

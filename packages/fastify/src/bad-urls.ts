@@ -59,8 +59,9 @@ function answerFailure(
 }
 
 /**
- * The value that an object itself keeps under one of Fastify's symbols, found by the symbol's description. Undefined in
- * inner contexts, which only inherit it.
+ * Reads a value that Fastify keeps on an object under a symbol. Fastify's public interface has none of its symbols, so the
+ * symbol is found by its description. Only the object's own symbols count: the result is undefined where the object only
+ * inherits the value, as the context of an inner plugin does from the outermost one, which alone is to be changed.
  */
 function internal(object: object, description: string): unknown {
   const symbol = symbolOf(object, description)
@@ -68,8 +69,9 @@ function internal(object: object, description: string): unknown {
 }
 
 /**
- * Sets the value that an object itself keeps under one of Fastify's symbols, found by its description; does nothing if
- * the object has no such symbol, as in another version of Fastify.
+ * Replaces a value that Fastify keeps on an object under a symbol. Fastify's public interface offers no way to set it, so
+ * the symbol is found by its description. If the object itself has no such symbol, as may be in another version of Fastify,
+ * nothing is done.
  */
 function setInternal(object: object, description: string, value: unknown): void {
   const symbol = symbolOf(object, description)

@@ -26,14 +26,16 @@ export function describesLimit(options: RateLimitOptions): boolean {
 }
 
 /**
- * Makes the plugin's options the defaults for the routes of the context `app` and of the contexts inside it, on top of
- * those from plugins around it. If the plugin was given a limiter, its store, name and other settings are the defaults,
- * and none from plugins around it.
+ * Makes the plugin's options the defaults for the routes of the context `app` and of the contexts inside it. They take
+ * precedence over the defaults from plugins around it (`outer`), which still apply to what the plugin leaves out. There
+ * are two kinds of options: those of limiters, such as the store, and those about requests (`byRequests`), such as `key`.
+ * If the plugin was given a finished limiter, the defaults of the first kind and the name come from that limiter, and only
+ * those about requests come from plugins around it: routes then count in the limiter's store, and not in one from further
+ * out.
  */
 export function provideDefaults(app: AppContext, options: RateLimitOptions): void {
   const { [DEFAULTS]: outer = {} } = app
   const { limiter } = options
-  // A plugin with a limiter takes the options of limiters from that one, and none of them from plugins around it.
   const around = limiter ? { ...pick(outer, byRequests), ...limiter[SETTINGS], name: limiter.name } : outer
   app[DEFAULTS] = { ...around, ...pick(options, DEFAULT_NAMES) }
 }

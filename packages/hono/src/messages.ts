@@ -58,9 +58,10 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
   /**
-   * Answers a message that may not pass: calls `onDenied`, or without it closes the connection with the status 1008. A
-   * client that does not read its answers, so that too many bytes wait for it, is closed in any case. A caller that has
-   * hung up gets no answer.
+   * Answers a message that may not pass: calls `onDenied`, or without it closes the connection with the status 1008. The
+   * connection is closed without `onDenied` in two more cases. The first is a caller on the list `deny` (`forbidden`), about
+   * whom there is no decision to pass to it. The second is a client that does not read its answers, so that more bytes wait
+   * for it than `maxBuffered` allows: `closeUnread` then returns true. A caller that has hung up gets no answer.
    */
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined

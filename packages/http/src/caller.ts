@@ -284,13 +284,16 @@ export function propertyOf(object: object, name: string): unknown {
 }
 
 /**
- * How many proxies a Fastify server trusts: 'all', 'some' or 'none'. It is seen from a request's `ips`, the addresses
- * that Fastify trusts for it, because the setting `trustProxy` itself cannot be read.
+ * Whether a Fastify server trusts all proxies to name their client, some or none, for the warnings about wrong settings. The
+ * setting `trustProxy` itself cannot be read, so this is seen from the request's `ips`: Fastify lists there the address of
+ * the socket and, as long as each address is that of a trusted proxy, the one that this proxy names. Without `trustProxy`
+ * there is no list.
  */
 export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
   if (request.ips === undefined) return 'none'
   if (trustsStrangers(request)) return 'all'
-  // A single entry is the socket's own, which is not trusted. With a number for `trustProxy`, there is never another one.
+  // A single entry is the socket's own: no proxy is trusted, or the request came through none. Newer versions of Fastify trust
+  // no proxy if `trustProxy` is a number, so the list then never has a second entry.
   return request.ips.length > 1 ? 'some' : 'none'
 }
 

@@ -22,6 +22,10 @@ export const byUser = toBeCalled(function byUser<Req>(
   if (action !== undefined && typeof action !== 'string') {
     throw expected(PolicyError, 'INVALID_OPTION', 'the action of byUser must be a string', action)
   }
+  /**
+   * The key of a request for which `pick` returned `id`. A request without a user is counted by its address, as all such
+   * requests would otherwise share one key. A warning tells of it, because the limiter probably runs before the authentication.
+   */
   const toKey = (req: Req, source: KeySource<Req>, id: KeyPart | null | undefined): string => {
     if (id !== undefined && id !== null && id !== '') return userKey(id, action)
     source.warn('USER_MISSING')

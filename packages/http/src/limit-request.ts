@@ -61,6 +61,10 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
     ADDRESSES.set(request, caller?.address ?? undefined)
     const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [] }
     const { headers, listeners } = exchange
+    /**
+     * Tells the guard that the response has been sent, so that `shouldCharge` can decide by its status whether the charge
+     * stays. The list of listeners is emptied, so a second call does nothing. If the caller has hung up, none is called.
+     */
     const finish = ({ status }: Pick<Response, 'status'> = exchange): void => {
       exchange.status = status
       if (!request.signal.aborted) for (const listener of listeners.splice(0)) listener()

@@ -135,9 +135,10 @@ export class SeveralGuard<Req, Res> {
   }
 
   /**
-   * Charges a request under all limits in `counted` by one decision, or under none. Returns the answer to a denied one;
-   * undefined if the request may pass, as it does when no limit counts it. `around` may answer by an earlier decision and
-   * not ask.
+   * Charges a request under all limits in `counted` by one decision, or under none of them. Returns the answer to a request
+   * that was denied, and undefined for one that may pass, as it does when no limit counts it. If the adapter gave a function
+   * `around`, that is called with `ask`, which makes the decision. It need not call it, but may return an earlier answer: once
+   * one operation of a GraphQL request was denied, the adapter for Nest so denies later ones without asking the store.
    */
   #decide(req: Req, res: Res, counted: readonly Counted<Req, Res>[]): MaybePromise<Denied | undefined> {
     if (counted.length === 0) return undefined

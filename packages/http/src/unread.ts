@@ -36,8 +36,9 @@ export function closeUnread(connection: ClientConnection, most: number): boolean
 }
 
 /**
- * Whether more than `most` bytes wait for a client to read: in its socket, whose number a runtime has as a property or a
- * method, or not at all, and in the packets that socket.io has not passed to it yet.
+ * Whether more than `most` bytes wait in this process for a client to read, which would fill the memory if the client never
+ * reads. Bytes wait in its WebSocket, which tells their number by a property or by a method; a runtime that has neither
+ * counts as 0. With socket.io (`conn`), packets that it has not yet passed to the WebSocket wait too.
  */
 function holdsMore(connection: ClientConnection, most: number): boolean {
   const { conn } = connection

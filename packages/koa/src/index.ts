@@ -131,8 +131,10 @@ function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
 }
 
 /**
- * Whether an object is a literal, of this realm or another, and not an instance of a class: it has no prototype, or one
- * that has none itself.
+ * Whether an object is a plain one, such as `{}`, and not an instance of a class. A spread copies the own properties of an
+ * object, which is all of a plain one, but not what a class such as `Headers` keeps elsewhere. A plain object is recognised
+ * by having no prototype, or one that has none itself. That also holds for a plain object of another realm (such as a
+ * context of `node:vm`), whose prototype is not the `Object.prototype` of this one.
  */
 function isPlainObject(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)

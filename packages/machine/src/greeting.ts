@@ -26,6 +26,10 @@ export function greet(
   return new Promise((resolve, reject) => {
     const socket = connect(path)
     const reader = new FrameReader()
+    /**
+     * Ends the attempt: stops the timer, removes all listeners of this function, and calls `settle`, which settles the promise.
+     * An error that the socket emits later is ignored here, as it would end the process if nothing listened.
+     */
     const end = (settle: () => void): void => {
       clearInterval(timer)
       signal?.removeEventListener('abort', abort)
@@ -33,6 +37,7 @@ export function greet(
       socket.on('error', () => {}) // 'close' follows
       settle()
     }
+    /** Ends the attempt without success: closes the connection, which nobody will use, and rejects with `error`. */
     const fail = (error: unknown): void =>
       end(() => {
         socket.destroy()

@@ -108,9 +108,10 @@ export class MachineTogether implements Together {
   constructor(readonly access: ServerAccess) {}
 
   /**
-   * Decides a call on several keys in one step of the server, with an answer for each of its parts. The server gets each part's
-   * list of policies in place of its keyspace, an object of this process. The answers are returned or promised, so no receiver is
-   * called.
+   * Decides a call on several keys in one step of the server. Each part is one key with its cost; `enforce` says whether its
+   * denial denies the whole call. A keyspace is an object of this process, so in its place the server gets the part's list of
+   * policies. The answers, one for each part, are always returned or promised. So `_receiver`, by which other stores may deliver
+   * the answers after they have returned, is never called.
    */
   decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
     const sent = parts.map(({ keyspace, key, cost, enforce }) => {
@@ -190,7 +191,7 @@ export class MachinePermits implements Permits {
     this.#granted?.(ticket)
   }
 
-  /** Ends the announcements of permits to this semaphore. */
+  /** Called when the semaphore closes: it is told of no more permits, and `onClose` removes it from those of the store. */
   close(): void {
     this.#granted = undefined
     this.options.onClose()

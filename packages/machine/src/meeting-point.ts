@@ -44,7 +44,10 @@ export class SocketFolders implements MeetingPoint {
   }
 
   /**
-   * The address of the newest server in each folder that has had one.
+   * The addresses at which a server may be found: that of the newest server in each folder that has had one. All folders are
+   * looked at because the processes of this user need not all serve in the same one: another user may have held the preferred
+   * folder when one of them started. A folder to serve in is looked for first, and made if it is missing, so that its absence is
+   * an error here.
    * @throws {PolicyError} INVALID_OPTION if this user has no folder to serve in.
    */
   newest(): readonly string[] {

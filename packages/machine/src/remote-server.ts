@@ -95,7 +95,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Reads an answer about a key from a reply (`answerIn`). `latest` becomes the latest instant seen on the server's clock. */
+  /**
+   * Reads an answer about a key from a reply (`answerIn`). `latest` becomes the latest instant seen on the server's clock: once
+   * the server has ended, it tells which charges were made before that, so that their units are not released at the next server.
+   */
   #answerIn(reply: Pick<Frame, 'tag' | 'numbers'>, key: string, cost: number): Answer {
     const answer = answerIn(reply, this.epoch, key, cost)
     if (answer.now > this.latest) this.latest = answer.now
@@ -297,6 +300,7 @@ function remoteCall<T>(
   read: (reply: Frame) => T,
 ): Promise<T> {
   return new Promise((resolve, fail) => {
+    /** Resolves the call with what `read` makes of its reply. A reply of another kind throws, which ends the connection. */
     const answer = (reply: Frame): void => {
       if (reply.kind !== kind) throw new MalformedFrame(`a reply of kind ${reply.kind} in place of ${kind}`)
       resolve(read(reply))
@@ -309,10 +313,10 @@ function remoteCall<T>(
  * The answer of a store, read from a reply. Its numbers are: the instant `now` at which the server decided; the instant `at` at
  * which the cost fits or was booked; the units that remain; `resetAt`, when all units are free again; `last`; and when a block of
  * the key ends, 0 without one. In a denial, `last` is the instant at which a call of one unit more than remains would pass. In an
- * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts` follow,
- * three numbers for each: when it admits the call, what remains, when it is full. The low three bits of `tag` are the number of
- * the reason, and the rest is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names
- * the running server: a booking keeps them for when it is cancelled.
+ * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts`
+ * follow, three numbers for each: when it admits the call, what remains, when it is full. The low three bits of `tag` are the
+ * number of the reason, and the rest is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch`
+ * names the running server: a booking keeps them for when it is cancelled.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,

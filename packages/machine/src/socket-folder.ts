@@ -48,9 +48,11 @@ export class SocketFolder {
   }
 
   /**
-   * Makes the folder and its parent if they are missing. Returns undefined if `parent` belongs to this user; otherwise the reason
-   * why it does not, as the end of a sentence.
-   * @throws {PolicyError} INVALID_OPTION if a folder of this user is open to others, or cannot be made.
+   * Makes `parent`, and in it the folder of this store (`#folder`), where they are missing. If `parent` is not a folder of this
+   * user, it returns the reason as the end of a sentence, so that the caller can try another parent; otherwise it returns
+   * undefined. Only this user can write to a `parent` of its own, so it is an error if the store's folder in it is not this
+   * user's.
+   * @throws {PolicyError} INVALID_OPTION for that, or if a folder of this user is open to others, or cannot be made.
    */
   take(): string | undefined {
     const whyNotOurs = takeFolder(this.parent)
@@ -128,8 +130,10 @@ export class SocketFolder {
   }
 
   /**
-   * Deletes the sockets of servers with lower numbers, and sockets of temporary names (with a dot) that are older than a minute:
-   * their processes ended before they had a number.
+   * Cleans up the folder when this process has become the newest server, the one with this number. The sockets of lower numbers
+   * are deleted, since only the newest server serves, and files whose name is no number are deleted too. A name with a dot in
+   * front is temporary: a process has its socket there until it gets a number. Such a socket is deleted if it is older than a
+   * minute, as its process has probably ended before it got one.
    */
   #deleteBefore(number: number): void {
     for (const name of readdirSync(this.#folder)) {

@@ -19,8 +19,9 @@ export class Limits implements OnModuleInit {
   readonly #ofHandlers = new WeakMap<object, Map<object, HandlerLimits>>()
 
   /**
-   * Gets the module's options, the maker of limits and Nest's list of providers from Nest's container, and checks the
-   * option `maxBuffered`.
+   * Gets the module's options, the maker of limits and Nest's list of providers from Nest's container. The option
+   * `maxBuffered` is the most bytes that a WebSocket client may leave unread before a denied message closes its connection.
+   * It is checked here, so that a wrong value is an error when the application starts and not at a denial.
    */
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,

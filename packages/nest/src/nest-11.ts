@@ -15,7 +15,10 @@ const GUARDS = '__guards__'
  */
 @Injectable()
 export class Nest11Gateways implements OnModuleInit {
-  /** Takes its parts from Nest's container. */
+  /**
+   * Gets from Nest's container what the check of gateways needs: `limits`, which knows the limits of each handler, and
+   * `discovery`, which lists Nest's providers, the gateways and global guards among them.
+   */
   constructor(
     @Inject(Limits) private readonly limits: Limits,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,

@@ -24,8 +24,9 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   readonly #steps: GuardSteps<Call, Call>
 
   /**
-   * `steps` are the guard's own (`count`, `ask`, `deny`). They are taken unless an earlier denial of the same GraphQL
-   * request decides an operation.
+   * Wraps the `steps` of a guard, which takes those of this object in their place: `count` finds the cost of a call, `ask`
+   * asks the limiter, and `deny` answers a denial. A GraphQL request may hold thousands of operations. Once the limiter has
+   * denied one of them, the same denial answers the later ones that it decides, and the limiter is not asked about them.
    */
   constructor(steps: GuardSteps<Call, Call>) {
     this.limiter = steps.limiter

@@ -67,6 +67,11 @@ function queryOf({ params, paramsSerializer }: AxiosAddress): string {
 function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
   const { indexes = false, dots = false } = options
   const pairs: (readonly [string, string])[] = []
+  /**
+   * Makes the name that a value has in the query from its key and from `path`, the names of the objects and lists around it:
+   * `a[b]`, or `a.b` with the option `dots`. Without a path the key is the name. As in axios, `bare` cuts a `[]` off the end of
+   * each part, so that a list whose name has one already does not get a second.
+   */
   const render = (path: readonly string[], key: string): string =>
     path.length === 0
       ? key

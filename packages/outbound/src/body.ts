@@ -19,7 +19,10 @@ export class KeptBody {
   bytes: Uint8Array | undefined
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
 
-  /** Begins to read the body at once. If that fails, the body is not kept. */
+  /**
+   * Begins to read the body, a copy of the one that is sent, at once: it has to be kept before the request is sent again. If
+   * reading it fails, `bytes` stays undefined, and the request cannot be sent again.
+   */
   constructor(body: ReadableStream<Uint8Array>) {
     this.#reader = body.getReader()
     this.#read().catch(() => {})

@@ -45,7 +45,11 @@ export class HeldResponse {
     this.#resolve(parsed(Buffer.concat(this.#chunks)))
   }
 
-  /** Passes everything that was kept of the response on to the handler, in its order, and has the rest fetched. */
+  /**
+   * Calls what was kept of the response, in its order, once it is known whether the handler is to see it: each piece then goes to
+   * the handler, or is dropped if the request is sent again. A body of more than 64 KiB was paused in `data`; its rest is fetched
+   * from now on.
+   */
   release(): void {
     clearTimeout(this.#timer)
     for (const passOn of this.#held) passOn()

@@ -61,9 +61,10 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds, at least 1, until `allowance` grows by time alone, for calls that wait because it is used up. Before the first
-   * answer after a pause, that is when one more call may go out without an answer (perhaps never: Infinity). After it, that is
-   * when the number that doubles every 250 ms is larger than `#sent`.
+   * Milliseconds, at least 1, until `allowance`, the number of calls that may go out, grows by time alone. Calls that wait for
+   * that are looked at again then. Before the first answer after a pause, it grows at `#probeAt`, when the last call has gone too
+   * long without an answer; that is Infinity until the call that may go out now has done so. The first answer begins a count of
+   * the calls that may go out from then on, which is 1 at first and doubles every 250 ms: it allows another at `#sent` + 1.
    */
   get growsInMs(): number {
     const at =
@@ -74,8 +75,9 @@ export class KeyPause {
   }
 
   /**
-   * Counts a call that goes out against the allowance after a pause. Before the first answer it also sets when another call may
-   * follow although none has come.
+   * Counts a call that goes out, as only a certain number of calls may do so after a pause (`allowance`). Before the first answer
+   * it also sets `#probeAt`: if no answer has come by then, one more call may go out, so that a single call that never gets an
+   * answer does not hold up the key.
    */
   sent(): void {
     if (!this.#isRecovering) return
@@ -128,7 +130,10 @@ export class KeyPause {
     return true
   }
 
-  /** Returns true once after each pause, to the first call that goes out. */
+  /**
+   * Whether the call that goes out now is the first since the pause of the key ended. This is true only once after each pause, so
+   * that listeners are told once that calls go out again.
+   */
   takeResumption(): boolean {
     if (!this.#isOn || this.leftMs > 0) return false
     this.#isOn = false

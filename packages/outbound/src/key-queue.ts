@@ -303,9 +303,10 @@ async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservati
 }
 
 /**
- * The options with which a permit or a turn is asked for: `maxWait`, the milliseconds for which the call that has the reservation
- * now can still wait, at most a day, and the signal that cancels the request. Notes the deadline of that call as
- * `reservation.until`: a failure refuses only calls with that deadline or an earlier one. Without a call both times are 0.
+ * The options with which a permit or a turn is asked for, on behalf of the call that has the reservation now: `maxWait`, the
+ * milliseconds until its deadline, at most a day, and the signal that cancels the reservation. Notes that deadline as
+ * `reservation.until`: if no turn comes by then, this says nothing about a call that can wait longer, so the failure refuses only
+ * calls with that deadline or an earlier one. If no call has the reservation, none waits for it, and both times are 0.
  */
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation

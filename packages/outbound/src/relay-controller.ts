@@ -44,8 +44,9 @@ export class RelayController implements RequestController {
   }
 
   /**
-   * Passes abort, pause and resume on to this connection from now on, beginning with an abort or pause that was asked for
-   * before.
+   * Passes abort, pause and resume on to `connection`, undici's controller of the current attempt, from now on. The handler has
+   * this one controller for all attempts, also while the request waits, so it may have asked for an abort or a pause before there
+   * was a connection: that is passed on at once.
    */
   attach(connection: RequestController): void {
     this.#connection = connection

@@ -10,7 +10,8 @@ export function untilEnd(response: Response, ended: () => void): Response {
     ended()
     return response
   }
-  // Unregistered first: otherwise the registry would keep the permit until the response is collected.
+  // `unread` calls `ended` if the body is garbage-collected before its end. At its end this is not needed any more: unless it is
+  // unregistered, the registry keeps `ended` in memory, and with it the call and its permit, until the body is collected.
   const end = (): void => {
     unread.unregister(ended)
     ended()

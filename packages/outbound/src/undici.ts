@@ -46,6 +46,11 @@ export function limitUndici<D extends Dispatcher>(
 function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefined): Interceptor {
   return (dispatch) => {
     const send = dispatch as unknown as Dispatch
+    /**
+     * What undici calls in place of `dispatch`, for each request. Has the request wait for its turn before it is sent by `send`,
+     * or fail if the dispatcher was closed or destroyed (`ended`). True tells undici that the dispatcher takes further requests.
+     * A handler without `onRequestStart` is one of undici 6, which does not work here.
+     */
     const limited = (request: DispatchOptions, handler: Handler): boolean => {
       if (typeof handler.onRequestStart !== 'function') throw tooOld()
       new RelayedRequest(settings, send, request, handler).begin(ended?.())
@@ -84,11 +89,19 @@ function limitedDispatcher<D extends Dispatcher>(
   if ('interceptors' in dispatcher) throw tooOld()
   let ended: Error | undefined
   const composed = dispatcher.compose(interceptorOf(settings, () => ended) as never) as D
+  /**
+   * Refuses new requests from now on (`ended`), and closes the dispatcher once no request waits or is under way: a closed
+   * dispatcher would refuse those that still wait for their turn.
+   */
   const close = async (): Promise<void> => {
     ended ??= endError('Closed')
     await settings.queue.onIdle()
     await dispatcher.close()
   }
+  /**
+   * Fails new requests (`ended`) and those that wait for their turn with `error`, or with undici's error for a destroyed client
+   * if none is given. The dispatcher, which does not know of requests that wait here, then fails those that it was given.
+   */
   const destroy = async (error?: Error | null): Promise<void> => {
     const reason = (ended = error ?? endError('Destroyed'))
     settings.queue.refuseAll(() => reason)

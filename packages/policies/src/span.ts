@@ -17,10 +17,11 @@ export function scaleOf(policy: Policy): number {
 }
 
 /**
- * The span in microseconds that decides whether a policy ever denies a key: it does not if the key asks for at most
- * `capacity` units in every stretch (t - span, t]. It is the window, or for a debt (gcra and the buckets) the time in
- * which the whole capacity drains, and a tick, as time is counted in whole ticks. A sliding window adds one of its
- * buckets, which slides out late, and a refill at intervals may come one window late.
+ * The span in microseconds that decides whether a policy ever denies a key: no call is denied while the key asks for at
+ * most `capacity` units in every stretch (t - span, t]. For most algorithms the span is the window. For those that keep a
+ * debt (gcra and the buckets) it is the time in which the whole capacity drains, and one tick more, as they count time in
+ * whole ticks. A sliding window adds the width of one bucket, as a call counts until its whole bucket has left the window.
+ * A bucket that is refilled at intervals adds one window, as it has to wait for its next refill for up to that long.
  */
 export function untouchedSpan(policy: Policy): number {
   const { window, buckets, tick } = policy

@@ -182,7 +182,10 @@ class StoreInPostgres implements PostgresStore {
     return this.#started
   }
 
-  /** Resolves when the table is set up, and rejects with the reason why it is not. */
+  /**
+   * Resolves when the table is set up, and rejects with the reason why it is not. It also rejects if the store is closed, as
+   * `now` throws then.
+   */
   async ready(): Promise<void> {
     this.now()
     await this.#rows.setUp()
@@ -212,8 +215,9 @@ class StoreInPostgres implements PostgresStore {
   }
 
   /**
-   * Changes rows in one update, and sees to it that expired ones are swept. Returns the ids that another process was faster to
-   * write.
+   * Changes rows in one update, unless the store is closed: then `now` throws. Writes leave rows that expire, so this also starts
+   * the sweep that deletes them, once. Returns the ids whose changes do not count, mostly as another process was faster to write:
+   * calls on them are decided again.
    */
   readonly #update: UpdateMany = async (...update) => {
     this.now()

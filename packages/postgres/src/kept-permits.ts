@@ -113,8 +113,9 @@ export class KeptPermits {
   }
 
   /**
-   * Removes what has ended at `now`: permits, semaphores that have stopped polling, and the time of grace, in which only holders
-   * get permits. An end more than an hour ahead was set before the clock was set back, and counts as past.
+   * Removes what has ended at `now`: permits, semaphores that have stopped polling, and the time of grace. In that time, which
+   * begins when the state of a key seems lost, only holders that renew their permits get any, so that no others take them first.
+   * An end more than an hour ahead was set before the clock was set back, and counts as past.
    */
   #expire(now: number): void {
     const lasts = (until: number): boolean => until > now && until <= now + FAR_US
@@ -181,7 +182,10 @@ export class KeptPermits {
   }
 }
 
-/** Returns a list of numbers in groups of three; one or two that are left over are dropped. */
+/**
+ * Returns a list of numbers in groups of three, as the list that a row keeps has three numbers for each permit and for each
+ * semaphore that polls. One or two numbers that are left over are dropped.
+ */
 function triplesOf(numbers: readonly number[]): (readonly [number, number, number])[] {
   return Array.from({ length: Math.floor(numbers.length / 3) }, (_, i) => {
     return [numbers[3 * i]!, numbers[3 * i + 1]!, numbers[3 * i + 2]!] as const

@@ -37,14 +37,20 @@ export function unpacked(bytes: Uint8Array): Uint8Array {
   return unit === 1 ? stateOf(numbers) : new Uint8Array(1)
 }
 
-/** Returns these numbers as a state: 8 bytes each, the lowest first. */
+/**
+ * Returns these numbers as a state, the bytes in which a store hands on all that it keeps for one key: each number is a 64-bit
+ * float, its lowest byte first. `packed` makes them shorter for a row.
+ */
 export function stateOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
 }
 
-/** Returns the numbers of a state, 8 bytes each; none for undefined, and for bytes that are no state. */
+/**
+ * Returns the numbers of a state, the bytes that are kept for one key: each number is a 64-bit float, its lowest byte first.
+ * Undefined (nothing is kept) has no numbers. Neither have bytes that are not a multiple of 8, as such a state is damaged.
+ */
 export function numbersOf(state: Uint8Array | undefined): readonly number[] {
   if (!state || state.byteLength % 8 !== 0) return []
   const view = new DataView(state.buffer, state.byteOffset, state.byteLength)

@@ -8,8 +8,9 @@ export class PostgresPermits implements Permits {
   readonly #semaphore = Math.floor(Math.random() * 2 ** 52)
 
   /**
-   * The permits of one semaphore of this process, and the queue of calls that wait for them, which one row keeps for each key. A
-   * permit lasts `leaseMs` milliseconds unless it is renewed.
+   * The permits of one semaphore of this process. For each key, one row of the table keeps the permits and the queue of the calls
+   * that wait for one. `gathering` changes these rows, in one update for all calls that come together. A permit lasts `leaseMs`
+   * milliseconds unless it is renewed.
    */
   constructor(
     readonly gathering: Gathering,

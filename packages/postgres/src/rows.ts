@@ -42,8 +42,8 @@ export class StateRows {
   }
 
   /**
-   * Makes the table where there is none, checks that it is the store's, and marks it; once for all calls. After a failure the
-   * next call tries again.
+   * Makes the table where there is none, checks that it is the store's, and marks it by a row whose version shows whether the
+   * table was emptied later. It does so once for all calls; after a failure the next call tries again.
    */
   setUp(): Promise<void> {
     this.#isSetUp ??= setUp(this.database, this.options).catch((error: unknown) => {
@@ -90,9 +90,10 @@ export class StateRows {
   }
 
   /**
-   * Returns an instant in microseconds that Postgres's clock has surely passed: what it said last, and the time since. That
-   * answer took time to come, which is not counted, so the instant is a little early. A clock in the options is asked instead. If
-   * Postgres's clock was set meanwhile, the statement that writes finds out.
+   * Returns the instant, in microseconds, for a decision on rows that are not read, so that Postgres is not asked for the time
+   * either: what its clock said last, and the time since. It does not count how long that answer was on its way, so Postgres's
+   * clock has already passed the instant. A clock in the options is asked instead. If Postgres's clock was set meanwhile, the
+   * statement that writes finds out, and writes nothing.
    */
   #instantReached(): number {
     const { clock } = this.options

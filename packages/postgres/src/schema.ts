@@ -48,7 +48,10 @@ export function postgresSchema(options: PostgresTableOptions = {}): string {
 `
 }
 
-/** Returns the name of the table as it stands in a statement: in quotes, and where it names a schema, both by themselves. */
+/**
+ * Returns the name of the table as it stands in a statement: in quotes, so that capital letters count. The name may begin with
+ * that of a schema and a point; each of the two is then in quotes of its own.
+ */
 export function quoted(table: string): string {
   return table
     .split('.')
@@ -120,8 +123,9 @@ async function create(database: Database, { table, logged }: SetUpOptions): Prom
 export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
 
 /**
- * Returns the statement that marks the table: it adds a row of a fixed id with a random version, unless it is there. The version
- * changes only if the table was emptied.
+ * Returns the statement that marks the table: it adds a row of a fixed id with a random version, unless that row is there. If the
+ * table is emptied, as by a crash, its next mark has another version. By that each process notices that the rows it remembers
+ * are gone. The mark has the latest expiry that the column can hold, so no sweep deletes it.
  */
 function markOf(table: string): Statement {
   const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`

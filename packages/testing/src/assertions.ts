@@ -76,6 +76,7 @@ function readAnswer(answer: Decision | AnyResponse) {
     const { allowed, limit, remaining, retryAfterMs } = answer
     return { allowed, status: undefined, limit, remaining, retryAfterMs }
   }
+  /** Returns the number in a header; undefined if it is missing. Those of fetch have a `get`, other tools use a plain object. */
   const header = (name: string): number | undefined => {
     const { headers } = answer
     const value =

@@ -115,7 +115,10 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     get mostAtOnce() {
       return mostAtOnce
     },
-    // Ends the server, and its open connections, which would keep it up; then sets the priority of the process back.
+    /**
+     * Ends the server, and its open connections, which would keep it up. Then sets the priority of the process back, which
+     * `startProvider` raised so that the server answers in time.
+     */
     close() {
       server.close()
       server.closeAllConnections()

@@ -143,9 +143,11 @@ const interval: Algorithm = {
   },
 
   /**
-   * Whether calls can have left this state, or it is corrupt. Its instant SINCE is not after `latest`, the last write or booking,
-   * and the refills until it expires, of at most FASTEST tokens each, suffice for the tokens MISSING: stores keep a state until
-   * it is full again. From NEVER on, an expiry so late that refills cannot be counted exactly, any number is accepted.
+   * Whether calls can have left this state; false means that it is corrupt. Its instant SINCE must not be after `latest`, the
+   * last write or booking. Stores keep a state until its bucket is full again, so the refills from SINCE until the state expires
+   * must suffice for the tokens MISSING. Their number is at most the windows of that span plus one, and each adds at most FASTEST
+   * tokens, the largest limit that has refilled the bucket. If the expiry is so late that refills cannot be counted exactly (from
+   * NEVER on), any number of missing tokens is accepted.
    */
   isValid(state, { window }, latest, expiresAt) {
     const since = state.get(SINCE)
@@ -172,7 +174,8 @@ function refill(state: State, policy: Policy, at: number): number {
 
 /**
  * Records that all refills until the instant `at` were made: SINCE moves there, and never back. FASTEST, the largest limit that
- * has refilled the bucket, rises to this policy's.
+ * has refilled the bucket, rises to this policy's limit if that is larger. `release` and `isValid` reckon with that many tokens
+ * in each refill, because calls under other limits may share the key's state.
  */
 function refillTo(state: State, policy: Policy, at: number): void {
   state.set(SINCE, Math.max(at, state.get(SINCE)))

@@ -30,6 +30,11 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
     return capacity === policy.capacity ? policy : policy.with({ capacity })
   })
   const mostUnits = policies.some(({ algorithm }) => algorithm.ring) ? MOST_ENTRIES : Infinity
+  /**
+   * For how many microseconds units that are charged at `now`, an instant of the store, may be served: the ttl, or less if a
+   * policy's algorithm demands that they are served before (`end`). A thousandth is taken off, because the clocks of the store
+   * and of this process may run at different speeds.
+   */
   const lifetime = (now: number): number => {
     let left = ttlMs * 1000
     for (const policy of booked) left = Math.min(left, policy.algorithm.leasing!.end(policy, now) - now)

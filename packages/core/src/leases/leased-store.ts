@@ -34,8 +34,9 @@ function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   return {
     ...store,
     /**
-     * Opens the state of a limiter. The store decides under `terms.booked`, policies changed so that units may be served some
-     * time after their charge. Lists of equal shapes share their leases, as they share their state in the store.
+     * Opens the state of a limiter. The store decides under `terms.booked`: mostly the given policies with a longer window or a
+     * smaller capacity, so that units which are served some time after their charge still keep to the given ones. Lists of
+     * policies with the same shapes (algorithms and windows) share their state in the store, so they share their leases too.
      */
     keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
       const terms = leaseTermsOf(policies, ttl)
@@ -124,9 +125,9 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Asks the store for one call alone, and notes what remains of the key in `record`, its lease or the note of its first call:
-   * the next charge in advance is at most half of that. Undefined if the key is leased under other limits, and nothing is noted
-   * then.
+   * Asks the store for one call alone. When its answer comes, what remains of the key is noted in `record`, which is the key's
+   * lease or the note of its first call (ColdKey): the next charge in advance is at most half of that. If the key is leased under
+   * other limits, `record` is undefined and nothing is noted. Nor is an answer noted that is there at once and no promise.
    */
   #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
     const answer = this.#consume(key, cost)

@@ -14,8 +14,8 @@ export class Leases {
   #nextSweepAt = -Infinity
 
   /**
-   * No leases at first; at most `most` are held at once, each of `ttl` microseconds. A key that was called once is noted apart
-   * (`#coldKeys`), for as long.
+   * No leases at first; at most `most` are held at once, each of `ttl` microseconds. Only the second call of a key within a ttl
+   * begins its lease, so the first one is noted apart, in `#coldKeys`, for one ttl.
    */
   constructor(
     private readonly ttl: number,

@@ -67,8 +67,10 @@ export type DecisionCounter = (
 const COUNTER: unique symbol = Symbol.for('sluice.listener.counter') as never
 
 /**
- * A listener that counts decisions. Where all listeners do, no event is made: with a new key in each call, making one costs
- * more than counting it. A limiter of another copy of this package may pass an event all the same. For metrics.
+ * Makes a listener of decisions that calls `count` for each, for metrics. The listener carries that function (as COUNTER), so a
+ * limiter whose listeners are all of this kind calls it directly and makes no event object: with a new key in each call, making
+ * one costs more than counting. If the listener does get an event, as beside an ordinary listener or from a limiter of another
+ * copy of this package, it counts by the fields of that.
  */
 export function counting(count: DecisionCounter): Listener<'decision'> {
   const listener = ({ decision, operation, decidedBy, storeMs, together }: DecisionEvent): void =>

@@ -246,8 +246,9 @@ export class Limiter {
   }
 
   /**
-   * Rejects the calls that wait for their turn and all later calls with StoreError CLOSED. Closes the store if the limiter made
-   * it; one that was passed in stays open. Resolves once the turns of waiting calls are given back, or a little later.
+   * Rejects the calls that wait for their turn and all later calls with StoreError CLOSED, and gives their turns back in the
+   * store. It waits at most 30 ms for that, as a store that does not answer must not delay the end of a process. Then it closes
+   * the store, if the limiter made it; one that was passed in stays open.
    */
   async close(): Promise<void> {
     if (this.#closed) return

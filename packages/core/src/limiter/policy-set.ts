@@ -84,8 +84,9 @@ export class PolicySets {
 
   /**
    * Copies the block of a key, if a penalty has begun it with this answer (`blockedUntil`), from `set` to the other lists of
-   * policies that the limiter knows, which have states of their own. A call that was already blocked has another reason than
-   * 'limit'. No call waits for the copies; if one fails, that list goes by refusals of its own.
+   * policies that the limiter knows, which have states of their own. Only an answer with the reason 'limit' has begun a block: a
+   * call that was blocked already has another. No call waits for the copies. If one fails, calls under that list are blocked only
+   * once the penalty has counted enough refusals there.
    */
   spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil = now }: Answer): void {
     if (reason !== 'limit') return

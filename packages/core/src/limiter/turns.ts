@@ -12,7 +12,11 @@ export class Turns {
   /** The instant that the timer is for. */
   #timerAt: number | undefined
 
-  /** No waiting calls at first. `now` returns microseconds, and throws once its store is closed; `timers` set the one timer. */
+  /**
+   * Holds no waiting calls at first. `now` is the clock whose instants they wait for: it returns microseconds, and throws once
+   * its store is closed. `timers` set and clear the one timer that all calls share: real ones, or those that follow a test's fake
+   * clock.
+   */
   constructor(
     private readonly now: () => number,
     private readonly timers: { set: typeof setTimer; clear: typeof clearTimer },
@@ -69,6 +73,7 @@ export class Turns {
     this.timers.clear(this.#timer)
     this.#timerAt = at
     if (at === undefined) return
+    /** Runs when the timer fires: forgets it, so that `#wake` sets another, for the same instant if this one was early. */
     const fire = (): void => {
       this.#timerAt = undefined
       this.#wake()

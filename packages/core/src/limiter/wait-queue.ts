@@ -190,11 +190,13 @@ export class WaitQueue {
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
+      /** Runs when the wait ends, in whatever way: from then on the signal, the store and `close` cannot give the call up. */
       const end = (): void => {
         stopListening?.()
         stopWatching?.()
         this.#waiters.delete(giveUp)
       }
+      /** Gives the call up, as the signal aborts or the queue or the store closes: undoes what `begin` began, and rejects. */
       const giveUp = (error: unknown): void => {
         end()
         undo()
@@ -229,8 +231,9 @@ class InOrder {
   pass = (): void => {}
 
   /**
-   * The place of a call that waits for its turn, of this answer, on its key. `pass` resolves `passed`, for which the next call of
-   * the key waits. A turn that the failure mode decided (`degraded`) is on another clock: `at` is NaN, so that no comparison
+   * The place of a call among the calls of its key, made of the answer that booked its turn (the instant `at`). The next call of
+   * the key waits for the promise `passed`, which `pass` resolves once this call has had its turn, has left or books again. A
+   * turn that the failure mode decided (`degraded`) is an instant of another clock, so `at` is NaN, with which no comparison
    * holds.
    */
   constructor({ at, degraded }: Answer) {

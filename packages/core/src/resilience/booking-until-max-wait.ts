@@ -215,8 +215,9 @@ function callerLeft(): StoreError {
 const LASTING: readonly StoreFailure[] = ['forbidden', 'overloaded']
 
 /**
- * Whether a booking may be sent again after this failure: either it was surely not carried out (`sent` is false), or its
- * connection broke ('unavailable'). Not if the cause lasts, such as a wrong password.
+ * Whether a booking may be sent again after this failure. It may not if the cause lasts, such as a wrong password. Otherwise it
+ * may if it was surely not carried out (`sent` is false), and also if its connection broke ('unavailable'). The store may have
+ * carried it out then, so one turn too many may be booked. It stays unused, which delays other calls but admits none too many.
  */
 function isWorthRepeating(error: Error): boolean {
   const why = failureOf(error)

@@ -150,7 +150,10 @@ export class Deadline {
     }
   }
 
-  /** Milliseconds, of those since the timer was set, in which the process was not idle; 0 if the runtime does not measure it. */
+  /**
+   * Of the milliseconds since the timer was set, those in which this process was busy. `#discount` can leave them out of the
+   * deadlines, which measure the store and not this process. The result is 0 if the runtime does not measure idle time.
+   */
   #busyMs(now: number): number {
     const idle = idleMs()
     if (idle === undefined || this.#idleMs === undefined) return 0
@@ -204,8 +207,8 @@ const LONGEST_CHECK_MS = 10
 const LATE_MS = 5
 
 /**
- * Runs a task after the event loop has read the data that has arrived: Node's `setImmediate` comes after reading, a timer
- * elsewhere.
+ * Runs a task after the event loop has read the data that has arrived, so that no call expires whose answer is only unread. In
+ * Node, `setImmediate` runs its task after reading; a runtime without it gets a timer.
  */
 function afterReading(task: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(task)

@@ -158,8 +158,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Applies the key's block that an answer of the store reports (until `blockedUntil`) to the state in memory that decides in an
-   * outage. An answer without a block ends one that is known there (`isOver`): its duration is then 0.
+   * Copies a block that the store reports to the state in memory that decides in an outage. Marked `isPenalty`, it never shortens
+   * another block there. If the answer has none, a known block is over (`isOver`): one of duration 0, without that mark, ends it.
    */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
     const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
@@ -244,6 +244,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return (
       this.#submit(call) ??
       new Promise((resolve, failed) => {
+        /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
         const answered = (answer: Answer): void => {
           whole.since = Math.max(whole.since ?? 0, call.since)
           resolve(answer)

@@ -161,7 +161,10 @@ export function resilientPermits(store: Store, options: GuardedPermitsOptions): 
       throw notAsked(refusal)
     },
     listen: (granted) => permits.listen(granted),
-    /** Ends the messages about granted permits. From here on no call keeps the process alive; held permits stay held. */
+    /**
+     * Ends the messages by which the store announces granted permits. Calls to the store can still be made, as held permits stay
+     * held until they are released, but the timer of their deadlines no longer keeps the process alive.
+     */
     close() {
       deadline.close()
       permits.close()

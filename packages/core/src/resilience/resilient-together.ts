@@ -44,7 +44,10 @@ export class ResilientTogether implements Together {
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   readonly #begun: readonly (BegunCall | undefined)[]
 
-  /** The request of a call on several keys. For each part's denial cache it notes that a call begins, before it is sent. */
+  /**
+   * The request of a call on several keys. Each part's cache of denials is told before the call is sent that it begins. By that
+   * the cache later knows whether the key was corrected meanwhile, in which case it must not keep the answer if that is a denial.
+   */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,
@@ -52,7 +55,11 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     this.#begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
   }
 
-  /** Sends the request: asks the store about each part in its own, unguarded keyspace. `call` receives the answers. */
+  /**
+   * Sends the request to the store. Each part's keyspace, which would answer by itself in an outage, is replaced by the store's
+   * own (`remote`), because only those can be decided in one step there. `call` is both the receiver of the answers and the
+   * caller, who may have given up. Answers that are returned, and not handed to the receiver, are passed to it here.
+   */
   ask(call: PendingCall<readonly Answer[] | undefined>): void {
     const parts = this.parts.map(({ keyspace, key, cost, enforce }) => {
       return { keyspace: keyspace.options.remote, key, cost, enforce }

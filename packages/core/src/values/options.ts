@@ -210,6 +210,10 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
   code: SluiceErrorCode = 'INVALID_DURATION',
 ): Option<Otherwise extends Duration ? number : number | undefined> {
   const [leastMs, mostMs] = [millisecondsOf(least), millisecondsOf(most)]
+  /**
+   * The duration `value` in milliseconds. It is REFUSED if it is no duration, is not a whole number of milliseconds, or lies
+   * outside of the bounds.
+   */
   const parse = (value: unknown): number | typeof REFUSED => {
     const ms = millisecondsOf(value as Duration)
     return Number.isInteger(ms) && isWithin(ms, leastMs, mostMs) ? ms : REFUSED

@@ -7,7 +7,11 @@ export function warnProcess(code: string, text: string): void {
   else console.warn(`SluiceWarning [${code}] ${text}`)
 }
 
-/** Writes a warning of the process with this code, but only the first for an `id`, which is the code unless it is given. */
+/**
+ * Writes a warning with this code to the process, but only the first for each `id`, which is the code unless it is given. The
+ * ids are kept in a set that all copies of this package in the process share (`inCommon`), such as its ESM and its CommonJS
+ * build, so that no second copy repeats the warning.
+ */
 export function warnProcessOnce(code: string, text: string, id = code): void {
   const warned = inCommon('warned', () => new Set<string>())
   if (!warned.has(id)) warnProcess(code, text)

@@ -106,9 +106,10 @@ export class PolicyCounts {
 }
 
 /**
- * Whether a decision must not be counted: its key's own policies allowed the call, but another key of the same call
- * denied the whole, so nothing was charged. `together` is the number of keys of the call. The denial is counted for the
- * other key. Nothing is charged either where an outage lets a call pass; that is counted, as the store is missed.
+ * Whether the decision of one key must not be counted because another key of the same call overruled it: this key's policies
+ * allowed the call, but the other key denied the whole, so nothing was charged. The denial is counted for the other key.
+ * `together` is the number of keys of the call. Nothing is charged either when a call passes only because the store is out of
+ * reach (`degraded`, decided by 'none'). That decision is counted all the same, so that the counts show the outage.
  */
 export function isOverruled(decision: Decision, decidedBy: DecidedBy, together: number): boolean {
   if (together === 1 || decision.charged || decision.reason !== undefined) return false

@@ -19,8 +19,9 @@ export class DecisionCounts {
   }
 
   /**
-   * Begins to count anew. The counts so far are kept as the previous generation, and those of the generation before are
-   * dropped.
+   * Begins to count anew; called each half of the window over which keys are counted. The counts so far are kept as the previous
+   * generation and are listed together with the new ones, so that the figures do not restart at 0. Those of the generation before
+   * are dropped, so that nothing older than the window is listed.
    */
   beginGeneration(): void {
     this.#previous = this.#current

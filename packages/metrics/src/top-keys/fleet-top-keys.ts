@@ -55,6 +55,7 @@ export async function fleetTopKeys(
   const posts = byProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.
   const size = Math.min(...posts.map((post) => post.size))
+  /** The heaviest keys of the whole fleet, by denied calls or by sampled calls: the lists of all processes merged into one. */
   const merged = (which: 'denied' | 'sampled'): readonly KeyCount[] => {
     const summaries = posts.map((post) => post[which])
     return merge(summaries, size).keys

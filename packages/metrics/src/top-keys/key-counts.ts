@@ -16,9 +16,10 @@ export class KeyCounts {
   readonly #decisions: DecisionCounts | undefined
 
   /**
-   * Keeps the `size` keys with most denials, and as many with most calls, of which a sample is counted. If the counts are shared
-   * with other processes (`isShared`), decisions are counted by policy and result too, since one that shows the counts of the
-   * whole fleet has them from nowhere else.
+   * Keeps two lists of `size` keys each: those with the most denials, and those with the most calls, of which only a random
+   * sample is counted. If the counts are shared with other processes (`isShared`), decisions are counted by policy and result
+   * too. A process that shows the counts of the whole fleet knows only what each process shares, so these numbers must be part of
+   * it.
    */
   constructor(size: number, isShared: boolean) {
     this.size = size
@@ -82,7 +83,10 @@ export class Generations {
     this.#current.add(key)
   }
 
-  /** Begins to count anew. The counts so far are kept as the previous generation; those before them are forgotten. */
+  /**
+   * Begins to count anew, so that old calls drop out of the figures. The counts so far are kept as the previous generation, and
+   * are listed together with the new ones until the next call of this; the generation before them is forgotten.
+   */
   beginGeneration(): void {
     this.#previous = summaryOf(this.#current)
     this.#current = new SpaceSaving(this.size)

@@ -95,7 +95,9 @@ export class Ceiling {
   }
 
   /**
-   * Has the next trial of a higher limit begin no earlier than so many windows after `now`, in milliseconds; 240 windows at most.
+   * Has the next trial of a higher limit begin no earlier than so many windows after `now`, in milliseconds. A trial that fails
+   * costs a refusal. Therefore the callers double this pause after each refusal, and halve it after a trial that succeeds. It is
+   * at most 240 windows (`LONGEST_PAUSE`), so that the search finds out in the end when the other side allows more.
    */
   #pauseFor(windows: number, now: number): void {
     this.#pause = Math.min(windows, LONGEST_PAUSE)

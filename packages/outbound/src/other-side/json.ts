@@ -24,6 +24,10 @@ function mayBeRead(reply: OutboundReply): boolean {
  */
 export async function jsonOf(stream: unknown): Promise<unknown> {
   const reader = isWebStream(stream) ? stream.getReader() : undefined
+  /**
+   * Cancels the stream, by its reader if it has one, as a stream with a reader cannot be cancelled otherwise. This ends the loop
+   * below if a second has passed, and frees a stream of which the rest is not wanted.
+   */
   const stop = (): void => {
     if (reader) reader.cancel().catch(() => {})
     else (stream as { destroy?(): void } | null)?.destroy?.()

@@ -70,7 +70,11 @@ export function itemsOf(list: string): readonly (readonly string[])[] {
   return items
 }
 
-/** The number of the part `name=number` among the parts of an item, the last one if there are several, or NaN. */
+/**
+ * The number in the part `name=number`, such as `r=50`, among the parts of one item of a header, as `itemsOf` splits it. NaN if
+ * no such part is there, or if its value is not a whole number. Of several parts with the name the last one counts, as RFC 9651
+ * has it for parameters.
+ */
 export function numberNamed(name: string, parts: readonly string[]): number {
   const value = parts.findLast((part) => part.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
   return value.length <= MOST_DIGITS && DIGITS.test(value) ? Number(value) : NaN

@@ -81,6 +81,7 @@ export async function expectModelled(
   const model = new Modelled(rules, penalties)
   const trace: string[] = []
   try {
+    /** Carries out an operation on the store and on the model, and compares the results. An error lists all operations so far. */
     const compare = async (operation: Operation) => {
       trace.push(JSON.stringify(operation))
       expectSame(await caller.perform(operation), model.perform(operation), trace)

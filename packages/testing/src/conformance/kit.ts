@@ -93,6 +93,10 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
     describe('permits', () => permits(trial))
     describe('boards', () => boards(trial))
 
+    /**
+     * Declares a test that plays random scenarios, each on one key under policies of the drawn shapes, on the store and on the
+     * model: their answers must be the same. `share` is the part of all `sequences` that this test plays.
+     */
     const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
       const property = fc.asyncProperty(scenarios(lists, penalties), (scenario) =>
         expectModelled(openStore, scenario, mostCost),

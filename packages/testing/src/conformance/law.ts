@@ -144,9 +144,10 @@ export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
 
 /**
  * The result of an operation, as far as two equal keys, or two stores, must agree on it. Of a booking only the instant is left,
- * since it names its key; the policies' numbers become a plain array; and `nextUnitAt`, which not every store reports, is left
- * out. `blockedUntil` is always there, as a store may leave the field out or set it to undefined. Units that took effect become
- * undefined. A boolean or undefined is returned as it is.
+ * since a booking names its key. The policies' numbers become a plain array, and `nextUnitAt`, which not every store reports, is
+ * left out. `blockedUntil` is always there, as a store may leave the field out or set it to undefined. A number is how many units
+ * a correction gave or took: it becomes undefined, so that laws do not compare it. The comparison of stores with the model
+ * (`expectModelled`) does. A boolean or undefined is returned as it is.
  */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined

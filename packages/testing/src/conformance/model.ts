@@ -81,9 +81,9 @@ export class KeyModel {
   }
 
   /**
-   * Gives back units of one charge. Returns how many took effect: 0 for a charge that was decided before `#born`, the instant
-   * since when the state counts (it was lost, reset or begun anew then). While there are bookings ahead of now, the write is
-   * dated at the last of them.
+   * Gives back units of one charge. Returns how many took effect. That is 0 for a charge that was decided before `#born`, the
+   * instant at which the present state of the key began: the state with that charge was reset or dropped. While there are
+   * bookings ahead of now, the write is dated at the last of them, so units that no longer count by then are not given back.
    */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
@@ -102,8 +102,9 @@ export class KeyModel {
   }
 
   /**
-   * Holds the key for `duration` microseconds from now on, unless it is held for longer already. Returns 0, as no units take
-   * effect. A key that did not exist does so from now on.
+   * Holds the key for `duration` microseconds from now on, unless it is held for longer already. Meanwhile calls are denied, but
+   * a booking may wait for the end, as it may not for that of a block. Returns 0, as no units take effect. A key that did not
+   * exist does so from now on.
    */
   hold(now: bigint, duration: bigint): number {
     this.#born ??= now

@@ -80,9 +80,11 @@ function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
 }
 
 /**
- * The largest limit that the contract allows a shape with this window. An algorithm that multiplies units by the window's ticks
- * keeps the product within 2^52, as sums of it must stay exact below 2^53; with weighted buckets within 2^51, with slots within
- * 2^50. No limit is above 2^31, and that of a log is smaller still.
+ * The largest limit that is drawn for a shape with this window; the contract allows it. Some algorithms multiply units by the
+ * ticks of the window (`multiplied`), and sums of such products must stay exact, that is below 2^53. So the product of limit and
+ * ticks is at most 2^52. It is at most 2^51 for weighted buckets, the only such algorithm without a capacity, which may hold
+ * several times the limit; and 2^50 with `slots`, in which charges add up. No limit is above 2^31, the largest cost of a call,
+ * nor above the bound that an algorithm may have of its own, as the log does.
  */
 function largest({ model }: Shape, fixed: Fixed): number {
   const ticks = (fixed.window * 1000) / Number(ticksOf(model, fixed))

@@ -115,9 +115,10 @@ function lowestWait(kind: Kind): number {
 }
 
 /**
- * How long a step may wait, in microseconds; the duration of a block or hold too. 'known' is the wait until the instant `at` that
- * the last answer named, with `waitOff`, a microsecond more or less, so that bookings are just refused or just made; otherwise,
- * and where that cost never passes, it is `parts` sixths of a window.
+ * How long a booking of this step may wait, or how long its block or hold lasts, in microseconds. For 'known' it is the time
+ * until the instant `at`, at which the cost of the last answer passes. `waitOff` makes that a microsecond more or less, or leaves
+ * it, so that bookings are just made or just refused. Otherwise, and where that cost never passes, it is `parts` sixths of a
+ * window.
  */
 function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, known: Known): number {
   if (wait === 'known' && known.at !== Infinity) return known.at - now + waitOff

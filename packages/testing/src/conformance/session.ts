@@ -217,7 +217,10 @@ export class Caller {
     return answer
   }
 
-  /** Drops a charge that is given back from `charges`, so that no later operation gives it back again. */
+  /**
+   * Drops a charge that is given back from `charges`, so that no later operation gives it back again. Its cost leaves `known`
+   * too, by which the numbers of the next operation are chosen.
+   */
   #forgetCharge(charge: DatedCharge): void {
     const i = this.charges.indexOf(charge)
     if (i >= 0) this.charges.splice(i, 1)

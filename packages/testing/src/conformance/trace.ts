@@ -13,7 +13,8 @@ export class Trace {
   readonly #byCharge = new Map<object, Call>()
 
   /**
-   * A trace without calls, of a key under one policy. `#parts` are the parts that a unit has in its model: 1, or those of a debt.
+   * A trace without calls, of a key under one policy. `#parts` is how many parts the policy's model divides a unit into: 1 in
+   * most, many in models of debts, which drain by fractions of a unit.
    */
   constructor(rule: Rule) {
     this.#rule = rule

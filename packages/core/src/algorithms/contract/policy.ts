@@ -154,7 +154,11 @@ export class Policy {
   }
 }
 
-/** Whether two lists of policies, of equal length and shapes (algorithms and windows), have equal limits and capacities. */
+/**
+ * Whether two lists of policies have equal limits and capacities. A limiter may decide a key by other numbers from call to call,
+ * as for another tier: what was found under one list, such as a remembered denial or a lease, holds only under equal numbers.
+ * Both lists must have equal length and shapes (algorithms and windows), which are not compared.
+ */
 export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
   if (some === others) return true
   return some.every(

@@ -3,7 +3,11 @@
  * it at a key, so that a decision allocates nothing.
  */
 export class State {
-  /** A view of cells that begins at `base`; a store moves it on to other keys. */
+  /**
+   * Makes a view of one key's state: of its cells, the numbers that the algorithm keeps, which begin at index `base` of `cells`,
+   * and of its `ring`, the instants that a sliding log keeps. `cells` may hold the numbers of many keys. All three can be
+   * changed, so that a store points one view at key after key and a decision allocates nothing.
+   */
   constructor(
     public cells: Float64Array,
     public base = 0,
@@ -77,7 +81,11 @@ export class Ring {
     this.size = n
   }
 
-  /** Returns what `restore` needs to bring the present entries back, and begins to record in it what `push` overwrites. */
+  /**
+   * Begins a recording before a booking, which is a charge for a call that waits and may be cancelled. Returns what `restore`
+   * needs to bring the present entries back. Until `seal` ends the recording, `push` adds to it what it overwrites, so that no
+   * copy of all entries is needed.
+   */
   mark(): RingMark {
     this.#overwritten = []
     return { head: this.#head, size: this.size, slots: this.#slots, overwritten: this.#overwritten }

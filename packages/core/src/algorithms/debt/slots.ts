@@ -69,8 +69,9 @@ export const debtWithSlots: Algorithm = {
   },
 
   /**
-   * Refuses a policy whose debts, or whose sums of a whole slot's charges, would not be exact: in units x ticks they may be
-   * 2^52 at most. `name` is the user's option that set the capacity, for the message.
+   * Refuses a policy whose numbers would not be exact. Debts are in units x ticks, where one unit weighs `windowTicks`. Neither a
+   * full debt, which `debt.check` looks at, nor the most units that one slot (a part of the last two windows, whose charges are
+   * counted apart) can count may weigh more than 2^52. `name` is the user's option that set the capacity, for the message.
    * @throws {PolicyError} CAPACITY_TOO_LARGE.
    */
   check(policy, name) {
@@ -83,9 +84,10 @@ export const debtWithSlots: Algorithm = {
 }
 
 /**
- * Declares the slots of charges invalid if a policy of another limit has drained this debt: BEGUN, the instant from which on
- * they count, becomes UNKNOWN until the debt is paid off. A debt can be computed from slots under one limit only. FASTEST holds
- * the largest limit that has drained the debt, 0 before the first charge.
+ * Declares the slots, which count the charges of the last two windows, invalid if a policy of another limit has drained this
+ * debt. When units are given back, the debt is computed again from the slots, as if this policy's limit alone had drained it
+ * throughout, which would then be wrong. So BEGUN, the instant from which on slots count, becomes UNKNOWN, until counting begins
+ * anew after the debt is paid off. FASTEST holds the largest limit that has drained the debt, 0 before the first charge.
  */
 function forgetOtherLimits(state: State, policy: Policy): void {
   const fastest = state.get(FASTEST)
@@ -93,8 +95,9 @@ function forgetOtherLimits(state: State, policy: Policy): void {
 }
 
 /**
- * Begins to count charges in slots at the instant `at`, at which nothing is owed: the debt BEFORE the oldest slot is 0, the slot
- * of `at` is the newest, and all slots are empty.
+ * Begins to count charges in slots, which are equal parts of the last two windows, from the instant `at` on. At that instant
+ * nothing may be owed: only then do the slots hold all charges of the debt, which is later computed from them. So the debt BEFORE
+ * the oldest slot is 0, the slot of `at` is the newest, and all slots are empty.
  */
 function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
@@ -161,8 +164,9 @@ function slideTo(state: State, policy: Policy, slot: number): void {
 }
 
 /**
- * Returns the debt, in units x ticks, at the end of the slot with the number `last`: begins with the debt BEFORE the oldest slot,
- * and for each slot up to `last` drains it for the slot's width and adds the units that the slot counts.
+ * Returns the debt, in units x ticks, at the end of the slot with the number `last`, computed from the slots: from this,
+ * `recount` finds what is owed without units that were given back, and `slideTo` what the slots that it drops leave behind. The
+ * sum begins with BEFORE, the debt before the oldest slot. Each slot up to `last` drains it for its width and adds its units.
  */
 function debtBehind(state: State, policy: Policy, last: number): number {
   let debt = state.get(BEFORE)

@@ -114,6 +114,11 @@ export class Gathering {
     const { updates } = this
     const ids = [...idsOf(calls)]
     for (const { caller } of calls) if (caller) caller.unsent = false
+    /**
+     * Makes the new states, in the order of `ids`, from the states `before`, by carrying out all calls one after the other at the
+     * instant `now`. The store calls this within the update, and again if another process was faster to write. A state that no
+     * call changes is returned as it was given, so it is not written; its `expiresAt` is not used then.
+     */
     const change = (before: readonly (Uint8Array | undefined)[], now: number): readonly NewState[] => {
       const states = new Map(ids.map((id, i) => [id, { state: before[i], expiresAt: Infinity }]))
       for (const call of calls) call.carryOut(states, now)

@@ -90,6 +90,11 @@ class KeyspaceOver implements Keyspace {
   get together(): Together | undefined {
     const gathering = this.#gathering
     if (!gathering.takesMany) return undefined
+    /**
+     * Decides the parts, each a key with its cost, in one update of all their ids. `act` is what the update carries out: it
+     * decides each part by a stand-in for its keyspace, which reads and replaces the bytes of its key by `changing`. The answers
+     * come as a promise, so no receiver is needed.
+     */
     const decide: Together['decide'] = (given, _receiver, caller) => {
       const parts = given as readonly Part<KeyspaceOver>[]
       const ids = parts.map(({ keyspace, key }) => keyspace.#idPrefix + key)

@@ -5,7 +5,10 @@
 export class Chunks<Table> {
   readonly list: Chunk<Table>[] = []
 
-  /** Adds the chunk of 64 rows of `table` that begins with row number `first`, and returns it. */
+  /**
+   * Adds the 64 rows of `table` from row number `first` on, as a chunk, so that their keys are drawn and walked together with
+   * those of all other tables. The table keeps the returned chunk, to remove it when it gives up its rows.
+   */
   add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.list.length }
     this.list.push(chunk)

@@ -261,7 +261,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether to search on is vain: every key was blocked or held since it was added ('size'), or operators block all ('bans'). */
+  /** Whether no search can find a lesser key to evict: all were blocked or held at some time ('size'), or are banned ('bans'). */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
@@ -333,9 +333,10 @@ const LOOKS = 16
 function sweepInBackground(store: Memory): () => void {
   const weak = heldWeakly(store)
   let timer: ReturnType<typeof setTimeout>
+  /** Sets the timer of the next sweep, which then sets it again: for soon if many keys could be freed, else for in a second. */
   const schedule = (delayMs: number): void => {
     timer = setTimeout(() => {
-      const alive = weak.deref()
+      const alive = weak.deref() // undefined if the store was garbage-collected: then the sweeps end
       if (alive) schedule(alive.sweep() ? BUSY_MS : IDLE_MS)
     }, delayMs)
     timer.unref?.()

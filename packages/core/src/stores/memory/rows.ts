@@ -224,8 +224,9 @@ class Rows {
   }
 
   /**
-   * Notes that the key in `row` was decided under policy list number `list`, and counts a denial, up to seven. Both share one
-   * 16-bit number: the count is its lowest three bits.
+   * Notes that the key in `row` was decided under policy list number `list`, and counts a denial, up to seven. Eviction needs
+   * both: the limits of that list say how much of its allowance a key has spent, and of exhausted keys those with the fewest
+   * denials go first. Both share one 16-bit number, whose lowest three bits are the count.
    */
   record(row: number, list: number, isDenied: boolean): void {
     const { notes } = this.pageOf(row)

@@ -60,10 +60,10 @@ export class Table {
     return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
-  /** A denial gets a smaller `now` while the clock, set back, is `behind` the store's time: its caller waits for that too. */
+  /** Makes a denial's `now` the clock's own time: its caller's wait, `at - now`, then includes what the clock has to catch up. */
   #dated(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
-    const { behind } = this.owner
+    const { behind } = this.owner // above 0 after the clock was set back, as the store's time never runs back
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
@@ -206,7 +206,7 @@ export class Table {
     return answer
   }
 
-  /** How a booking (a charge at a later instant) stands: 'lost' with its key's state, 'held' if its key is blocked or held. */
+  /** Whether a call that has waited may go on. 'lost': the state with its booking is gone. 'held': its key is held or blocked. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
@@ -308,7 +308,7 @@ export class Table {
     this.owner.removed()
   }
 
-  /** Makes the row of `key` the current one, a new one if `known` is 0, and notes in it the number of its list of policies. */
+  /** Selects the key's row, a new one if `known` is 0. Notes the list in it: its limits tell later whether the key is full. */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
@@ -332,12 +332,12 @@ export class Table {
 
 /** A call for `cost` units of a key, while it is decided at `now`. `row` is the place of the key's state, 0 if it has none. */
 class OpenCall {
-  /** The end of the key's block and hold, `now` without one. */
-  restrictedUntil = 0
+  restrictedUntil = 0 // the end of the key's block and hold, `now` without one
   /** The instant at which the call passes, and the number of the policy that says so. */
   at = 0
   binding = 0
 
+  /** Begins a call under the policies and penalty of `list`. `row` is not readonly: a charge gives a key without state a row. */
   constructor(
     readonly list: PolicyList,
     readonly key: string,

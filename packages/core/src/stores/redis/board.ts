@@ -12,6 +12,10 @@ import { packed, type ScriptRunner } from './script/wire.js'
  * -1 for Redis's own clock.
  */
 export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
+  /**
+   * Runs lua/board.lua, which posts `text` for `author`, or with a life of 0 reads all texts. The author and the text are sent as
+   * one piece, behind three numbers. The last number is the author's length in bytes, at which the script parts the two.
+   */
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
     const [from, words] = [Buffer.from(author), Buffer.from(text)]
     const argument = packed([lifeMs * 1000, clock(), from.length], Buffer.concat([from, words]))

@@ -128,8 +128,9 @@ export class GroupCommit {
   }
 
   /**
-   * Whether to hold back calls with hash tags (of a Cluster) for another turn, because further replies came in this one. Nodes
-   * answer one after the other, and callers who are answered ask again, so batches still grow. It ends as replies run out.
+   * Whether to hold back the waiting calls for another turn, so that their batches grow. This is so only in a Cluster, if
+   * all have a hash tag (which puts keys on one node), while others are in flight and replies have come since the last check.
+   * Nodes reply one after the other, and answered callers ask again. When a turn brings no more replies, the calls are sent.
    */
   #isFilling(): boolean {
     const isFilling = this.#justAnswered > this.#answeredBefore && this.#calls.count > 0

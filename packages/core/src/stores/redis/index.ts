@@ -267,7 +267,7 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  /** Returns one semaphore's permits, closed by it or the store. One not renewed for `leaseMs` milliseconds is free again. */
+  /** Makes a semaphore's permits, which `close` of the store closes too. A permit not renewed for `leaseMs` is free again. */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
@@ -304,14 +304,14 @@ class Groups {
   #uses = 0
   #isClosed = false
 
-  /** Holds at most `most` scripts, and more only while they have calls in flight. `gathers` says whether calls are combined. */
+  /** Makes groups that send by `runner`, and combine calls if `gathers`. To save memory, idle ones beyond `most` are dropped. */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,
     readonly most: number,
   ) {}
 
-  /** Returns the group of the script with this id, composed if it is not held. Warns `report` if another was dropped for it. */
+  /** Returns the group of script `id`, composed if it is not held. If that drops others, warns that shapes exceed `most`. */
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
     const group = held ?? this.#add(id, compose())

@@ -35,10 +35,9 @@ export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
   readonly #hasLog: boolean
-  /** The latest one: most calls of a keyspace have the same cost. */
-  #consumption: ScriptRequest | undefined
+  #consumption: ScriptRequest | undefined // the latest one: most calls of a keyspace have the same cost
 
-  /** Opens one limiter's state. Observes the policies' limits, as Redis keeps state until it would be full under the smallest. */
+  /** Opens a limiter's state and notes its limits: Redis keeps a key until full under the smallest, which refill slowest. */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -124,8 +123,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Sends a request about `key`, and resolves with what `read` makes of the reply. It carries the smallest limits seen for the
-   * state, if below its own: Redis keeps state until full under those. One with a token (of a booking or charge) needs none.
+   * Sends a request about `key`, and resolves with what `read` makes of the reply. If smaller limits than its own were used on
+   * this state, the request carries them (`slowest`): under them a key takes longest to be full again, and Redis must keep it so
+   * long. A request with a token, which names an earlier booking or charge, has the token in their place.
    */
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
@@ -150,8 +150,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns the request of a plain `consume`. `slowest` is the smallest limits seen for the state, if below its own: Redis keeps
-   * state until it is full under those. Most calls have the numbers of the last one, and get the same object, quick to compare.
+   * Returns the request of a plain `consume`. `slowest` has the smallest limits that were used on this state, if below its own:
+   * under them a key takes longest to be full again, and Redis must keep it so long. Most calls have the numbers of the last
+   * one, and get the same object, which is quick to compare.
    */
   #consume(cost: number): ScriptRequest {
     const slowest = this.options.smallestLimits.below(this.policies)
@@ -236,7 +237,7 @@ export class KeyspaceCall<T> implements ScriptCall {
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
   }
 
-  /** Gives this call and its duplicates (equal calls on the key), all passed at once, the next answers in the batch's reply. */
+  /** Gives this call and its duplicates (equal calls on its key), none of which was denied, the next answers in the reply. */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
     const { length } = request.policies

@@ -30,6 +30,7 @@ export function boards(trial: Trial): void {
     const [board, other] = [session.store.board?.(name), session.store.board?.(session.freshKey())]
     if (!board) return // optional, and no part of any other promise
     const kept = new Map<string, { readonly text: string; readonly until: number }>()
+    /** Asserts that the board returns the latest text of each author whose life is not over, in any order, and no other text. */
     const expectKept = async (): Promise<void> => {
       const texts = [...kept.values()].filter(({ until }) => until > session.now).map(({ text }) => text)
       assert.deepEqual([...(await board.read())].toSorted(), texts.toSorted())

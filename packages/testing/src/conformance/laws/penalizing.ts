@@ -218,7 +218,10 @@ export function beginningAnew(subject: Subject): void {
       const rules = [ruleOf(model, own), ruleOf(other.model, others)].slice(0, policies.length)
       const caller = session.callerUnder([penalty], policies)
       let admitted: { readonly at: number; readonly cost: number }[] = []
-      // Spans without the beginning of a block in them: all others are made of these.
+      /**
+       * Checks the promise of each policy for what was admitted since the last block began, when all units were cleared. A span
+       * in which a block begins needs no check of its own, as it is made of spans in which none does.
+       */
       const check = (): void => {
         for (const rule of rules) {
           const trace = new Trace(rule)

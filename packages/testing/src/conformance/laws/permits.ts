@@ -227,8 +227,10 @@ function lawOfPermits<T extends object>(
 }
 
 /**
- * Declares a law of permits, with the parameters of `lawOfPermits`, for stores outside this process alone: there a holder may die
- * without a release, so leases and silence count. In a store of this process the law is not checked.
+ * Declares a law of permits, with the parameters of `lawOfPermits`, that only stores outside this process have to obey. There a
+ * process may die that holds a permit or waits for one. So a permit ends when its lease is over, and a waiting ticket loses its
+ * place when its semaphore has been silent for a second. In a store of this process nothing outlives the process, and the law
+ * is not checked.
  */
 function lawOfShared<T extends object>(
   ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>

@@ -43,6 +43,7 @@ export function releasing(subject: Subject): void {
         const lists = numbers.slice(0, used)
         const caller = session.caller(...lists.map((options) => [factory(options)]))
         const trace = new Trace(widest(subject, lists))
+        /** Consumes all that is free, at most the largest cost that the store takes, and notes the charge in the trace. */
         const takeAll = async (): Promise<void> => {
           const cost = Math.min((await caller.peek(1)).remaining, subject.mostCost)
           if (cost > 0)

@@ -184,8 +184,9 @@ function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecisio
 const LIMITERS = new WeakMap<Store, (policies: readonly Policy[]) => Limiter>()
 
 /**
- * A limiter that has the state of the keys of a session: its name is that of their keyspaces, and so are its policies. Made once
- * for each store and list of policies; LIMITERS keeps them.
+ * A limiter that decides on the same state of a key as the callers of the session do, since it has their store, their policies
+ * and the name of their keyspaces. A call on several keys needs it, as such calls are made through limiters. One limiter is made
+ * for each store and list of policies: LIMITERS keeps for each store the function that makes and remembers them.
  */
 function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
   const open = LIMITERS.get(store) ?? limitersOf(withoutCache(store))

@@ -22,8 +22,9 @@ export const debt = {
   multiplied: () => true,
 
   /**
-   * The debt that all writes to a key leave, counted from the first write on. `fastest` is 0 until a write names the first limit;
-   * `apart`, the charges by slots of time, is undefined until a charge begins them.
+   * The debt that all writes to a key leave, counted from the first write on. `fastest` is the largest limit of these writes, 0
+   * before the first: at that pace a release supposes its charge to have drained. `apart` holds the units of charges once more,
+   * by the slots of time in which they came. It is undefined without the option `slots`, and before the first charge.
    */
   recount(writes: readonly Write[]): Debt {
     let owed: Debt = { units: 0n, since: 0n, fastest: 0n, apart: undefined }
@@ -99,9 +100,10 @@ function written(owed: Debt, write: Write): Debt {
 }
 
 /**
- * Returns the charges by slots of time with one more: `charged`, a debt in units x ticks, in the slot of number `slot`. It is
- * kept in whole units, rounded up. A slot holds at most twice the capacity, the most that can be owed at once, and what drains
- * while the slot lasts: more cannot have been charged in it.
+ * Returns `apart`, the units of charges by the slot of time in which they came, with one more charge in the slot number `slot`.
+ * `charged` is what it added to the debt, in units x ticks. It is rounded up to whole units, as a debt that is counted anew from
+ * the slots must not be too small. No slot holds more than can have been charged while it lasted: twice the capacity, the most
+ * that may be owed at once, and what drained meanwhile.
  */
 function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
   const held = apart.units.get(slot) ?? 0n

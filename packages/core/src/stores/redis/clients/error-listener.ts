@@ -39,7 +39,9 @@ export function listenForErrors(
   return {
     trouble: () => (isReady() && !watch.isUnanswered ? undefined : (watch.latest ?? NOT_CONNECTED)),
     /**
-     * Resolves with the client's next 'ready', rejects with its next error. Undefined if it is connected, or has failed already.
+     * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
+     * for: it is connected, or has reported an error since it last was, which `trouble` returns. A client that says it is ready
+     * before the server has accepted its password is not connected yet (`isUnanswered`).
      */
     connect() {
       if ((isReady() && !watch.isUnanswered) || watch.latest !== undefined) return undefined
@@ -74,6 +76,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
     watch.waiting = []
     for (const each of waiting) each(error)
   }
+  /** Notes that the server has answered, so the client is connected: clears its error, and tells those who wait for that. */
   const answered = (): void => {
     watch.isUnanswered = false
     failed(undefined)

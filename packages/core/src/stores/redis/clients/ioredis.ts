@@ -114,6 +114,10 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
   const run = (name: keyof IoredisScripts, script: string, count: number, lists: (readonly RedisKey[])[]) => {
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
+    /**
+     * Stands in for the client's own `sendCommand`, to add keys and arguments to a command before the client sends it. A
+     * Cluster client replaces `reject` when it sends a command, so the original is read before that.
+     */
     const sendCommand = (command: object) => {
       const { reject } = command as Command
       const sent = client.sendCommand(inOneBuffer(command, later))
@@ -189,6 +193,10 @@ function encoded({ name, args }: Command, lengthOf: (text: string) => number): B
   const pieces: Buffer[] = []
   let characters = 0
   let bytes = 0
+  /**
+   * Adds a text as bytes, and counts its characters and its bytes. More bytes than characters in the end mean that some text was
+   * not ASCII.
+   */
   const add = (text: string): void => {
     const piece = Buffer.from(text)
     characters += text.length

@@ -129,6 +129,7 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
     part_function: isFew ? '' : 'local function decide(@{call})\n@{engine}\nend',
     decision: isFew ? textOf('engine') : 'return decide(@{call})',
   }
+  /** Returns a text with `texts` in their places, `@{name}`, and in these those that they name. Other words stay for later. */
   const inPlace = (outer: string): string =>
     outer.replace(/@\{(\w+)\}/g, (written, word: string) =>
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
@@ -319,6 +320,7 @@ function takeInPlace(
   args: readonly string[],
 ): string {
   const names = params!.split(',').map((param) => param.trim())
+  /** Puts the argument in place of each parameter; one with a space is an expression, so in brackets it stays a whole. */
   const inPlace = (text: string): string =>
     text.replace(/[a-z_]\w*/g, (word) => {
       const arg = args[names.indexOf(word)]

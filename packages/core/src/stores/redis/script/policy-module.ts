@@ -58,8 +58,10 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
 }
 
 /**
- * Returns the number of slots that a module's header names, in which `buckets` stands for the policy's own number: 'ring' for
- * slots that grow with use, undefined if the module has none.
+ * Returns how many slots an algorithm keeps for each key: numbers known by position, such as one for each part of a window.
+ * `written` is what the header of its Lua module says of them. It is `buckets + n`, where `buckets` is the policy's own
+ * number, or `cap` for a ring, whose slots grow with use. The result is then 'ring'; undefined if it keeps none.
+ * @throws {Error} for any other text.
  */
 function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ring' | undefined {
   if (written === undefined) return undefined
@@ -70,8 +72,9 @@ function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ri
 }
 
 /**
- * Returns a condition of a module as it stands in a script: each cell with the policy's number `i` behind it, and the policy's
- * window, tick and buckets as numbers.
+ * Returns a condition of an algorithm's Lua module, by which scripts detect state that no call can have written, as it stands in
+ * a script. There each cell (a number kept for a key, by name) has the policy's number `i` behind its name, because several
+ * policies may have cells of one name. The policy's window, tick and buckets become numbers.
  * @throws {Error} for any other word.
  */
 function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
