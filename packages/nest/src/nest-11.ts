@@ -72,5 +72,8 @@ function isGuarded(subject: object): boolean {
   return guards.some(isOurs)
 }
 
-/** Whether a guard is the class RateLimitGuard or an instance of it. */
-const isOurs = (guard: unknown) => guard === RateLimitGuard || guard instanceof RateLimitGuard
+/** Whether a guard is the class RateLimitGuard, one that extends it, or an instance of either. */
+function isOurs(guard: unknown): boolean {
+  const { prototype } = Object(guard) as { readonly prototype?: unknown }
+  return guard === RateLimitGuard || [guard, prototype].some((each) => each instanceof RateLimitGuard)
+}

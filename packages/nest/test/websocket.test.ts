@@ -169,6 +169,26 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     ])
   })
 
+  it('are counted by a guard that extends ours', async () => {
+    class Own extends RateLimitGuard {}
+    @WebSocketGateway()
+    @UseGuards(Own)
+    @RateLimit({ limit: 1, window: '1m' })
+    class Guarded {
+      @SubscribeMessage('echo') echo() {
+        return { event: 'echo' }
+      }
+    }
+    const metadata = {
+      imports: [RateLimitModule.forRoot({})],
+      providers: [Guarded, { provide: APP_GUARD, useClass: RateLimitGuard }],
+    }
+    const prepare = (app: common.INestApplication) => app.useWebSocketAdapter(new WsAdapter(app))
+    const client = await connect((await serveModule(metadata, http(), prepare)).origin)
+    const events = [(await say(client, 'echo')).event, (await say(client, 'echo')).event]
+    expect(events).toEqual(['echo', 'exception'])
+  })
+
   it('need no guard without limits', async () => {
     @WebSocketGateway()
     @SkipRateLimit()
