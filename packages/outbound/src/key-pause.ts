@@ -61,16 +61,17 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds, at least 1, until `allowance`, the number of calls that may go out, grows by time alone. Calls that wait for
-   * that are looked at again then. Before the first answer after a pause, it grows at `#probeAt`, when the last call has gone too
-   * long without an answer; that is Infinity until the call that may go out now has done so. The first answer begins a count of
-   * the calls that may go out from then on, which is 1 at first and doubles every 250 ms: it allows another at `#sent` + 1.
+   * Milliseconds, at least 1, until `allowance`, the number of calls that may go out, grows by time alone beyond the turns that
+   * are `reserved`. Calls that wait for that are looked at again then. Before the first answer after a pause, it grows at
+   * `#probeAt`, when the last call has gone too long without an answer; that is Infinity until the call that may go out now has
+   * done so. The first answer begins a count of the calls that may go out from then on, which is 1 at first and doubles every 250
+   * ms: it allows another at `#sent` + `reserved` + 1.
    */
-  get growsInMs(): number {
+  growsInMs(reserved: number): number {
     const at =
       this.#answeredAt === undefined
         ? this.#probeAt
-        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + 1)
+        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + reserved + 1)
     return Math.max(1, Math.ceil(at - nowMs()))
   }
 

@@ -127,8 +127,9 @@ export class KeyQueue {
    * Sets a timer to reserve further turns when the allowance after a pause, the number of calls that may go out, has grown with
    * time. Infinity: it grows only with an answer, after which `heed` reserves turns.
    */
-  #awaitGrowth({ growsInMs }: KeyPause): void {
-    if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
+  #awaitGrowth(pause: KeyPause): void {
+    const ms = pause.growsInMs(this.#reservations.size)
+    if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve(), ms)
   }
 
   /**

@@ -1,6 +1,16 @@
-import { createSemaphore } from '@sluice/core'
+import { createSemaphore, gcra } from '@sluice/core'
 import type { OutboundOptions } from '../../src/index.js'
-import { evenly, generous, open, outcome, pass, refusal, URL_, useFakeTime } from './limited-fetch.js'
+import {
+  evenly,
+  generous,
+  limiterOf,
+  open,
+  outcome,
+  pass,
+  refusal,
+  URL_,
+  useFakeTime,
+} from './limited-fetch.js'
 
 useFakeTime()
 
@@ -155,6 +165,19 @@ describe('after a pause', () => {
     answers[0]!(new Response())
     await pass(760)
     expect(sent).toHaveLength(2 + 8)
+  })
+
+  it('calls with reserved turns have the others looked at when there is room for more, and not again and again', async () => {
+    const answers: ((response: Response) => void)[] = []
+    const limiter = limiterOf(gcra({ limit: 1, window: '1s', burst: 1 }))
+    const { fetch, sent } = open({ limiter, retries: 0, prefetch: 4, maxWait: '1m' }, slow(answers))
+    await fetch(URL_)
+    for (let call = 0; call < 9; call++) outcome(fetch(URL_))
+    await pass(1000)
+    answers[0]!(new Response())
+    const timers = jest.spyOn(globalThis, 'setTimeout')
+    await pass(900)
+    expect([sent.length, timers.mock.calls.length < 10]).toEqual([2, true])
   })
 
   it('a call that gets no answer is followed by another, as late as after a refusal', async () => {
