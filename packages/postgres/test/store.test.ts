@@ -303,7 +303,7 @@ it('may be closed twice, also while its package is loaded', async () => {
   const store = postgresStore(own.server.url, { table: 'closing' })
   const ready = store.ready()
   await store.close()
-  await expect(ready).rejects.toThrow()
+  await expect(ready).rejects.toThrow('Postgres did not decide')
   await expect(store.close()).resolves.toBeUndefined()
 })
 

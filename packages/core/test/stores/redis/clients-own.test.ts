@@ -350,7 +350,7 @@ it('a client of node-redis that cannot be ended twice, as one of version 5, is e
   const { close, first } = openNodeRedis({ ...nodeRedis, createClient } as never, { host: '127.0.0.1', port })
   await once(silent, 'connection')
   close()
-  await expect(first).rejects.toThrow()
+  await expect(first).rejects.toThrow('closed')
   await until('it to be ended again', () => ends > 1)
   silent.close()
 })
