@@ -116,11 +116,11 @@ export class Limiter {
   }
 
   /**
-   * Decides as `consume` does, but returns a promise only if the answer comes from another process, and throws instead of
-   * rejecting before that. For adapters and hot paths. `keyspace` is the state that decides. One that is elsewhere has `consume`,
-   * which returns its answer or hands it to a LaterDecision afterwards, so that a call takes no more than one promise. If a
-   * penalty has blocked the key (`blockedUntil`), the block is copied to the limiter's other lists of policies, under which the
-   * key has states of its own. The decision is reported only while there are listeners.
+   * Decides as `consume` does, for adapters and hot paths: it returns a promise only if the answer comes from another process,
+   * and throws where the call is not valid. `keyspace` is the state that decides. A guarded store elsewhere has `consume`, which
+   * returns its answer or hands it to the LaterDecision afterwards, so that a call takes one promise at most; any other store has
+   * `decide`. If a penalty has blocked the key (`blockedUntil`), the block is copied to the states that the key has under the
+   * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options)

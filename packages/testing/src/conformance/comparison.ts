@@ -109,8 +109,9 @@ class Modelled {
   readonly #charges: Charged[] = []
 
   /**
-   * A model of one key from which nothing has been consumed. A call of tier i is decided by the policies `rules[i]` and counted
-   * by the penalty `penalties[i]`, if there is one.
+   * A model of one key from which nothing has been consumed, with which a store's answers are compared. Callers of tier i, such
+   * as the free plan, have the policies `rules[i]`, and where there is one the penalty `penalties[i]`: it counts their denials,
+   * and blocks the key after some of them.
    */
   constructor(rules: readonly (readonly Rule[])[], penalties: Scenario['penalties']) {
     this.#rules = rules

@@ -14,7 +14,7 @@ export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
       for (const [other, { until }] of notes) if (until <= at) notes.delete(other)
       notes.set(author, { text, until: at + lifeMs * 1000 })
     },
-    /** The texts of all authors that have not expired. */
+    /** The texts of all authors, such as the top keys that each process has counted, without those that have expired. */
     read() {
       const at = now()
       return [...notes.values()].filter(({ until }) => until > at).map(({ text }) => text)
