@@ -21,7 +21,7 @@ describe('the mistakes of sabotage', () => {
 -
 +
 `
-    expect(check(lines)).toEqual({ status: 0, output: '2 mistakes, 0 without their place\n' })
+    expect(check(lines)).toEqual({ status: 0, output: '2 mistakes, 0 that cannot be made\n' })
     const { output } = project.evaluate(
       'verify/sabotage/mistakes.js',
       'console.log(JSON.stringify(own.mistakes))',
@@ -53,8 +53,14 @@ describe('the mistakes of sabotage', () => {
     project.write({ 'lua/a.lua': source })
     expect(check(CHANGE)).toEqual({
       status: 1,
-      output: `lua/a.lua must hold "now + 1" once, got ${times}\n1 mistakes, 1 without their place\n`,
+      output: `lua/a.lua must hold "now + 1" once, got ${times}\n1 mistakes, 1 that cannot be made\n`,
     })
+  })
+
+  it('are found where they are no code any more', () => {
+    project.write({ 'packages/a.ts': 'class A { now() { return this.time } }' })
+    const { status, output } = check('# a: b\n--- packages/a.ts\n- this.time\n+ this.#time\n')
+    expect([status, output]).toEqual([1, expect.stringContaining('row 7: "this.#time" is no code: ')])
   })
 
   it.each([

@@ -1,6 +1,5 @@
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { type Duration, formatDuration } from '../../values/duration.js'
-import { expected, PolicyError } from '../../values/errors.js'
 import * as option from '../../values/options.js'
 import { notShort } from '../../values/short-duration.js'
 import type { State } from './state.js'
@@ -139,17 +138,15 @@ export class Policy {
    * is the option for the capacity, such as a burst, with its value. An algorithm without that option has its limit as capacity,
    * which then follows a new limit. A policy of limit 0 has capacity 0, so with a new limit it gets back the capacity from
    * before, or, if none is known, its limit.
-   * @throws {PolicyError} for invalid numbers, or for a capacity other than the limit where an algorithm has none of its own.
+   * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {
     const changed = option.read(CHANGES, changes, { what: 'policy.with' })
     const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
     const { capacity: declared } = this.#numbers
-    if (!declared && (capacity ?? limit) !== limit) {
-      throw expected(PolicyError, 'INVALID_CAPACITY', 'capacity must be the limit', capacity)
-    }
-    const value = capacity ?? (this.limit === 0 ? declared?.value : this.capacity)
-    const capacities = declared && { capacity: { ...declared, value } }
+    const kept = this.limit === 0 ? declared?.value : this.capacity
+    const value = capacity ?? (declared ? kept : undefined)
+    const capacities = value !== undefined && { capacity: { name: declared?.name ?? 'capacity', value } }
     return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, ...capacities })
   }
 }
