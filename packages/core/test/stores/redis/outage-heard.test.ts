@@ -48,9 +48,11 @@ const PROGRAM = `
   import { createLimiter, gcra } from './index.js'
   import { redisStore } from './stores/redis/index.js'
   import { inspect } from 'node:util'
+  // Longer than the default, which a busy machine passes.
+  const settings = { policies: [gcra({ limit: 100, window: '1s' })], deadline: '250ms' }
   for (const options of JSON.parse(process.argv[3])) {
     const store = redisStore(process.argv[2] === 'own' ? options : make(options))
-    const limiter = createLimiter({ name: 'a', policies: [gcra({ limit: 100, window: '1s' })], store })
+    const limiter = createLimiter({ ...settings, name: 'a', store })
     const events = []
     limiter.on('degraded', (event) => events.push(event))
     const reasons = new Set()
@@ -58,7 +60,7 @@ const PROGRAM = `
       reasons.add((await limiter.consume('k')).degraded)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
-    const strict = createLimiter({ name: 'b', policies: [gcra({ limit: 100, window: '1s' })], store, onStoreError: 'throw' })
+    const strict = createLimiter({ ...settings, name: 'b', store, onStoreError: 'throw' })
     const thrown = inspect(await strict.consume('k').catch((error) => error), { depth: 9, showHidden: true })
     console.log(JSON.stringify({ events, reasons: [...reasons], thrown }))
     console.error('${NEXT}')
