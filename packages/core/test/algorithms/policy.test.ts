@@ -1,4 +1,14 @@
-import { fixedWindow, gcra, leakyBucket, type Policy, slidingWindow, tokenBucket } from '../../src/index.js'
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.js'
+import { FASTEST } from '../../src/algorithms/debt/debt.js'
+import { State } from '../../src/algorithms/contract/state.js'
 import { haveEqualNumbers } from '../../src/algorithms/contract/policy.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../src/values/contract.js'
 
@@ -7,6 +17,36 @@ const minute = { window: '1m' } as const
 describe('a policy', () => {
   it('is recognised by the number of its contract', () => {
     expect(gcra({ ...minute, limit: 1 })[CONTRACT]).toBe(CONTRACT_NUMBER)
+  })
+
+  it.each<[string, (options: { limit: number; window: '1m' }) => Policy]>([
+    ['fixedWindow', fixedWindow],
+    ['slidingLog', slidingLog],
+    ['slidingWindow', slidingWindow],
+    ['tokenBucket', tokenBucket],
+    ['leakyBucket', leakyBucket],
+    ['gcra', gcra],
+    ['policy.with', (options) => gcra({ ...minute, limit: 1 }).with(options)],
+  ])('names the maker of an option that is not one: %s', (name, make) => {
+    const options = { ...minute, limit: 1, wrong: 1 }
+    expect(() => make(options)).toThrow(`there is no option 'wrong' of ${name}`)
+  })
+
+  it.each<[string, Policy]>([
+    ['gcra', gcra({ ...minute, limit: 1 })],
+    ['whole buckets', slidingWindow({ ...minute, limit: 1 })],
+    ['weighted buckets', slidingWindow({ ...minute, limit: 1, count: 'weighted' })],
+  ])('lets booked units be served at any time: %s', (_, policy) => {
+    expect(policy.algorithm.leasing!.end(policy, 0)).toBe(Infinity)
+  })
+
+  it('notes the largest limit that has refilled a bucket, until the bucket is full', () => {
+    const of = (limit: number) => tokenBucket({ ...minute, limit, capacity: 5, refill: 'interval' })
+    const state = new State(new Float64Array(8))
+    for (const limit of [5, 9, 7]) of(limit).algorithm.admit(state, of(limit), 0, 1)
+    expect(state.get(FASTEST)).toBe(9)
+    of(7).algorithm.renew!(state, of(7))
+    expect(state.get(FASTEST)).toBe(7)
   })
 
   it('has a shape of its algorithm, its window in milliseconds and its buckets, if it has any', () => {

@@ -35,6 +35,27 @@ describe('a ring', () => {
     expect(entries(ring)).toEqual([4, 4, 3])
   })
 
+  it('doubles its slots when they are full, and not before', () => {
+    expect(ringOf(1).mark().slots).toHaveLength(4)
+    expect(ringOf(1, 2, 3, 4).mark().slots).toEqual([1, 2, 3, 4])
+    const ring = new Ring()
+    ring.push(1, 4)
+    expect(ring.mark().slots).toHaveLength(4)
+    ring.push(2, 1)
+    const none = -Infinity
+    expect(ring.mark().slots).toEqual([1, 1, 1, 1, 2, none, none, none])
+  })
+
+  it('records what is overwritten until it is sealed', () => {
+    const ring = ringOf(1, 2, 3, 4)
+    const mark = ring.mark()
+    ring.keep(1)
+    ring.push(5, 1)
+    ring.seal()
+    ring.push(6, 1)
+    expect(mark.overwritten).toEqual([1])
+  })
+
   it('restores entries that were dropped and overwritten', () => {
     const ring = ringOf(1, 2, 3, 4)
     const mark = ring.mark()
