@@ -47,5 +47,8 @@ export const refusal = (headers: Record<string, string> = {}, status = 429) =>
 
 export function useFakeTime(): void {
   beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
-  afterEach(() => jest.useRealTimers())
+  afterEach(() => {
+    jest.restoreAllMocks()
+    jest.useRealTimers()
+  })
 }

@@ -83,6 +83,7 @@ describe('with a semaphore', () => {
   })
 
   it('a call waits for its retry without a permit', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0.5) // so the delay is not 0, as it would be once in a hundred
     const semaphore = limited()
     const { fetch } = open({ semaphore }, (n) => (n === 1 ? refusal({ 'retry-after': '1' }) : new Response()))
     outcome(fetch(URL_))
