@@ -1,6 +1,15 @@
 // The build of another commit: a worktree in a temporary folder that is removed when this process ends, however it ends.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,8 +17,11 @@ import { fileURLToPath } from 'node:url'
 /** This checkout. */
 export const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
-/** Where the packages of a checkout are installed: some of core's lie beside it. */
-const INSTALLED = ['node_modules', 'packages/core/node_modules']
+/** The packages that are measured. */
+const PACKAGES = ['core', 'machine', 'outbound']
+const INSTALLED = 'node_modules'
+/** Where the packages of a checkout itself are installed, as links. */
+const OWN = '@sluice'
 const LOCK = 'package-lock.json'
 /** The scripts that write lua/ into the sources; the second in commits before scripts/ had folders. */
 const EMBED = ['scripts/build/embed-lua.js', 'scripts/embed-lua.js']
@@ -18,7 +30,7 @@ const FINISH = 'scripts/build/finish-packages.js'
 const INTERRUPTED = 130
 
 /**
- * Builds packages/core of a commit: nothing else is measured.
+ * Builds the packages of a commit that are measured.
  * @param {string} commit
  * @returns {string} the folder of its checkout
  */
@@ -35,9 +47,8 @@ export function buildOf(commit) {
   const embed = EMBED.find((path) => existsSync(join(folder, path)))
   if (embed === undefined) throw new Error(`${commit} has no script that embeds Lua`)
   run(folder, process.execPath, [embed])
-  const parts = ['packages/core', 'packages/core/tsconfig.cjs.json'].filter((part) =>
-    existsSync(join(folder, part)),
-  )
+  const projects = PACKAGES.flatMap((name) => [`packages/${name}`, `packages/${name}/tsconfig.cjs.json`])
+  const parts = projects.filter((project) => existsSync(join(folder, project)))
   run(folder, process.execPath, [join(folder, 'node_modules/typescript/bin/tsc'), '-b', ...parts])
   // Since entries are bundled, these are what a package exports.
   if (existsSync(join(folder, FINISH))) run(folder, process.execPath, [FINISH])
@@ -54,11 +65,19 @@ export function isChanged() {
   return run(root, 'git', ['status', '--porcelain']) !== ''
 }
 
-/** @param {string} folder */
+/**
+ * Links what this checkout has installed, except its own packages: those of the other one need each other.
+ * @param {string} folder
+ */
 function linkInstalled(folder) {
-  for (const place of INSTALLED) {
-    const installed = join(root, place)
-    if (existsSync(installed)) symlinkSync(realpathSync(installed), join(folder, place), 'dir')
+  const link = (/** @type {string} */ to, /** @type {string} */ name) =>
+    symlinkSync(realpathSync(to), join(folder, INSTALLED, name), 'dir')
+  mkdirSync(join(folder, INSTALLED, OWN), { recursive: true })
+  for (const name of readdirSync(join(root, INSTALLED)))
+    if (name !== OWN) link(join(root, INSTALLED, name), name)
+  for (const name of PACKAGES) {
+    const own = join(folder, 'packages', name)
+    if (existsSync(own)) link(own, join(OWN, name))
   }
 }
 

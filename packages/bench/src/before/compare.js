@@ -1,19 +1,22 @@
-// npm run bench -- before [ref] [--dir PATH] [--memory] [--redis] [--bar 0.95] [--rounds 31] [--only REGEXP]
+// npm run bench -- before [ref] [--dir PATH] [--memory] [--machine] [--queue] [--redis] [--bar 0.95] [--rounds 31] [--only REGEX]
 // Compares this build with that of another commit (default: HEAD~1), or with a checkout that is built already.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadNow, machine } from '../figures/machine.js'
 import { markdownOf } from '../figures/table.js'
 import { buildOf, commitOf, isChanged, root } from './builds.js'
-import { inMemory } from './memory.js'
+import { inMemory, onMachine, queued } from './in-process.js'
 import { overRedis } from './redis.js'
 import { tableOf, verdictOf } from './rows.js'
 
 /** With the titles of their tables. */
-const halves = /** @type {const} */ ({
+const parts = {
   memory: { title: 'In memory, CPU a call', measure: inMemory },
+  machine: { title: 'With the store of one machine, CPU a call', measure: onMachine },
+  queue: { title: 'Calls that a queue runs, CPU a call', measure: queued },
   redis: { title: 'Over Redis', measure: overRedis },
-})
+}
+const names = /** @type {(keyof typeof parts)[]} */ (Object.keys(parts))
 
 /**
  * Prints the comparison.
@@ -28,6 +31,8 @@ export async function compare(args) {
       dir: { type: 'string' },
       memory: { type: 'boolean' },
       redis: { type: 'boolean' },
+      machine: { type: 'boolean' },
+      queue: { type: 'boolean' },
       bar: { type: 'string', default: '0.95' },
       rounds: { type: 'string', default: '31' },
       only: { type: 'string', default: '' },
@@ -46,11 +51,10 @@ export async function compare(args) {
   const roots = { this: root, before: values.dir ? resolve(values.dir) : buildOf(commit) }
   /** @type {import('../figures/verdict.js').Verdict[]} */
   const verdicts = []
-  const both = !values.memory && !values.redis
-  for (const half of /** @type {const} */ (['memory', 'redis'])) {
-    if (!both && !values[half]) continue
-    const { title, measure } = halves[half]
-    const say = (/** @type {string} */ line) => void process.stderr.write(`${half}: ${line}\n`)
+  const chosen = names.filter((name) => values[name])
+  for (const name of chosen.length > 0 ? chosen : names) {
+    const { title, measure } = parts[name]
+    const say = (/** @type {string} */ line) => void process.stderr.write(`${name}: ${line}\n`)
     const rows = await measure({ roots, rounds, wanted: (path) => only.test(path), say })
     if (rows.length === 0) continue
     print(`\n## ${title}\n\n${markdownOf(tableOf(title, rows, bar))}`)
