@@ -232,7 +232,7 @@ export class GroupCommit {
 }
 
 /** With fewer calls than this in flight, a call is sent immediately. */
-const FEW_CALLS = 6
+const FEW_CALLS = 10
 /** So many pending calls are divided into four batches, which keeps this process and Redis busy; more into two, cheaper, ones. */
 const MANY_CALLS = 64
 /** The fewest calls that make a batch. */

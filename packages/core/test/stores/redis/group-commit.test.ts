@@ -119,8 +119,11 @@ const ask = (...keys: string[]) => keys.map((key) => new Asked(key))
 const many = (count: number, name = 'key') =>
   Array.from({ length: count }, (_, i) => new Asked(`${name} ${i}`))
 
-/** As many calls as are sent at once, each by itself. */
-const few = () => many(6, 'first')
+/** So many calls are sent at once, each by itself. */
+const FEW = 10
+const few = () => many(FEW, 'first')
+/** So many more batches may then be in flight. */
+const ROOM = 16 - FEW
 
 /** A way on which so many calls are in flight that the next ones gather. */
 function busyWay(options = {}) {
@@ -150,18 +153,18 @@ describe('a call', () => {
 
   it('waits until the end of a turn in which a batch came back, as its callers ask again', () => {
     const { add, calls, sent, endTurn } = way()
-    add(...many(12))
+    add(...few(), ...many(10))
     endTurn()
     for (const { reply } of sent) reply()
     add(...many(1, 'again'))
-    expect(calls().map(({ length }) => length)).toEqual([1, 1, 1, 1, 1, 1, 3, 3])
+    expect(calls().map(({ length }) => length)).toEqual([...few().map(() => 1), 5, 5])
     endTurn()
     expect(calls().at(-1)).toEqual(['again 0: consume x1'])
   })
 
   it('is sent at once again in the turn after one in which a batch came back', () => {
     const { add, calls, sent, endTurn } = way()
-    add(...many(12))
+    add(...few(), ...many(10))
     endTurn()
     for (const { reply } of sent) reply()
     endTurn()
@@ -235,34 +238,34 @@ describe('a batch', () => {
     endTurn()
     add(...many(42, 'more'))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([2, 11, 11, 11, 9])
+    expect(calls().map(({ length }) => length)).toEqual([2, 14, 14, 14])
     add(...many(10, 'late'))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([2, 11, 11, 11, 9, 10])
+    expect(calls().map(({ length }) => length)).toEqual([2, 14, 14, 14, 10])
     expect(new Set(calls().flat()).size).toBe(54)
   })
 
   it('holds half of more than 64 pending calls', () => {
     const { add, calls, sent, endTurn } = busyWay()
-    add(...many(59))
+    add(...many(55))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([30, 29])
+    expect(calls().map(({ length }) => length)).toEqual([28, 27])
     for (const { reply } of sent) reply()
     add(...many(60, 'again'))
-    expect(calls().map(({ length }) => length)).toEqual([30, 29, 33])
+    expect(calls().map(({ length }) => length)).toEqual([28, 27, 33])
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([30, 29, 33, 27])
+    expect(calls().map(({ length }) => length)).toEqual([28, 27, 33, 27])
   })
 
   it('is sent before the turn ends once it holds a quarter of the calls that were just answered', () => {
     const { add, calls, sent, endTurn } = busyWay()
-    add(...many(58))
+    add(...many(54))
     endTurn()
     for (const { reply } of sent) reply()
     add(...many(40, 'again'))
-    expect(calls().map(({ length }) => length)).toEqual([15, 15, 15, 13, 16, 16])
+    expect(calls().map(({ length }) => length)).toEqual([14, 14, 14, 12, 16, 16])
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([15, 15, 15, 13, 16, 16, 8])
+    expect(calls().map(({ length }) => length)).toEqual([14, 14, 14, 12, 16, 16, 8])
   })
 
   it('holds 1,000 units, or one call with more', () => {
@@ -286,22 +289,22 @@ describe('a batch', () => {
 
   it('waits while 16 are in flight, until one of them returns', () => {
     const { add, sent, endTurn } = busyWay()
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < ROOM; i++) {
       add(...ask(`batch ${i}`))
       endTurn()
     }
     add(...many(100, 'late'))
     endTurn()
-    expect(sent).toHaveLength(10)
+    expect(sent).toHaveLength(ROOM)
     sent[3]!.reply()
-    expect(sent.map(({ calls }) => calls.length).slice(10)).toEqual([64])
+    expect(sent.map(({ calls }) => calls.length).slice(ROOM)).toEqual([64])
     sent[4]!.fail(new Error('no'))
-    expect(sent.map(({ calls }) => calls.length).slice(10)).toEqual([64, 36])
+    expect(sent.map(({ calls }) => calls.length).slice(ROOM)).toEqual([64, 36])
   })
 
   it('sends an argument once for all keys that share it, and resolves each call', () => {
     const { add, calls, sent, endTurn } = busyWay()
-    add(...many(12)) // with so many in flight, six calls are no more than a quarter
+    add(...many(10)) // with so many in flight, six calls are no more than a quarter
     endTurn()
     sent.length = 0
     const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
@@ -324,7 +327,7 @@ describe('a batch without an outcome for a minute', () => {
   /** The same with 16 batches in flight. */
   function fullWayAt() {
     const made = busyWayAt()
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < ROOM; i++) {
       made.add(...ask(`batch ${i}`))
       made.endTurn()
     }
@@ -336,11 +339,11 @@ describe('a batch without an outcome for a minute', () => {
     at(59_999)
     add(...ask('early'))
     endTurn()
-    expect(sent).toHaveLength(10)
+    expect(sent).toHaveLength(ROOM)
     at(60_000)
     add(...ask('late'))
     endTurn()
-    expect(calls().slice(10)).toEqual([['early: consume x1', 'late: consume x1']])
+    expect(calls().slice(ROOM)).toEqual([['early: consume x1', 'late: consume x1']])
   })
 
   it('answers its callers where its reply comes after all, and is not counted twice', () => {
