@@ -1,9 +1,10 @@
 /** @jest-config-loader esbuild-register */
 import type { Config } from 'jest'
+import { availableParallelism } from 'node:os'
 
 const config: Config = {
   testEnvironment: `./packages/harness/src/environments/${process.env['SLUICE_WITHOUT_REDIS'] ? 'without-redis' : 'own-storages'}.js`,
-  maxWorkers: '100%', // part of the time goes into waiting for servers
+  maxWorkers: Math.ceil(1.5 * availableParallelism()), // a fifth of the time goes into waiting for servers
   testTimeout: 30_000, // nothing is asserted about speed, and two tests of many calls took 5 s on a busy machine
   // A global that a test's own context is asked for costs 20 times as much as one that is handed in, which decides
   // how long a loop with `Math` takes. Nothing may be here that a fake clock replaces, or that a package declares itself.

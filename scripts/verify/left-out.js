@@ -15,12 +15,15 @@ import { existsSync, readdirSync } from 'node:fs'
  */
 export const FEW_RUNS = { CONFORMANCE_RUNS: '100', KIT_REQUESTS: '1000', LEASE_RUNS: '5', LOG_RUNS: '500' }
 
+/** Each call of the kit waits for its transaction, so that all laws take as long as they do on all other stores together. */
+const ON_POSTGRES = 'packages/postgres/test/store.conformance.test.ts'
+
 /** @type {Readonly<Record<string, LeftOut>>} */
 export const leftOut = {
   conformance: {
     about: 'random sequences in full: 10,000 of the conformance kit, and 25 for the bound of leases',
     tests: [
-      ...testsOfPackages(/\bstore\.conformance\.test\.ts$/),
+      ...testsOfPackages(/\bstore\.conformance\.test\.ts$/).filter((path) => path !== ON_POSTGRES),
       'docs/test/recipes/sqlite.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
@@ -38,6 +41,7 @@ export const leftOut = {
     tests: ['packages/cli/test/reading.test.ts', 'packages/cli/test/replay-is-live.test.ts'],
     shortened: true,
   },
+  'conformance-postgres': { about: 'the conformance kit on Postgres', tests: [ON_POSTGRES] },
   bytes: {
     about:
       'the conformance kit on stores of bytes: one that locks a key, and two that compare before they write',
