@@ -14,16 +14,16 @@ const ROUND_MS = 50
 /** Few, since processes differ by more than rounds do. */
 const ROUNDS_OF_GROUP = 3
 
-export const inMemory = measureIn('memory-side.js', memoryPaths)
-export const onMachine = measureIn('calls-side.js', machinePaths)
-export const queued = measureIn('calls-side.js', queuePaths)
+const calls = new URL('calls-side.js', import.meta.url)
+export const inMemory = measureIn(new URL('memory-side.js', import.meta.url), memoryPaths)
+export const onMachine = measureIn(calls, machinePaths)
+export const queued = measureIn(calls, queuePaths)
 
 /**
- * @param {string} side The module that each build runs, in processes of its own.
+ * @param {URL} module What each build runs, in processes of its own.
  * @param {object} paths By name.
  */
-function measureIn(side, paths) {
-  const module = new URL(side, import.meta.url)
+function measureIn(module, paths) {
   return async (/** @type {Run} */ { roots, rounds, wanted, say }) => {
     const rows = []
     const folders = mkdtempSync(join(tmpdir(), 'sluice-before-sockets-'))
