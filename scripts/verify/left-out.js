@@ -15,7 +15,7 @@ import { existsSync, readdirSync } from 'node:fs'
  */
 export const FEW_RUNS = { CONFORMANCE_RUNS: '100', KIT_REQUESTS: '1000', LEASE_RUNS: '5', LOG_RUNS: '500' }
 
-/** Each call of the kit waits for its transaction, so that all laws take as long as they do on all other stores together. */
+/** Each call of the kit waits for its transaction, so that the laws alone take longer than on all other stores together. */
 const ON_POSTGRES = 'packages/postgres/test/store.conformance.test.ts'
 
 /** @type {Readonly<Record<string, LeftOut>>} */

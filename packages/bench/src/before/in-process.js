@@ -1,7 +1,5 @@
 // Both builds on paths that need no server: nanoseconds of CPU a call.
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { temporaryFolder } from '../../../../scripts/temporary-folder.js'
 import { inGroups } from '../figures/groups.js'
 import { startChild } from '../processes/child.js'
 import { machinePaths, queuePaths } from './call-paths.js'
@@ -26,23 +24,17 @@ export const queued = measureIn(calls, queuePaths)
 function measureIn(module, paths) {
   return async (/** @type {Run} */ { roots, rounds, wanted, say }) => {
     const rows = []
-    const folders = mkdtempSync(join(tmpdir(), 'sluice-before-sockets-'))
-    const folder = () => mkdtempSync(join(folders, 'of-'))
-    try {
-      for (const path of Object.keys(paths).filter(wanted)) {
-        const pairs = await inGroups(SIDES, {
-          start: (side) => startChild(module, [roots[side], path, folder()]),
-          warmUp: (child) => child.ask({}),
-          turn: (child, calls) => child.ask({ calls }),
-          roundMs: ROUND_MS,
-          roundsOfGroup: ROUNDS_OF_GROUP,
-          rounds,
-        })
-        rows.push(rowOf(path, 'ns', pairs, (nanoseconds) => nanoseconds))
-        say(`${path}: measured`)
-      }
-    } finally {
-      rmSync(folders, { recursive: true })
+    for (const path of Object.keys(paths).filter(wanted)) {
+      const pairs = await inGroups(SIDES, {
+        start: (side) => startChild(module, [roots[side], path, temporaryFolder('before')]),
+        warmUp: (child) => child.ask({}),
+        turn: (child, calls) => child.ask({ calls }),
+        roundMs: ROUND_MS,
+        roundsOfGroup: ROUNDS_OF_GROUP,
+        rounds,
+      })
+      rows.push(rowOf(path, 'ns', pairs, (nanoseconds) => nanoseconds))
+      say(`${path}: measured`)
     }
     return rows
   }
