@@ -7,7 +7,7 @@ const PARTS = `${BENCH}/main.js`
 
 // prettier-ignore
 runSubject('bench', {
-  all: ['build redis', 'memory, mixed, redis, http, by-hand, scale and cluster: writes docs/benchmarks, about two hours', PARTS, 'all'],
+  all: ['build redis', 'memory, mixed, redis, http, by-hand, scale and cluster: writes docs/benchmarks, one and a half to two hours', PARTS, 'all'],
   memory: ['build', 'decisions in memory beside peers: CPU a decision, bytes a key', PARTS, 'memory'],
   mixed: ['build', 'decisions in memory beside other limiters in the process', PARTS, 'mixed'],
   redis: ['build redis', 'decisions over Redis beside peers: decisions a second, latency, CPU of the server', PARTS, 'redis'],

@@ -62,7 +62,7 @@ export const cluster = {
       for (const control of controls) control.disconnect()
       await servers.stop()
     }
-    return { goals: goalsOf(turns), tables: [...turns].map(tableOf) }
+    return { goals: goalsOf(turns), tables: [...turns].map(tableOf), panels: [...turns].map(panelOf) }
   },
 }
 
@@ -108,5 +108,18 @@ function tableOf([callers, byName]) {
         short(median(each.map((turn) => turn[figure]))),
       ),
     ]),
+  }
+}
+
+/** @param {[callers: number, byName: Map<string, Turn[]>]} load @returns {import('../figures/chart.js').Panel} */
+function panelOf([callers, byName]) {
+  return {
+    title: `${callers.toLocaleString('en')} callers`,
+    about: 'decisions a second',
+    bars: [...byName].map(([name, each]) => ({
+      name,
+      value: median(each.map(({ perSecond }) => perSecond)),
+      kind: name === NONE ? 'peer' : 'sluice',
+    })),
   }
 }

@@ -27,7 +27,7 @@ const BETWEEN = 26
 const NOTE = 22
 /** Room for a character of a name, for a value, and for a bar with its value. */
 const CHARACTER = { usual: 8.6, ours: 9.6 }
-const VALUE = 62
+const VALUE = 68
 const COLUMN = 120
 const GAP = 18
 

@@ -42,6 +42,16 @@ const PACKAGES = [
   'bottleneck',
 ]
 
+/** What a service's callers do, beside the one key that others measure. @type {readonly Workload[]} */
+const PRODUCTION = [
+  'one hot key',
+  '100,000 keys',
+  '100,000 returning keys',
+  '100,000 in random order',
+  '100,000 fresh strings',
+  '100,000 new keys',
+]
+
 const HOW =
   'Decisions a second of CPU of the process (what its garbage collector uses included), so that others on the machine hardly count. Keys are called one after the other. "await" lines are awaited, the others answer without a promise: decide, @fastify/rate-limit, hono-rate-limiter, the bare Map and the bare GCRA.'
 
@@ -65,7 +75,7 @@ export const memory = {
     return {
       goals: goalsAlone(seen, bytes),
       tables: [tableOf(names, seen, bytes)],
-      panels: panelsOf(names, seen),
+      panels: panelsOf(names, seen, ['one hot key', '100,000 keys', '100,000 new keys']),
     }
   },
 }
@@ -82,7 +92,11 @@ export const mixed = {
   async measure({ rounds, wanted }) {
     const names = JUDGED.filter((name) => !DENYING.includes(name) && wanted(name))
     const seen = await speeds(names, rounds, 'measure mixed')
-    return { goals: goalsMixed(seen), tables: [tableOf(names, seen)], panels: panelsOf(names, seen) }
+    return {
+      goals: goalsMixed(seen),
+      tables: [tableOf(names, seen)],
+      panels: panelsOf(names, seen, PRODUCTION),
+    }
   },
 }
 
@@ -105,10 +119,11 @@ const FLOORS = ['await of nothing', 'a bare Map', 'bare GCRA', BARE]
 /**
  * @param {readonly string[]} names
  * @param {import('./goals.js').Seen} seen
+ * @param {readonly Workload[]} titles
  * @returns {import('../figures/chart.js').Panel[]}
  */
-function panelsOf(names, seen) {
-  return /** @type {const} */ (['one hot key', '100,000 keys']).map((title) => ({
+function panelsOf(names, seen, titles) {
+  return titles.map((title) => ({
     title,
     about: 'decisions a second of CPU',
     bars: names
