@@ -23,14 +23,14 @@ for (const line of elsewhere) {
 console.log(`${sentences().length} sentences about speed`)
 
 function sentences() {
-  const [hot, returning, redis] = (overviewPanels() ?? []).map(comparison)
+  const [hot, many, redis] = (overviewPanels() ?? []).map(comparison)
   const alone = ratiosOf('redis', /^Redis CPU of a call alone, one policy$/)
   const allowed = load('by-hand')
     ? ratiosOf('by-hand', /^\w+: CPU of an allowed request$/)
     : ratiosOf('http', /, CPU of an allowed request$/)
   return [
     `- **In memory, one hot key:** ${hot}`,
-    `- **In memory, 100,000 callers who return:** ${returning}`,
+    `- **In memory, 100,000 callers:** ${many}`,
     `- **Over Redis, 256 callers:** ${redis} But a call that travels alone takes Redis ${range(alone)} times the CPU of rate-limiter-flexible's.`,
     `- **In a framework:** an allowed request takes ${range(allowed)} times the CPU of one behind a limiter written by hand.`,
   ]

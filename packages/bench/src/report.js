@@ -92,7 +92,7 @@ const VERDICTS =
 /** Panels of the overview: from each page the one that most would ask for. */
 const OVERVIEW = /** @type {const} */ ([
   ['memory', 'one hot key', 'one hot key', 'In memory: decisions a second of CPU'],
-  ['memory', '100,000 keys', 'returning callers', 'In memory: decisions a second of CPU'],
+  ['memory', '100,000 keys', '100,000 callers', 'In memory: decisions a second of CPU'],
   ['redis', '256 callers', 'Over Redis', 'decisions a second, 256 callers'],
 ])
 
