@@ -25,9 +25,7 @@ console.log(`${sentences().length} sentences about speed`)
 function sentences() {
   const [hot, many, redis] = (overviewPanels() ?? []).map(comparison)
   const alone = ratiosOf('redis', /^Redis CPU of a call alone, one policy$/)
-  const allowed = load('by-hand')
-    ? ratiosOf('by-hand', /^\w+: CPU of an allowed request$/)
-    : ratiosOf('http', /, CPU of an allowed request$/)
+  const allowed = ratiosOf('by-hand', /^\w+: CPU of an allowed request$/)
   return [
     `- **In memory, one hot key:** ${hot}`,
     `- **In memory, 100,000 callers:** ${many}`,

@@ -7,6 +7,7 @@ import { startCluster } from '../processes/redis-servers.js'
 import { startClient } from '../redis/clients.js'
 import { connect } from '../redis/connection.js'
 import { limitOf } from '../redis/loads.js'
+import { barsOf } from '../redis/panels.js'
 import { cpuOf, scriptsRun } from '../redis/server-cpu.js'
 
 /** @typedef {import('../redis/connection.js').Client} Client */
@@ -93,7 +94,7 @@ function goalsOf(turns) {
 /** @param {[callers: number, byName: Map<string, Turn[]>]} load */
 function tableOf([callers, byName]) {
   return {
-    title: `${callers.toLocaleString('en')} callers`,
+    title: titleOf(callers),
     columns: [
       '',
       'decisions/s',
@@ -113,13 +114,11 @@ function tableOf([callers, byName]) {
 
 /** @param {[callers: number, byName: Map<string, Turn[]>]} load @returns {import('../figures/chart.js').Panel} */
 function panelOf([callers, byName]) {
-  return {
-    title: `${callers.toLocaleString('en')} callers`,
-    about: 'decisions a second',
-    bars: [...byName].map(([name, each]) => ({
-      name,
-      value: median(each.map(({ perSecond }) => perSecond)),
-      kind: name === NONE ? 'peer' : 'sluice',
-    })),
-  }
+  const bars = barsOf(byName, (name) => (name === NONE ? 'peer' : 'sluice'))
+  return { title: titleOf(callers), about: 'decisions a second', bars }
+}
+
+/** @param {number} callers */
+function titleOf(callers) {
+  return `${callers.toLocaleString('en')} callers`
 }
