@@ -40,8 +40,9 @@
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
     --@several @{kept_view} = @{view}
-    --@several passed, kept, write_@{number}, offset_@{number} = @{number}, kept + @{view_numbers}, bytes, offset
-    --@several --@for each ring ring_length_@{number}, ring_slot_@{number}, ring_bytes_@{number} = @{length}, slot_@{i}, bytes_@{i}
+    --@several passed, kept, write, write_at = part, kept + @{view_numbers}, bytes, offset
+    --@several @{no_ring}
+    --@several --@for each ring length, slot, slot_bytes = @{length}, slot_@{i}, bytes_@{i}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
     --@alone local size = call('SETRANGE', key, offset, bytes)
     --@together local size = try('SETRANGE', key, offset, bytes)

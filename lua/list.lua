@@ -1,16 +1,14 @@
 -- The engine for one list of policies, in the script for calls on several keys (together.lua). Its function runs one operation on
 -- the key `of`, with cost, limits and operation as the packed numbers of `argument` (argument.lua), and returns the packed reply.
-do
-  local key, fixed, latest, replaced
-  @{modules}
-  @{part_function}
-  lists[@{number}] = function(of, argument)
-    key, replaced = of, nil
-    fixed = @{load}
-    --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
-    --@for any bucketed edited, changed_to = nil, 0
-    local @{call}
-    @{argument}
-    @{decision}
-  end
+local key, fixed, latest, replaced
+@{modules}
+@{part_function}
+lists[@{number}] = function(of, argument)
+  key, replaced = of, nil
+  fixed = @{load}
+  --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
+  --@for any bucketed edited, changed_to = nil, 0
+  local @{call}
+  @{argument}
+  @{decision}
 end

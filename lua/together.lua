@@ -1,30 +1,33 @@
--- The script for calls on several keys whose parts are of the same lists in the same order: each whole charges all of its
--- keys, or none. lua/README.md has the argument and the reply. Wholes are decided one after the other; those beyond the last
--- argument share it. A plain whole is decided and written before any function is made, as in script.lua.
+-- The script for calls on several keys: each whole charges all of its keys, or none. The script knows some lists of policies, and
+-- each part of a whole names its own by number. lua/README.md has the argument and the reply. Wholes are decided one after the
+-- other; those beyond the last argument share it. A plain whole is decided and written before any function is made, as in script.lua.
 
 local keys, call, try = KEYS, redis.call, redis.pcall
 local pack, unpack, rep, sub, spread = struct.pack, struct.unpack, string.rep, string.sub, table.unpack or _G.unpack
--- The last argument, its numbers of plain calls, and what it says beside them.
-local argument, given, clock, has_slowest
+-- The last argument, its numbers, how many parts a whole has by it, where the first of them begins, and what it says beside them.
+local argument, given, count, first, clock, has_slowest
 -- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
 local time, margin, redis_time
 -- The instant and what plain wholes reply, with -1 for each that has a reply of its own; the replies where there is such a one.
-local numbers, taken, replies = { 0@{blank} }, 1, nil
+local numbers, taken, replies = { 0, 0, 0, 0, 0 }, 1, nil
+local formats = '<@{formats}'
 local states = @{states}
 -- Keys that were written since all states were read, where a later whole asks for one of them: an empty argument says so.
 local stale = states and ARGV[#ARGV] == '' and {}
--- Any operation on a part, and any whole.
-local run, decide
+-- What a plain whole writes for its parts between the first and the last, which are kept in locals as most wholes have two parts.
+local between
+-- Any operation on a part, any whole, and the parts of a whole by the last argument.
+local run, decide, read_parts
 
 local next_key, whole = 0, 0
 while next_key < #keys do
   whole = whole + 1
   if (ARGV[whole] or '') ~= '' then
     argument = ARGV[whole]
-    given = { unpack('<@{plain_formats}', argument) }
-    clock, has_slowest = -1, 0
-    if #argument > @{plain_bytes} then
-      clock, has_slowest = unpack('<dd', argument, @{plain_bytes} + 1)
+    given = { unpack(sub(formats, 1, 1 + #argument / 8), argument) }
+    count, first, clock, has_slowest = given[1], 2, -1, 0
+    if count < 0 then
+      count, first, clock, has_slowest = -count, 4, given[2], given[3]
     end
     time, margin = clock, 3600000000
     if clock < 0 then
@@ -37,41 +40,92 @@ while next_key < #keys do
   end
 
   -- Nothing is written before the last part has passed.
-  local passed, kept = 0, taken
-  --@for each part local write_@{p}, offset_@{p}
-  -- The length of the state, a slot and its bytes.
-  --@for each ring local ring_length_@{p}, ring_slot_@{p}, ring_bytes_@{p}
+  local passed, kept, at = 0, taken, first
+  -- What is to be written for the last part that has passed, and for the first: the bytes, and from which byte of the state on.
+  local write, write_at, first_write, first_at
+  -- Of a part with a ring also the length of the state, a slot, and its bytes.
+  --@for any ring local length, slot, slot_bytes, first_length, first_slot, first_bytes
   if has_slowest == 0 and (numbers[1] == 0 or numbers[1] == time) then
-    @{plain}
+    for part = 1, count do
+      local key, list = keys[next_key + part], given[at]
+      @{plain}
+      if passed < part then
+        break
+      end
+      if part == 1 then
+        first_write, first_at = write, write_at
+        --@for any ring first_length, first_slot, first_bytes = length, slot, slot_bytes
+      elseif part < count then
+        local i = @{stride} * (part - 2)
+        between = between or {}
+        between[i + 1], between[i + 2] = write, write_at
+        --@for any ring between[i + 3], between[i + 4], between[i + 5] = length, slot, slot_bytes
+      end
+    end
   end
   local reply, failed, unsound
-  if passed == @{count} then
-    -- If the server takes the first, it takes them all.
-    local size_1 = try('SETRANGE', keys[next_key + 1], offset_1, write_1)
-    failed = type(size_1) == 'table'
+  if passed == count then
+    -- If the server takes the first, it takes them all. Where the length is wrong, the engine drops the state with what was written.
+    local size = try('SETRANGE', keys[next_key + 1], first_at, first_write)
+    failed = type(size) == 'table'
     if failed then
-      reply = size_1
+      reply = size
     else
-      --@for each later local size_@{p} = call('SETRANGE', keys[next_key + @{p}], offset_@{p}, write_@{p})
-      -- Where the length is wrong, the engine drops the state with what was written here.
-      --@for each ring if size_@{p} == ring_length_@{p} or size_@{p} == ring_length_@{p} + 16 then call('SETRANGE', keys[next_key + @{p}], ring_slot_@{p}, ring_bytes_@{p}) else unsound = unsound or {} unsound[#unsound + 1] = @{p} end
-      --@for each part if stale then stale[keys[next_key + @{p}]] = true end
+      --@for any ring if first_slot and (size == first_length or size == first_length + 16) then call('SETRANGE', keys[next_key + 1], first_slot, first_bytes) elseif first_slot then unsound = { 1 } end
+      for part = count, 2, -1 do
+        if part < count then
+          local i = @{stride} * (part - 2)
+          write, write_at = between[i + 1], between[i + 2]
+          --@for any ring length, slot, slot_bytes = between[i + 3], between[i + 4], between[i + 5]
+        end
+        size = call('SETRANGE', keys[next_key + part], write_at, write)
+        --@for any ring if slot and (size == length or size == length + 16) then call('SETRANGE', keys[next_key + part], slot, slot_bytes) elseif slot then unsound = unsound or {} unsound[#unsound + 1] = part end
+      end
+      for part = 1, stale and count or 0 do
+        stale[keys[next_key + part]] = true
+      end
       numbers[1], taken = time, kept
     end
   end
 
-  if passed < @{count} or unsound then
+  if passed < count or unsound then
     if not decide then
-      local lists = {}
-      @{lists}
-      local parts = {}
-      --@for each part parts[@{p}] = { @{places} }
+      -- Per list: its engine, made where a part needs it, how many policies it has, and whether refusals of its keys are counted.
+      local lists, policies, penalties = {}, { @{policies} }, { @{penalties} }
+      local function open(list)
+        @{engine}
+      end
+      -- Each part: its list, where its plain call is in the argument, whether its denial denies the whole, and its smallest limits.
+      local parts, read
+      read_parts = function()
+        if read == argument then
+          return
+        end
+        parts, read = {}, argument
+        local rest = 8 * (first - 1)
+        for i = 1, count do
+          local list = given[rest / 8 + 1]
+          parts[i] = { list = list, from = rest + 9, to = rest + 8 * (3 + 2 * policies[list]) }
+          rest = parts[i].to
+        end
+        local is_plain = #argument == rest
+        for _, part in ipairs(parts) do
+          part.is_enforced, part.slowest = is_plain or given[rest / 8 + 1] == 1, ''
+          if has_slowest == 1 then
+            part.slowest = sub(argument, rest + 9, rest + 8 * (1 + policies[part.list]))
+          end
+          rest = rest + 8 * (1 + policies[part.list])
+        end
+      end
 
       -- Runs operation `op` of the engine on part number i, from 1: a whole's share of one key. span is in microseconds, and rest
       -- the bytes that only this operation needs; cost and limits are those of the plain call. Returns the engine's reply, packed.
       run = function(i, op, span, rest)
         local part = parts[i]
         local of_part = sub(argument, part.from, part.to) .. pack('<dddd', op, 1, clock, span) .. rest
+        if not lists[part.list] then
+          open(part.list)
+        end
         local answer = lists[part.list](keys[next_key + i], of_part)
         if type(answer) == 'table' then
           error(answer.err, 0)
@@ -87,13 +141,12 @@ while next_key < #keys do
         -- Tries or charges part number i, keeps its answer, and notes a denial of the whole if the part is one that may deny it.
         local function ask(i, op)
           local part = parts[i]
-          answers[i] = run(i, op, 0, has_slowest == 1 and sub(argument, part.rest + 8, part.last) or '')
+          answers[i] = run(i, op, 0, part.slowest)
           local flags, _, _, reason = unpack('<dddd', answers[i])
           part.is_denied = flags >= 2 and reason ~= 0
-          local is_enforced = #argument == @{plain_bytes} or unpack('<d', argument, part.rest) == 1
-          is_denied = is_denied or part.is_denied and is_enforced
+          is_denied = is_denied or part.is_denied and part.is_enforced
         end
-        for i = 2, @{count} do
+        for i = 2, count do
           ask(i, TRY)
         end
         for i, part in ipairs(parts) do
@@ -118,7 +171,7 @@ while next_key < #keys do
               -- The reply to a call that passes is as long as its plain argument.
               local length = part.to - part.from + 1
               answers[i], undo[i] = sub(answers[i], 1, length), sub(answers[i], length + 1)
-            elseif part.counts then
+            elseif penalties[part.list] then
               -- Unlike a reservation, this counts the refusal.
               ask(i, TRY)
             end
@@ -130,14 +183,17 @@ while next_key < #keys do
         return table.concat(answers)
       end
     end
+    read_parts()
     for _, i in ipairs(unsound or {}) do
       run(i, CONSUME, 0, '')
     end
-    if passed < @{count} then
+    if passed < count then
       local ran
       ran, reply = pcall(decide)
       failed = not ran
-      --@for each part if stale then stale[keys[next_key + @{p}]] = true end
+      for part = 1, stale and count or 0 do
+        stale[keys[next_key + part]] = true
+      end
     end
   end
   if failed then
@@ -147,9 +203,9 @@ while next_key < #keys do
     replies, taken = replies or { '' }, taken + 1
     replies[#replies + 1], numbers[taken] = reply, -1
   end
-  next_key = next_key + @{count}
+  next_key = next_key + count
 end
-local packed = pack('<' .. rep('d', taken), spread(numbers, 1, taken))
+local packed = pack(taken < #formats and sub(formats, 1, 1 + taken) or '<' .. rep('d', taken), spread(numbers, 1, taken))
 -- A list of one string would take Redis longer.
 if not replies then
   return packed

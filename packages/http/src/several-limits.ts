@@ -1,5 +1,5 @@
 import type { Decision, Limiter, PartOptions } from '@sluice/core'
-import { ANSWER, decideTogether } from '@sluice/core/internal'
+import { ANSWER, decideTogether, prepareTogether } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
@@ -84,7 +84,8 @@ export class SeveralGuard<Req, Res> {
   /**
    * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
    * asked once for all of them. `around`, if it is given, is called in place of the decision. It can make the decision, or
-   * answer by an earlier one, as Nest does for the operations of one GraphQL request.
+   * answer by an earlier one, as Nest does for the operations of one GraphQL request. The stores make ready for all limits
+   * together, as each request may be counted under others of them.
    */
   constructor(
     parts: readonly OneLimit<Req, Res>[],
@@ -95,6 +96,7 @@ export class SeveralGuard<Req, Res> {
       const own = parts.filter((part) => part.frame === frame)
       return { parts: own, chooseAccess: accessChooser(frame, own[0]!.guard.source) }
     })
+    prepareTogether(parts.map(({ guard }) => guard.limiter))
   }
 
   /**

@@ -7,7 +7,7 @@
 /**
  * @typedef {object} MemoryPath
  * @property {(library: Library) => readonly Policy[]} policies
- * @property {'decide' | 'consume'} operation
+ * @property {'decide' | 'consume' | 'decideAll'} operation The last one is on two keys, each under a limiter of its own.
  * @property {number} keys They are called one after the other.
  * @property {boolean} [denied] Every measured call is denied.
  * @property {boolean} [mixed] Every algorithm has been used in the process before.
@@ -49,6 +49,11 @@ export const memoryPaths = {
       gcra({ limit: 50_000_000, window: '1d' }),
     ],
     operation: 'decide',
+    keys: 1,
+  },
+  'decideAll, two keys': {
+    policies: ({ gcra }) => [gcra(GENEROUS)],
+    operation: 'decideAll',
     keys: 1,
   },
   'decide, denied': {

@@ -19,7 +19,9 @@ const LAST_CALLS = 50_000
 const MIXED_CALLS = 50_000
 
 const keys = Array.from({ length: count }, (_, i) => `user:${i}`)
-const call = operation === 'decide' ? decide : consume
+const call = { decide, consume, decideAll }[operation]
+/** The limiter of the second key, once it was made. @type {Limiter[]} */
+const others = []
 let next = 0
 
 const ready = libraryOf(root).then(async (library) => {
@@ -65,6 +67,22 @@ function decide(limiter, calls) {
 async function consume(limiter, calls) {
   let allowed = 0
   for (let i = 0; i < calls; i++) if ((await limiter.consume(keyAfter())).allowed) allowed++
+  return allowed
+}
+
+/** @param {Limiter} limiter @param {number} calls */
+async function decideAll(limiter, calls) {
+  const library = await libraryOf(root)
+  const other = (others[0] ??= library.createLimiter({ policies: policies(library) }))
+  let allowed = 0
+  for (let i = 0; i < calls; i++) {
+    const key = keyAfter()
+    const whole = library.decideAll([
+      { limiter, key },
+      { limiter: other, key },
+    ])
+    if (/** @type {import('@sluice/core').WholeDecision} */ (whole).allowed) allowed++
+  }
   return allowed
 }
 

@@ -10,6 +10,7 @@
  * @property {number} callers
  * @property {number} keys
  * @property {boolean} [cluster] Of three masters, with a Cluster client.
+ * @property {boolean} [together] A call is on two keys, each under a limiter of its own.
  */
 
 const KEYS = 10_000
@@ -46,6 +47,14 @@ export const redisPaths = {
     policies: ({ gcra }) => [gcra({ limit: 50_000_000, window: '1d' })],
     callers: 256,
     keys: 1,
+  },
+  '1 caller, two keys together': { policies: gcraOf, callers: 1, keys: KEYS, together: true },
+  '64 callers, two keys together': { policies: gcraOf, callers: 64, keys: KEYS, together: true },
+  '64 callers, two keys together, sliding log': {
+    policies: ({ slidingLog }) => [slidingLog({ limit: 10_000, window: '1s' })],
+    callers: 64,
+    keys: KEYS,
+    together: true,
   },
   'Cluster of 3, 256 callers, gcra': { policies: gcraOf, callers: 256, keys: KEYS, cluster: true },
 }

@@ -9,7 +9,7 @@ import { redisPaths } from './redis-paths.js'
 const [root = '', name = '', prefix = '', addresses = ''] = process.argv.slice(2)
 const path = redisPaths[name]
 if (!path) throw new Error(`no path is called ${name}`)
-const { policies, callers, keys, cluster } = path
+const { policies, callers, keys, cluster, together } = path
 const nodes = JSON.parse(addresses)
 const redis = cluster ? connectCluster(nodes) : connect(nodes[0])
 
@@ -17,8 +17,18 @@ const redis = cluster ? connectCluster(nodes) : connect(nodes[0])
 const contender = libraryOf(root).then((library) => {
   const store = library.redisStore(redis, { prefix, denialCache: false })
   const rest = /** @type {const} */ ({ onStoreError: 'throw', deadline: '10s' })
-  const limiter = library.createLimiter({ name: 'bench', policies: policies(library), store, ...rest })
-  return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
+  const open = (/** @type {string} */ name) =>
+    library.createLimiter({ name, policies: policies(library), store, ...rest })
+  const [limiter, other] = [open('bench'), open('other')]
+  if (!together) return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
+  return {
+    call: (key) =>
+      library.consumeAll([
+        { limiter, key },
+        { limiter: other, key },
+      ]),
+    allowed: (whole) => whole.allowed,
+  }
 })
 let from = 0
 

@@ -1,5 +1,5 @@
 import type { Answer, MaybePromise } from '../stores/store.js'
-import { decideHere, isWholeDenied } from '../stores/together.js'
+import { decideHere, isWholeDenied, programOf } from '../stores/together.js'
 import { OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { InputError } from '../values/errors.js'
@@ -31,6 +31,13 @@ export function decideTogether<T>(
   const guard = parts.find(({ isHere }) => !isHere)?.store.guard
   if (!guard) return call.charged(decideHere(parts), 0)
   return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
+}
+
+/** Has the store of these limiters make ready for calls on some or all of them together, so that all of these have one program. */
+export function prepareTogether(limiters: readonly Limiter[]): void {
+  const parts = limiters.map((limiter) => openPart({ limiter, key: '' }))
+  const elsewhere = parts.filter(({ keyspace }) => keyspace.together)
+  if (elsewhere.length > 1) programOf(elsewhere)
 }
 
 /** Makes a part, a key with its state, of one key of a call on several. Checks the cost, which is 1 if it is left out. */

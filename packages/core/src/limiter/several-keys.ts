@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../stores/store.js'
+import { MOST_PARTS } from '../stores/together.js'
 import { checkContract, OPEN_PART } from '../values/contract.js'
 import { expected, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
@@ -57,7 +58,6 @@ const PART = {
   policies: unchecked(),
 } satisfies DeclarationOf<PartOptions>
 const ABOUT_PART = { what: 'a part', error: InputError }
-const MOST_PARTS = 16
 
 const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDecision(decisions)
 

@@ -19,6 +19,11 @@ export class ResilientTogether implements Together {
     this.program = together.program
   }
 
+  /** Has the store make ready for calls on keys of these keyspaces. Returns false if they cannot go together. */
+  prepare(keyspaces: readonly ResilientKeyspace[]): boolean {
+    return this.together.prepare?.(keyspaces.map(({ options }) => options.remote)) ?? true
+  }
+
   /**
    * Decides parts of a call (keys with their costs) by one call to the store, and returns undefined: `receiver` gets the answers
    * later. The parts belong to one store, so the first part's keyspace says for all whether that can be asked now. If not

@@ -171,6 +171,11 @@ export interface Together {
   /** The program that decides: parts whose keyspaces have the same one may go together. */
   readonly program: object
   /**
+   * Optional: makes ready for calls on keys of these keyspaces, or of some of them. False if they cannot go together: such a call
+   * is decided in two steps, as one on several stores is.
+   */
+  prepare?(keyspaces: readonly Keyspace[]): boolean
+  /**
    * Charges every part that fits, or none if an enforced one does not. No two parts have the same state. The answers are
    * those of `consume` if the whole passes, otherwise those of `try`. They are returned, or the result is undefined, and
    * `receiver` gets them after this has returned: undefined if these keys cannot go together.

@@ -1,6 +1,9 @@
 import { isDenied } from './store.js'
 import type { Answer, Keyspace, Part, Together, WholeReceiver } from './store.js'
 
+/** Keys of one call on several. */
+export const MOST_PARTS = 16
+
 /**
  * Whether a call on several keys is denied as a whole, by these answers to its first parts (one part a key): if one is denied
  * that is enforced. A part in shadow mode is not enforced, so its denial denies nothing else.
@@ -11,14 +14,15 @@ export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: 
 }
 
 /**
- * Returns the means to decide all these parts (a key and its cost each) in one atomic step. Undefined if their keyspaces do not
- * share one, for example because they belong to different stores.
+ * Returns the means to decide all these parts (a key and its cost each) in one atomic step, ready to do so. Undefined if their
+ * keyspaces do not share one, for example because they belong to different stores.
  */
 export function programOf(parts: readonly Part[]): Together | undefined {
   const { together } = parts[0]!.keyspace
   if (together === undefined) return undefined
   for (const { keyspace } of parts) if (keyspace.together?.program !== together.program) return undefined
-  return together
+  if (!together.prepare) return together
+  return together.prepare(parts.map(({ keyspace }) => keyspace)) ? together : undefined
 }
 
 /**

@@ -177,7 +177,7 @@ class StoreInRedis implements RedisStore {
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
     this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
     this.#together = new RedisTogether((id, lists, ofFirst) =>
-      this.#groups.get(id, () => composeTogether(lists()), ofFirst),
+      this.#groups.get(id, () => composeTogether(lists), ofFirst),
     )
   }
 

@@ -68,13 +68,14 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns a part, the share of one key in a call on several. Its share of Redis's time, `units`, is 1, or its cost on a log.
+   * Returns a part, the share of one key in a call on several, whose script has its list of policies as number `list`. Its share
+   * of Redis's time, `units`, is 1, or its cost on a log.
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log, which writes one for each unit.
    */
-  partOf({ key, cost, enforce }: Part): WholePart {
+  partOf({ key, cost, enforce }: Part, list: number): WholePart {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
     const units = this.#hasLog ? cost : 1
-    return { keyspace: this, key, request: this.#consume(cost), enforce, units }
+    return { keyspace: this, key, list, request: this.#consume(cost), enforce, units }
   }
 
   /**

@@ -4,57 +4,107 @@ import type { Caller, Part, Report, Together, WholeReceiver } from '../store.js'
 import { isRefusedBy } from './clients/failure.js'
 import type { GroupCommit } from './group-commit.js'
 import type { ScriptCall } from './script-call.js'
-import { areEqualConsumes, nonce, redisKey, type RedisKeyspace, type WholePart } from './keyspace.js'
+import { areEqualConsumes, nonce, redisKey } from './keyspace.js'
+import type { RedisKeyspace, WholePart } from './keyspace.js'
 import type { ScriptList } from './script/compose.js'
 import { hasHealed, type PackedReply, packWhole, unpackAnswer } from './script/wire.js'
 
-/** Returns what sends calls on several keys whose parts are of these lists. */
-export type GroupFor = (id: string, lists: () => readonly ScriptList[], report: Report) => GroupCommit
+/** Returns what sends calls on several keys whose parts have any of these lists. */
+export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
 
-/** Decides parts in one Redis server by one script call. */
+/**
+ * Decides parts in one Redis server by one script call. A script is made for a set of lists of policies, which its calls name by
+ * number. Callers may choose which of their keys go together, in any order, and Redis keeps each script. So a call takes the first
+ * script that knows its lists; one is made only if there is none, and from the ninth on it knows all lists that were met.
+ */
 export class RedisTogether implements Together {
   readonly program = this
-  /** The latest ids of lists, and the id of their script: most calls of a process have the same. */
-  #lists: readonly string[] = []
-  #id = ''
+  readonly #programs: Program[] = []
+  /** The lists that the next program knows, by id. */
+  #met = new Map<string, ScriptList>()
+  /** The lists of the call before, in their order, with their program and their numbers in it: most calls have the same. */
+  #ids: readonly string[] = []
+  #program: Program | undefined
+  #numbers: readonly number[] = []
+  #isFull = false
 
   constructor(private readonly groupFor: GroupFor) {}
 
-  /**
-   * Puts a call on several keys, of which all are charged or none, into the next batch of its kind, to be decided by one script
-   * call. A part is its share of one key. Calls whose parts have the same lists of policies, in the same order, have one script
-   * and so one kind. The answers to the parts go to `receiver`.
-   */
-  decide(given: readonly Part[], receiver: WholeReceiver, caller?: Caller): undefined {
-    const parts = given.map((part) => (part.keyspace as RedisKeyspace).partOf(part))
-    const group = this.groupFor(this.#idOf(parts), () => listsOf(parts), parts[0]!.keyspace.options.report)
-    group.add(new WholeCall(parts, receiver, caller))
+  /** Whether there is a program for calls on keys of these keyspaces, or was room for one. The first time there is not, warns. */
+  prepare(keyspaces: readonly RedisKeyspace[]): boolean {
+    if (this.#findProgram(keyspaces)) return true
+    if (!this.#isFull) keyspaces[0]!.options.report({ event: 'warning', ...PROGRAMS })
+    this.#isFull = true
+    return false
   }
 
   /**
-   * Returns the id of the script for the policies of these parts (one part a key), which is made of the ids of their lists, in
-   * order. Most calls have the lists of the call before, and to compare these is faster than to put the id together and look it
-   * up.
+   * Puts a call on several keys, of which all are charged or none, into the next batch of its kind, to be decided by one script
+   * call. A part is its share of one key; `prepare` was called for their keyspaces. The answers to the parts go to `receiver`.
    */
-  #idOf(parts: readonly WholePart[]): string {
-    const lists = this.#lists
-    let isSame = parts.length === lists.length
-    for (let i = 0; isSame && i < lists.length; i++) isSame = parts[i]!.keyspace.options.listId === lists[i]
-    if (!isSame) {
-      this.#lists = parts.map(({ keyspace }) => keyspace.options.listId)
-      this.#id = ['together', ...this.#lists].join('\n')
-    }
-    return this.#id
+  decide(given: readonly Part<RedisKeyspace>[], receiver: WholeReceiver, caller?: Caller): undefined {
+    const { id, lists } = this.#findProgram(given.map(({ keyspace }) => keyspace))!
+    const parts = given.map((part, i) => part.keyspace.partOf(part, this.#numbers[i]!))
+    this.groupFor(id, lists, given[0]!.keyspace.options.report).add(new WholeCall(parts, receiver, caller))
+  }
+
+  /** Returns the first program that knows the lists of these keyspaces, or makes one; undefined if there are MOST_PROGRAMS. */
+  #findProgram(keyspaces: readonly RedisKeyspace[]): Program | undefined {
+    let isSame = this.#ids.length === keyspaces.length
+    for (let i = 0; isSame && i < keyspaces.length; i++)
+      isSame = keyspaces[i]!.options.listId === this.#ids[i]
+    if (isSame) return this.#program
+    this.#ids = keyspaces.map(({ options }) => options.listId)
+    this.#program =
+      this.#programs.find(({ numbers }) => this.#ids.every((id) => numbers.has(id))) ?? this.#add(keyspaces)
+    this.#numbers = this.#ids.map((id) => this.#program?.numbers.get(id) ?? 0)
+    return this.#program
+  }
+
+  /**
+   * Makes a program that knows the lists of these keyspaces. The first ones know no others, as that is fastest; a later one knows
+   * all lists that were met, but if these are too many, those of this call alone, with which the next union begins.
+   */
+  #add(keyspaces: readonly RedisKeyspace[]): Program | undefined {
+    if (this.#programs.length >= MOST_PROGRAMS) return undefined
+    const own = new Map(
+      keyspaces.map(({ options, policies, penalty }) => [options.listId, { policies, penalty }]),
+    )
+    const met = new Map([...this.#met, ...own])
+    this.#met = met.size > MOST_LISTS ? own : met
+    const program = new Program(this.#programs.length < OWN_PROGRAMS ? own : this.#met)
+    this.#programs.push(program)
+    return program
   }
 }
 
-/**
- * Returns for each part (one key of a call on several) its list of policies and penalty. Parts of equal lists get the same
- * object, so that the script has the code for them once.
- */
-function listsOf(parts: readonly WholePart[]): readonly ScriptList[] {
-  const lists = new Map(parts.map(({ keyspace: { options } }) => [options.listId, options]))
-  return parts.map(({ keyspace }) => lists.get(keyspace.options.listId)!)
+/** Lists of policies that one script knows. Sorted, so that processes that have met the same lists have the same script. */
+class Program {
+  readonly id: string
+  readonly lists: readonly ScriptList[]
+  /** The number of each list in the script, from 1, by its id. */
+  readonly numbers: ReadonlyMap<string, number>
+
+  constructor(lists: ReadonlyMap<string, ScriptList>) {
+    const ids = [...lists.keys()].toSorted()
+    this.id = ['together', ...ids].join('\n')
+    this.lists = ids.map((id) => lists.get(id)!)
+    this.numbers = new Map(ids.map((id, i) => [id, i + 1]))
+  }
+}
+
+/** Programs of a store that know the lists of one call each. */
+const OWN_PROGRAMS = 8
+/** Programs of a store. Redis before 7.4 keeps the script of each until SCRIPT FLUSH. */
+const MOST_PROGRAMS = 20
+/** Lists that a program knows. */
+const MOST_LISTS = 32
+
+const PROGRAMS = {
+  code: 'PROGRAMS_FULL',
+  message:
+    `calls on several keys have brought more than ${MOST_PROGRAMS} sets of lists of policies: further ones are decided ` +
+    'in two steps, as across the slots of a Cluster',
 }
 
 /** A call on several keys, each of which is charged, or none. It gets the answers of its parts, in their order. */
@@ -91,13 +141,14 @@ class WholeCall implements ScriptCall {
 
   /**
    * Whether the other call can be decided by this one's argument, so that it is sent once: each part (one part a key) has the
-   * same cost and limits, and both are enforced or both are not. The two have one script, so their lists are the same.
+   * same list, cost and limits, and both are enforced or both are not.
    */
   sharesArgument({ parts }: WholeCall): boolean {
-    return this.parts.every(
-      ({ request, enforce }, i) =>
-        enforce === parts[i]!.enforce && areEqualConsumes(request, parts[i]!.request),
-    )
+    if (parts.length !== this.parts.length) return false
+    return this.parts.every(({ list, request, enforce }, i) => {
+      const other = parts[i]!
+      return list === other.list && enforce === other.enforce && areEqualConsumes(request, other.request)
+    })
   }
 
   /** The script's argument for this call: the numbers of all its parts. */

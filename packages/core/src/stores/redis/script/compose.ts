@@ -2,6 +2,7 @@ import type { Policy } from '../../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../../algorithms/contract/state.js'
 import type { Penalty } from '../../penalty.js'
 import { REASONS } from '../../store.js'
+import { MOST_PARTS } from '../../together.js'
 import { describePolicy, type ScriptPolicy, textOf } from './policy-module.js'
 import { expand, fill, withConstants, withOperators, type Words } from './template.js'
 import { OPERATIONS } from './wire.js'
@@ -37,45 +38,43 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 }
 
 /**
- * Composes the script for calls on several keys. Each key is a part of such a call, and `lists` has the policies of each part, in
- * order. For each part it may have short code for plain calls, which fit now and need nothing special. The engine, for all other
- * calls, is in it once for each different list. `from` is the place in the argument of what every call sends for a part (cost,
- * nonce, limits, capacities), and `rest` of what only some calls add (whether it is enforced, and the smallest limits seen).
+ * Composes the script for calls on several keys whose parts, one for each key, have any of these lists of policies, which are
+ * numbered from 1. For each list it has short code for plain calls, which fit now and need nothing special, and the engine for all
+ * others.
  * @throws {Error} as `composeScript`.
  */
 export function composeTogether(lists: readonly ScriptList[]): string {
-  const kinds = [...new Set(lists)]
-  const hasRing = lists.map(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
-  const hasRings = hasRing.includes(true)
-  const numbers = lists.reduce((sum, { policies }) => sum + plainNumbers(policies), 0)
-  // Where in the argument the numbers of a part begin, and its rest, behind the clock and has_slowest.
-  let [from, rest] = [0, numbers + 2]
-  const part = lists.map((list, i): Words => {
-    const p = `${i + 1}`
+  const rings = lists.filter(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
+  const hasRings = rings.length > 0
+  const held = hasRings ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
+  const plain = lists.map((list, i) => {
     const { policies, penalty } = list
-    const held = hasRings ? 'nil' : `not (stale and stale[key]) and (states[next_key + ${p}] or '')`
-    const given = Array.from({ length: plainNumbers(policies) }, (_, nth) => `given[${from + nth + 1}]`)
-    const plain = compose('part', policies, penalty, { number: p, given: given.join(', '), held })
-    const begins = `list = ${kinds.indexOf(list) + 1}, from = ${8 * from + 1}, rest = ${8 * rest + 1}`
-    from += plainNumbers(policies)
-    rest += 1 + policies.length
-    const places = `${begins}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined}`
-    return { p, places, plain }
+    const numbers = Array.from({ length: plainNumbers(policies) }, (_, nth) => `given[at + ${nth + 1}]`)
+    const no_ring = hasRings && !rings.includes(list) ? 'slot = nil' : ''
+    const given = numbers.join(', ')
+    const own = { number: `${i + 1}`, given, size: `${1 + numbers.length}`, held, no_ring }
+    return compose('part', policies, penalty, own)
   })
-  const texts = { part, later: part.slice(1), ring: part.filter((_, i) => hasRing[i]) }
-  const engines = kinds.map(({ policies, penalty }, i) =>
+  const engines = lists.map(({ policies, penalty }, i) =>
     compose('list', policies, penalty, { number: `${i + 1}` }),
   )
-  return fill(withConstants(expand(textOf('together'), texts), CONSTANTS), {
+  const ring = rings.map(() => ({}))
+  return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
-    count: `${lists.length}`,
-    blank: ', 0'.repeat(numbers - 2 * lists.length),
-    plain_bytes: `${8 * numbers}`,
-    plain_formats: 'd'.repeat(numbers),
-    plain: part.map(({ plain }) => plain).join('\n'),
-    lists: engines.join('\n'),
+    formats: 'd'.repeat(3 + MOST_PARTS * Math.max(...lists.map(({ policies }) => 4 + 3 * policies.length))),
+    stride: hasRings ? '5' : '2',
+    policies: lists.map(({ policies }) => policies.length).join(', '),
+    penalties: lists.map(({ penalty }) => `${penalty !== undefined}`).join(', '),
+    plain: byList(plain),
+    engine: byList(engines),
     failure: textOf('failure'),
   })
+}
+
+/** Returns Lua that does for a part whose list has number i, from 1, what the i-th of these texts does. */
+function byList(texts: readonly string[]): string {
+  const branches = texts.map((text, i) => `if list == ${i + 1} then\n${text}`)
+  return `${branches.join('\nelse')}\nend`
 }
 
 /** A list of policies, with the penalty under which a script enforces it. */

@@ -59,25 +59,28 @@ export function packRequest(request: ScriptRequest, clock: number, nonce: number
 
 /** A part of a call on several keys, as its script decides it. */
 export interface ScriptPart {
+  /** The number of its list of policies in the script, from 1. */
+  readonly list: number
   readonly request: ScriptRequest
   /** Whether its denial denies the whole. */
   readonly enforce: boolean
 }
 
 /**
- * Packs the argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. More numbers
- * follow if a part is not enforced, if `clock` is not -1 (Redis's own) but microseconds, or if a smaller limit was seen for some
- * state, which must then be kept longer. `nonce` makes a random number for each part, by which its write is known again.
+ * Packs the argument for a whole: a call on several keys that charges all of its parts, one for each key, or none. It begins with
+ * their number. That is below 0, and more numbers follow, if a part is not enforced, if `clock` is not -1 (Redis's own) but
+ * microseconds, or if a smaller limit was seen for some state, which must then be kept longer. `nonce` makes a random number for
+ * each part, by which its write is known again.
  */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
-  const numbers: number[] = []
-  for (const { request } of parts) {
-    numbers.push(request.cost!, nonce())
+  const hasSlowest = parts.some(({ request }) => request.slowest)
+  const isPlain = clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)
+  const numbers = isPlain ? [parts.length] : [-parts.length, clock, hasSlowest ? 1 : 0]
+  for (const { list, request } of parts) {
+    numbers.push(list, request.cost!, nonce())
     for (const { limit, capacity } of request.policies) numbers.push(limit, capacity)
   }
-  const hasSlowest = parts.some(({ request }) => request.slowest)
-  if (clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)) return packed(numbers)
-  numbers.push(clock, hasSlowest ? 1 : 0)
+  if (isPlain) return packed(numbers)
   for (const { request, enforce } of parts) {
     numbers.push(enforce ? 1 : 0, ...(request.slowest ?? request.policies.map(({ limit }) => limit)))
   }
