@@ -1,6 +1,5 @@
 import type { Decision } from '@sluice/core'
 import { getOrMake } from '@sluice/http'
-import { mostIn } from '@sluice/policies'
 import { answersOf } from './headers.js'
 import { LaterEvents } from './later-events.js'
 import { Limits } from './limits.js'
@@ -153,8 +152,9 @@ class ColumnRun {
       name: policy.name,
       windowMs: policy.windowMs,
       limit: policy.limit,
-      isAligned: policy.algorithm.name === 'fixed-window',
-      promise: mostIn(policy, policy.window),
+      // More than the capacity may pass at once where one window ends and another begins.
+      isAligned: policy.algorithm.bounds.most(policy, 2) > policy.capacity,
+      promise: policy.algorithm.bounds.most(policy, policy.window),
       /** The most units that any key was charged in any span of a window. */
       most: Math.max(...[...charged.values()].map((calls) => mostInAnySpan(calls, policy.windowMs))),
       used: spansIn(charged.get(key)!, policy.windowMs, this.#shown, BINS),

@@ -1,5 +1,6 @@
 import { createLimiter, type LimiterOptions, SluiceError } from '@sluice/core'
 import * as declared from '@sluice/core/internal'
+import { algorithms } from '@sluice/core/store'
 import { readPolicies } from '@sluice/policies'
 import { type PastedCall, parseList } from './pasted.js'
 
@@ -71,14 +72,9 @@ export function fieldsBeside({ kind, keys, real }: Values): declared.Declaration
 }
 
 /** The options of each algorithm's factory. */
-export const ALGORITHMS: Readonly<Record<string, declared.Declaration>> = {
-  slidingLog: declared.POLICY,
-  gcra: declared.GCRA,
-  tokenBucket: declared.TOKEN_BUCKET,
-  leakyBucket: declared.LEAKY_BUCKET,
-  slidingWindow: declared.SLIDING_WINDOW,
-  fixedWindow: declared.POLICY,
-}
+export const ALGORITHMS: Readonly<Record<string, declared.Declaration>> = Object.fromEntries(
+  Object.entries(algorithms).map(([name, { options }]) => [name, options]),
+)
 
 const WAIT = { maxWait: declared.required(declared.duration('1ms', '1d')) }
 const LEASES = {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { replay, suggest, type SuggestOptions } from '@sluice/cli'
-import { ALGORITHM_NAMES, makePolicy } from '@sluice/policies'
+import { algorithms } from '@sluice/core/store'
+import { type AlgorithmName, makePolicy } from '@sluice/policies'
 import { findShapes, tiers } from '@sluice/testing/internal'
 import { Cell, peakIn } from '../src/trace/cell.js'
 import { memoryShelf } from '../src/trace/trace.js'
@@ -47,8 +48,10 @@ describe('a caller whose units always pass', () => {
   })
 })
 
+const NAMES = Object.keys(algorithms) as AlgorithmName[]
+
 describe('suggest', () => {
-  it.each(ALGORITHM_NAMES)('recommends a limit of %s that replay confirms to the call', async (algorithm) => {
+  it.each(NAMES)('recommends a limit of %s that replay confirms to the call', async (algorithm) => {
     const { windows, basis } = await suggest(readingOf(traffic), { ...OPTIONS, algorithm })
     const { recommended, cells } = windows[0]!
     const { policy } = recommended!
@@ -62,7 +65,7 @@ describe('suggest', () => {
     expect(callersHit / basis.callers).toBeLessThanOrEqual(0.1)
   })
 
-  it.each(ALGORITHM_NAMES)('recommends the smallest such limit of %s', async (algorithm) => {
+  it.each(NAMES)('recommends the smallest such limit of %s', async (algorithm) => {
     const { windows } = await suggest(readingOf(traffic), { ...OPTIONS, algorithm })
     const { limit } = windows[0]!.recommended!.policy
     const smaller = await suggest(readingOf(traffic), { ...OPTIONS, algorithm, limits: [limit - 1] })

@@ -13,7 +13,14 @@ export { consumeAll, decideAll, peekAll } from './limiter/several-keys.js'
 export type { WholeDecision, WholeRecord } from './limiter/whole-decision.js'
 export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
 export type { PenaltyOptions } from './limiter/penalty-options.js'
-export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
+export type {
+  Algorithm,
+  Bounds,
+  Policy,
+  PolicyFactory,
+  PolicyOptions,
+  View,
+} from './algorithms/contract/policy.js'
 export { createSemaphore, type Semaphore } from './semaphore/semaphore.js'
 export type { AdaptiveLimit, AdaptReason, FollowedLimit, LimitChange } from './semaphore/adaptive-limit.js'
 export type { CallOutcome, Permit } from './semaphore/permit.js'

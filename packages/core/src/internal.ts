@@ -2,11 +2,6 @@
  * The entry point for the other packages of this repository, `@sluice/core/internal`. Its names change with any minor version:
  * nothing else may import it.
  */
-export { POLICY } from './algorithms/contract/policy.js'
-export { GCRA } from './algorithms/gcra.js'
-export { LEAKY_BUCKET } from './algorithms/leaky-bucket.js'
-export { SLIDING_WINDOW } from './algorithms/sliding-window.js'
-export { TOKEN_BUCKET } from './algorithms/token-bucket.js'
 export { ANSWER, policiesOf } from './limiter/decision.js'
 export { counting, type DecisionCounter } from './limiter/events.js'
 export { guard } from './leases/leased-store.js'

@@ -1,7 +1,16 @@
 import { createLimiter, type Policy, SluiceError } from '@sluice/core'
-import { checkNames, type Declaration, oneOf, readOne, required, unchecked } from '@sluice/core/internal'
-import { ALGORITHM_NAMES, FACTORIES, makePolicy, type PolicyEntry } from './factories.js'
+import {
+  checkNames,
+  type Declaration,
+  oneOf,
+  type Option,
+  readOne,
+  required,
+  unchecked,
+} from '@sluice/core/internal'
+import { algorithms } from '@sluice/core/store'
 import { JsonError, type Located, member, parseLocated } from './json.js'
+import { makePolicy, type PolicyEntry, type Registry } from './registry.js'
 import { parseBy, parseWhere, type Where } from './selection.js'
 
 /** Limits as data: limiters by name, as a JSON file has them. */
@@ -56,12 +65,12 @@ export interface ReadPolicies {
 
 /**
  * Reads the text of a policy file (JSON), and finds all of its errors at once: what is not valid is left out of the
- * limiters and listed in `errors`. A text that is not JSON has one error, and no limiters.
+ * limiters and listed in `errors`. A text that is not JSON has one error, and no limiters. Policies name an algorithm of `registry`.
  */
-export function readPolicies(text: string): ReadPolicies {
+export function readPolicies(text: string, registry: Registry = algorithms): ReadPolicies {
   try {
     const located = parseLocated(text)
-    const reader = new PolicyReader(located)
+    const reader = new PolicyReader(located, registry)
     return { limiters: reader.file(), errors: reader.errors, lineOf: located.lineOf }
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
@@ -73,14 +82,19 @@ export function readPolicies(text: string): ReadPolicies {
 
 const FILE = { $schema: unchecked(), limiters: unchecked() }
 const LIMITER = { policies: unchecked(), by: unchecked(), where: unchecked() }
-const ALGORITHM = required(oneOf(ALGORITHM_NAMES))
 
 type Json = Readonly<Record<string, unknown>>
 
 class PolicyReader {
   readonly errors: PolicyProblem[] = []
+  readonly #algorithm: Option<string>
 
-  constructor(readonly located: Located) {}
+  constructor(
+    readonly located: Located,
+    readonly registry: Registry,
+  ) {
+    this.#algorithm = required(oneOf(Object.keys(registry)))
+  }
 
   /**
    * Reads all limiters of the file. A limiter with an error is left out, and each error goes into `errors`. Names that an
@@ -125,16 +139,16 @@ class PolicyReader {
   #policy(path: string, value: unknown): Policy | undefined {
     const before = this.errors.length
     const { algorithm: given, ...options } = this.#object(path, value) ?? {}
-    const choose = () => readOne(ALGORITHM, given, 'algorithm', { what: path })
+    const choose = () => readOne(this.#algorithm, given, 'algorithm', { what: path })
     const algorithm = this.#attempt(`${path}.algorithm`, choose)
     if (algorithm === undefined) return undefined
-    const declaration = FACTORIES[algorithm].options as Declaration
+    const declaration = this.registry[algorithm]!.options
     this.#object(path, options, declaration, algorithm)
     // Each option by itself, because a factory stops at the first fault.
     for (const [name, declared] of Object.entries(declaration))
       this.#attempt(member(path, name), () => readOne(declared, options[name], name, { what: algorithm }))
     if (this.errors.length > before) return undefined
-    return this.#attempt(path, () => makePolicy({ algorithm, ...options } as PolicyEntry))
+    return this.#attempt(path, () => makePolicy({ algorithm, ...options }, this.registry))
   }
 
   /**

@@ -1,16 +1,17 @@
 import { type Domain, DURATION } from '@sluice/core/internal'
-import { ALGORITHM_NAMES, type AlgorithmName, FACTORIES } from './factories.js'
+import { algorithms } from '@sluice/core/store'
+import type { Registry } from './registry.js'
 
 /**
  * The JSON Schema (2020-12) of policy files, for editors to check and complete them. It is made from the same
- * declarations of options by which the files are read.
+ * declarations of options by which the files are read, those of the factories in `registry`.
  */
-export function policySchema(): object {
+export function policySchema(registry: Registry = algorithms): object {
   const policies = {
     type: 'array',
     minItems: 1,
     maxItems: 10,
-    items: { oneOf: ALGORITHM_NAMES.map(policyOf) },
+    items: { oneOf: Object.keys(registry).map((algorithm) => policyOf(algorithm, registry)) },
   }
   const textOf = (description: string, rule: object) => ({ description, type: 'string', ...rule })
   const by = textOf('Whose calls are counted together.', { pattern: '^(ip|(header|field):.+)$' })
@@ -28,8 +29,8 @@ export function policySchema(): object {
  * The schema of a policy of one algorithm: the algorithm's name, its own options with their descriptions, and which of
  * these are required.
  */
-function policyOf(algorithm: AlgorithmName): object {
-  const options = Object.entries(FACTORIES[algorithm].options)
+function policyOf(algorithm: string, registry: Registry): object {
+  const options = Object.entries(registry[algorithm]!.options)
   const properties = options.map(([name, { accepts, domain }]) => [
     name,
     { description: accepts, ...(domain && schemaOf(domain)) },

@@ -1,7 +1,6 @@
 import type { Policy } from '@sluice/core'
 import { formatDuration } from '@sluice/core/internal'
 import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
-import { mostIn, untouchedSpan } from './span.js'
 
 /**
  * Finds policies in a file that are allowed but seldom meant, such as a policy that can never deny. Each is reported with
@@ -24,16 +23,17 @@ function smellsAt(path: string, line: number, found: Found): readonly PolicyProb
 type Found = readonly (readonly [code: string, message: string])[]
 
 /**
- * The smells of one policy beside the others of its limiter, as pairs of code and message: a fixed window, whose boundary
- * lets twice the limit pass; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
+ * The smells of one policy beside the others of its limiter, as pairs of code and message: windows whose boundary
+ * lets more than the capacity pass at once; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
  * another one always denies first.
  */
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   const { algorithm, capacity, limit, windowMs } = policy
-  const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
+  const { most } = algorithm.bounds
+  const twice = `${most(policy, policy.window)} calls may pass within ${formatDuration(windowMs)} around the end of a window`
   const stricter = policies.find((other) => other !== policy && isVoidBeside(policy, other, policies))
   const all: readonly (readonly [isFound: boolean, code: string, message: string])[] = [
-    [algorithm.name === 'fixed-window', 'FIXED_WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
+    [most(policy, 2) > capacity, 'WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
     [capacity === 1 && limit > 1, 'BURST_ONE', 'a page that loads two things at once is denied one of them'],
     [stricter !== undefined, 'VOID_POLICY', `it never denies a call: '${stricter?.name}' denies it first`],
   ]
@@ -51,11 +51,12 @@ function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]
 
 /**
  * Whether `policy` surely admits all calls that `other` admits; false also where that is not known. It is sure if `other`
- * never admits more than the capacity of `policy` within the span that decides about it (`untouchedSpan`), or if the two
+ * never admits more than the capacity of `policy` within the span that decides about it, its reach, or if the two
  * have one shape (algorithm and window) and `other` the smaller numbers.
  */
 function isNoStricter(policy: Policy, other: Policy): boolean {
-  if (mostIn(other, untouchedSpan(policy)) <= policy.capacity) return true
+  const { reach } = policy.algorithm.bounds
+  if (other.algorithm.bounds.most(other, reach(policy)) <= policy.capacity) return true
   return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
 }
 

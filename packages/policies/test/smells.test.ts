@@ -19,8 +19,11 @@ describe('what smells', () => {
     expect(smells({ ...gcra, burst: 20 }, { ...gcra, limit: 1000, window: '1h' })).toEqual([])
   })
 
-  it('is the boundary of a fixed window', () => {
-    expect(smells({ ...log, algorithm: 'fixedWindow' })).toEqual(['FIXED_WINDOW_BOUNDARY policies[0]'])
+  it.each([
+    { ...log, algorithm: 'fixedWindow' },
+    { ...log, algorithm: 'tokenBucket', refill: 'interval' },
+  ])('is the boundary of windows under which twice the limit may pass at once: %j', (policy) => {
+    expect(smells(policy)).toEqual(['WINDOW_BOUNDARY policies[0]'])
   })
 
   it('is a burst of one, unless the limit is one', () => {

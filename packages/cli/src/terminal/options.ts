@@ -1,5 +1,6 @@
 import { parseDuration } from '@sluice/core'
-import { ALGORITHM_NAMES, capacityOption, parseBy, parseWhere } from '@sluice/policies'
+import { algorithms } from '@sluice/core/store'
+import { type AlgorithmName, capacityOption, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
 import { FIELD_NAMES } from '../logs/json-format.js'
 import { type Given, textsOf, usageError } from './arguments.js'
@@ -78,10 +79,13 @@ export function readOptionsOf(
  * @throws {UsageError} for a value that is not valid.
  */
 export function suggestOptionsOf(given: Given): SuggestOptions {
+  const names = Object.keys(algorithms) as readonly AlgorithmName[]
   const windows = valueOf(given, 'windows', String) ?? '1s,10s,1m,10m,1h,1d'
-  const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, ALGORITHM_NAMES)) ?? 'slidingLog'
+  const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, names)) ?? 'slidingLog'
   if (given['burst'] !== undefined && capacityOption(algorithm) === undefined)
-    throw usageError(`--burst is for gcra, tokenBucket and leakyBucket: ${algorithm} has none`)
+    throw usageError(
+      `--burst is for ${names.filter((name) => capacityOption(name)).join(', ')}: ${algorithm} has none`,
+    )
   const limits = (text: string) => text.split(',').map((each) => number(each, 1, 1e10))
   return {
     windows: [...new Set(windows.split(','))].map((each) => parseDuration(each, '--windows')),

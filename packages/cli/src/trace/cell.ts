@@ -1,6 +1,5 @@
 import type { Policy } from '@sluice/core'
 import { Ring, State, type View } from '@sluice/core/store'
-import { untouchedSpan } from '@sluice/policies'
 import { Hit, Tally } from './tally.js'
 import type { CallerCalls } from './trace.js'
 
@@ -35,7 +34,7 @@ export class Cell {
    * of time, in microseconds, in which a caller of at most `capacity` units is never denied.
    */
   constructor(readonly policy: Policy) {
-    this.span = untouchedSpan(policy)
+    this.span = policy.algorithm.bounds.reach(policy)
     this.#state = new State(new Float64Array(policy.algorithm.cells(policy)), 0, new Ring())
   }
 

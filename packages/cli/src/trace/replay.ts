@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
 import { ownText } from '@sluice/core/internal'
-import { type ReadLimiter, scaleOf } from '@sluice/policies'
+import type { ReadLimiter } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread, type Way } from '../logs/spread.js'
@@ -109,7 +109,7 @@ const CALLS_BETWEEN_PAUSES = 2 ** 14
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
-  const isCoarse = policies.some((policy) => scaleOf(policy) < LEAST_UNITS * resolution)
+  const isCoarse = policies.some((policy) => policy.algorithm.bounds.scale(policy) < LEAST_UNITS * resolution)
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 
@@ -142,7 +142,13 @@ class ReplayedSpread {
   ) {
     const all = allLimiters(options)
     const replayers = all.map((limiter, index) => new Replayer(limiter, index))
-    this.spread = new Spread(reading, way, Math.max(...all.flatMap(({ policies }) => policies.map(scaleOf))))
+    this.spread = new Spread(
+      reading,
+      way,
+      Math.max(
+        ...all.flatMap(({ policies }) => policies.map((policy) => policy.algorithm.bounds.scale(policy))),
+      ),
+    )
     this.#limiters = replayers.slice(0, options.limiters.length)
     this.#others = replayers.slice(options.limiters.length)
   }

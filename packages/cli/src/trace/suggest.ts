@@ -1,6 +1,6 @@
-import type { PolicyError } from '@sluice/core'
+import type { Policy, PolicyError } from '@sluice/core'
 import { formatDuration, ownText } from '@sluice/core/internal'
-import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
+import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread } from '../logs/spread.js'
@@ -87,6 +87,8 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
 /** One window: first the peaks of all callers, then the limits that these suggest. */
 class Column {
   readonly #without: WindowReport['without']
+  /** The policy of the smallest limit. */
+  readonly #least: Policy
   readonly #peaks = new Map<number, number>()
   readonly #cells = new Map<number, Cell | undefined>()
   /** The cells of the table, and of these the ones that the log is not too coarse for. */
@@ -105,6 +107,7 @@ class Column {
     readonly leastScale: number,
     spanMs: number,
   ) {
+    this.#least = makePolicy(entryOf(options, windowMs, 1))
     if (windowMs * 1000 < leastScale) this.#without = 'this log is too coarse'
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
@@ -120,12 +123,14 @@ class Column {
   }
 
   /**
-   * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. For a sliding log
-   * it is the most units in any window. For other algorithms limits are tried: doubled until one is enough, and then the
+   * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. Where a policy admits no more
+   * than its capacity within its reach, as a sliding log does, it is the most units in any such span. Otherwise limits are tried: doubled until one is enough, and then the
    * gap between it and the last that was not (`below`) is halved.
    */
   #peakOf(calls: CallerCalls): number {
-    if (this.options.algorithm === 'slidingLog') return Math.max(1, peakIn(calls, this.windowMs * 1000))
+    const { algorithm, capacity } = this.#least
+    const reach = algorithm.bounds.reach(this.#least)
+    if (algorithm.bounds.most(this.#least, reach) === capacity) return Math.max(1, peakIn(calls, reach))
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {
       if (this.#cellOf(limit) === undefined) return Infinity
@@ -164,7 +169,9 @@ class Column {
     const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
     const chosen = [...new Set([...(limits ?? auto), limit])].sort((one, other) => one - other)
     this.#shown = chosen.map((each) => this.#cellOf(each)).filter((cell) => cell !== undefined)
-    this.#decided = this.#shown.filter(({ policy }) => scaleOf(policy) >= this.leastScale)
+    this.#decided = this.#shown.filter(
+      ({ policy }) => policy.algorithm.bounds.scale(policy) >= this.leastScale,
+    )
     if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 

@@ -1,5 +1,5 @@
-import { type Algorithm, POLICY, Policy, type PolicyOptions } from './contract/policy.js'
-import { read } from '../values/options.js'
+import { type Algorithm, factory, POLICY, Policy } from './contract/policy.js'
+import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import type { State } from './contract/state.js'
 
 /*
@@ -21,9 +21,11 @@ const COUNT = 1
  * const limiter = createLimiter({ policies: [fixedWindow({ limit: 1000, window: '1d' })] })
  * const { remaining } = await limiter.consume('user:42')
  */
-export function fixedWindow(options: PolicyOptions): Policy {
-  return new Policy(algorithm, read(POLICY, options, { what: 'fixedWindow' }))
-}
+export const fixedWindow: PolicyFactory<PolicyOptions> = /* @__PURE__ */ factory(
+  'fixedWindow',
+  POLICY,
+  (settings) => new Policy(algorithm, settings),
+)
 
 const algorithm: Algorithm = {
   name: 'fixed-window',
@@ -107,6 +109,13 @@ const algorithm: Algorithm = {
   isValid(state, { window }, latest) {
     const start = state.get(START)
     return start <= latest && start % window === 0
+  },
+
+  bounds: {
+    // A span may begin with the last microsecond of a window.
+    most: ({ limit, window }, span) => limit * (Math.ceil((span - 1) / window) + 1),
+    reach: ({ window }) => window,
+    scale: ({ window }) => window,
   },
 
   /** Units that are booked in a window are served in it. */

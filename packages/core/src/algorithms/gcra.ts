@@ -1,5 +1,5 @@
-import { type DeclarationOf, read } from '../values/options.js'
-import { type Algorithm, capacity, type Policy } from './contract/policy.js'
+import type { DeclarationOf } from '../values/options.js'
+import { type Algorithm, capacity, factory, type PolicyFactory } from './contract/policy.js'
 import { debt } from './debt/debt.js'
 import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
@@ -10,6 +10,8 @@ export interface GcraOptions extends DebtOptions {
    */
   readonly burst?: number
 }
+
+const GCRA = { ...DEBT_POLICY, burst: capacity } satisfies DeclarationOf<GcraOptions>
 
 /**
  * Admits calls at an even rate of limit/window, up to `burst` of them at once. Any span of length s admits at most
@@ -22,13 +24,9 @@ export interface GcraOptions extends DebtOptions {
  * const limiter = createLimiter({ policies: [gcra({ limit: 100, window: '1m', burst: 10 })] })
  * const { allowed } = await limiter.consume('user:42')
  */
-export function gcra(options: GcraOptions): Policy {
-  const settings = read(GCRA, options, { what: 'gcra' })
-  return debtPolicy(algorithm, settings, 'burst', settings.burst)
-}
-
-/** The options of gcra. */
-export const GCRA = { ...DEBT_POLICY, burst: capacity } satisfies DeclarationOf<GcraOptions>
+export const gcra: PolicyFactory<GcraOptions> = /* @__PURE__ */ factory('gcra', GCRA, (settings) =>
+  debtPolicy(algorithm, settings, 'burst', settings.burst),
+)
 
 /** The generic cell rate algorithm of ITU-T I.371, explained in debt/debt.ts. */
 const algorithm: Algorithm = { name: 'gcra', ...debt }

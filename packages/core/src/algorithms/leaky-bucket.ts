@@ -1,5 +1,5 @@
-import { type DeclarationOf, read } from '../values/options.js'
-import { type Algorithm, capacity, type Policy } from './contract/policy.js'
+import type { DeclarationOf } from '../values/options.js'
+import { type Algorithm, capacity, factory, type PolicyFactory } from './contract/policy.js'
 import { debt } from './debt/debt.js'
 import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
@@ -18,6 +18,8 @@ export interface LeakyBucketOptions extends DebtOptions {
   readonly capacity?: number
 }
 
+const LEAKY_BUCKET = { ...DEBT_POLICY, capacity } satisfies DeclarationOf<LeakyBucketOptions>
+
 /**
  * A bucket that drains at limit/window and denies a call that would overflow it. Any span of length s admits at most capacity +
  * limit * s / window.
@@ -29,12 +31,10 @@ export interface LeakyBucketOptions extends DebtOptions {
  * const limiter = createLimiter({ policies: [leakyBucket({ limit: 2, window: '1s', capacity: 4 })] })
  * const { waitMs } = await limiter.acquire('printer')
  */
-export function leakyBucket(options: LeakyBucketOptions): Policy {
-  const settings = read(LEAKY_BUCKET, options, { what: 'leakyBucket' })
-  return debtPolicy(algorithm, settings, 'capacity', settings.capacity)
-}
-
-/** The options of leakyBucket. */
-export const LEAKY_BUCKET = { ...DEBT_POLICY, capacity } satisfies DeclarationOf<LeakyBucketOptions>
+export const leakyBucket: PolicyFactory<LeakyBucketOptions> = /* @__PURE__ */ factory(
+  'leakyBucket',
+  LEAKY_BUCKET,
+  (settings) => debtPolicy(algorithm, settings, 'capacity', settings.capacity),
+)
 
 const algorithm: Algorithm = { name: 'leaky-bucket', ...debt }

@@ -1,5 +1,5 @@
-import { type Algorithm, POLICY, Policy, type PolicyOptions } from './contract/policy.js'
-import { read } from '../values/options.js'
+import { type Algorithm, factory, POLICY, Policy } from './contract/policy.js'
+import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import { expected, PolicyError } from '../values/errors.js'
 import { MOST_ENTRIES, type State } from './contract/state.js'
 
@@ -21,9 +21,11 @@ const LARGEST_LIMIT = 100_000
  * const logins = createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] })
  * const { allowed } = await logins.consume('user:42')
  */
-export function slidingLog(options: PolicyOptions): Policy {
-  return new Policy(algorithm, read(POLICY, options, { what: 'slidingLog' }))
-}
+export const slidingLog: PolicyFactory<PolicyOptions> = /* @__PURE__ */ factory(
+  'slidingLog',
+  POLICY,
+  (settings) => new Policy(algorithm, settings),
+)
 
 const algorithm: Algorithm = {
   name: 'sliding-log',
@@ -97,6 +99,12 @@ const algorithm: Algorithm = {
     const given = Math.max(0, Math.min(units, last - newer))
     state.ring.remove(newer, given)
     return given
+  },
+
+  bounds: {
+    most: ({ limit, window }, span) => limit * Math.ceil(span / window),
+    reach: ({ window }) => window,
+    scale: ({ window }) => window,
   },
 
   leasing: {

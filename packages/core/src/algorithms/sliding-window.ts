@@ -1,8 +1,8 @@
-import { LARGEST_PRODUCT, POLICY, Policy } from './contract/policy.js'
-import type { Algorithm, PolicyOptions, View } from './contract/policy.js'
+import { factory, LARGEST_PRODUCT, POLICY, Policy } from './contract/policy.js'
+import type { Algorithm, PolicyFactory, PolicyOptions, View } from './contract/policy.js'
 import type { State } from './contract/state.js'
 import { expected, PolicyError } from '../values/errors.js'
-import { type DeclarationOf, oneOf, read, whole } from '../values/options.js'
+import { type DeclarationOf, oneOf, whole } from '../values/options.js'
 
 /*
  * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are
@@ -29,6 +29,12 @@ export interface SlidingWindowOptions extends PolicyOptions {
   readonly count?: 'whole' | 'weighted'
 }
 
+const SLIDING_WINDOW = {
+  ...POLICY,
+  buckets: whole(1, 1000, 10, 'INVALID_BUCKETS'),
+  count: oneOf(['whole', 'weighted'], 'whole'),
+} satisfies DeclarationOf<SlidingWindowOptions>
+
 /**
  * A window that slides over N buckets, equal parts of it whose units are counted apart.
  * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
@@ -41,18 +47,14 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * const limiter = createLimiter({ policies: [slidingWindow({ limit: 100_000, window: '1h', buckets: 12 })] })
  * const { allowed } = await limiter.consume('user:42')
  */
-export function slidingWindow(options: SlidingWindowOptions): Policy {
-  const { buckets, count, ...settings } = read(SLIDING_WINDOW, options, { what: 'slidingWindow' })
-  const isWeighted = count === 'weighted'
-  return new Policy(isWeighted ? weighted : inWhole, settings, { buckets, multiplied: isWeighted })
-}
-
-/** The options of slidingWindow. */
-export const SLIDING_WINDOW = {
-  ...POLICY,
-  buckets: whole(1, 1000, 10, 'INVALID_BUCKETS'),
-  count: oneOf(['whole', 'weighted'], 'whole'),
-} satisfies DeclarationOf<SlidingWindowOptions>
+export const slidingWindow: PolicyFactory<SlidingWindowOptions> = /* @__PURE__ */ factory(
+  'slidingWindow',
+  SLIDING_WINDOW,
+  ({ buckets, count, ...settings }) => {
+    const isWeighted = count === 'weighted'
+    return new Policy(isWeighted ? weighted : inWhole, settings, { buckets, multiplied: isWeighted })
+  },
+)
 
 /** The algorithm of `count: 'whole'`. */
 const inWhole = {
@@ -128,6 +130,17 @@ const inWhole = {
     return state.get(NEWEST) <= bucketOf(policy, latest) && state.get(TOTAL) === sum
   },
 
+  bounds: {
+    // Any N+1 buckets in a row hold at most the limit, and a span may begin at the end of a bucket.
+    most: (policy, span) => {
+      const touched = Math.ceil((span - 1) / width(policy)) + 1
+      return policy.limit * Math.ceil(touched / (policy.buckets + 1))
+    },
+    // A call counts until its whole bucket has left the window.
+    reach: (policy) => policy.window + width(policy),
+    scale: ({ window }) => window,
+  },
+
   leasing: {
     /**
      * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds. Units that are served in
@@ -154,6 +167,14 @@ const inWhole = {
 const weighted: Algorithm = {
   ...inWhole,
   name: 'sliding-window-weighted',
+  bounds: {
+    ...inWhole.bounds,
+    // Any N buckets in a row hold at most the limit, and a window touches N+1 of which the oldest fades evenly.
+    most: ({ limit, window }, span) =>
+      span > window
+        ? limit * (Math.ceil((span - 1) / window) + 1)
+        : limit + Math.floor((limit * (span - 1)) / window),
+  },
 
   /**
    * Weighted sliding window: returns the first instant from `from` on, in microseconds, at which `cost` units fit; Infinity for a

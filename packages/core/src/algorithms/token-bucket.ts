@@ -1,6 +1,6 @@
 import { expected, PolicyError } from '../values/errors.js'
-import { type DeclarationOf, oneOf, read } from '../values/options.js'
-import { type Algorithm, capacity, Policy } from './contract/policy.js'
+import { type DeclarationOf, oneOf } from '../values/options.js'
+import { type Algorithm, capacity, factory, Policy, type PolicyFactory } from './contract/policy.js'
 import type { State } from './contract/state.js'
 import { DEBT, debt, FASTEST, SINCE } from './debt/debt.js'
 import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
@@ -30,6 +30,12 @@ export interface TokenBucketOptions extends DebtOptions {
   readonly refill?: 'greedy' | 'interval'
 }
 
+const TOKEN_BUCKET = {
+  ...DEBT_POLICY,
+  capacity,
+  refill: oneOf(['greedy', 'interval'], 'greedy'),
+} satisfies DeclarationOf<TokenBucketOptions>
+
 /**
  * A bucket of tokens that starts full; each unit takes one out. Greedy refill adds tokens continuously: any span of length s
  * admits at most capacity + limit * s / window. Interval refill adds `limit` tokens at each multiple of the window since 1970: a
@@ -42,22 +48,18 @@ export interface TokenBucketOptions extends DebtOptions {
  * const limiter = createLimiter({ policies: [tokenBucket({ limit: 10, window: '1s', capacity: 50 })] })
  * const { allowed } = await limiter.consume('user:42', { cost: 20 })
  */
-export function tokenBucket(options: TokenBucketOptions): Policy {
-  const settings = read(TOKEN_BUCKET, options, { what: 'tokenBucket' })
-  const { capacity, refill, slots } = settings
-  if (refill === 'greedy') return debtPolicy(greedy, settings, 'capacity', capacity)
-  if (slots !== undefined) {
-    throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
-  }
-  return new Policy(interval, settings, { capacity: { name: 'capacity', value: capacity } })
-}
-
-/** The options of tokenBucket. */
-export const TOKEN_BUCKET = {
-  ...DEBT_POLICY,
-  capacity,
-  refill: oneOf(['greedy', 'interval'], 'greedy'),
-} satisfies DeclarationOf<TokenBucketOptions>
+export const tokenBucket: PolicyFactory<TokenBucketOptions> = /* @__PURE__ */ factory(
+  'tokenBucket',
+  TOKEN_BUCKET,
+  (settings) => {
+    const { capacity, refill, slots } = settings
+    if (refill === 'greedy') return debtPolicy(greedy, settings, 'capacity', capacity)
+    if (slots !== undefined) {
+      throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
+    }
+    return new Policy(interval, settings, { capacity: { name: 'capacity', value: capacity } })
+  },
+)
 
 const greedy: Algorithm = { name: 'token-bucket', ...debt }
 
@@ -153,6 +155,14 @@ const interval: Algorithm = {
     const since = state.get(SINCE)
     const mostMissing = ((expiresAt - since + window) / window) * state.get(FASTEST)
     return since <= latest && (state.get(MISSING) <= mostMissing || expiresAt >= NEVER)
+  },
+
+  bounds: {
+    // A span may begin just before a refill.
+    most: ({ limit, capacity, window }, span) => capacity + limit * Math.ceil((span - 1) / window),
+    // After the last call a bucket may wait for its next refill for up to a window.
+    reach: (policy) => Math.ceil(debt.bounds.scale(policy)) + policy.window,
+    scale: (policy) => debt.bounds.scale(policy),
   },
 
   /** Units that are booked after a refill are served before the next, so that both use the same tokens. */

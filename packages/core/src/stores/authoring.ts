@@ -5,7 +5,14 @@
 import { fixedWindow, slidingLog, slidingWindow } from '../algorithms/index.js'
 import { gcra, leakyBucket, tokenBucket } from '../algorithms/index.js'
 
-export type { Algorithm, Charge, Leasing, View } from '../algorithms/contract/policy.js'
+export type {
+  Algorithm,
+  Bounds,
+  Charge,
+  Leasing,
+  PolicyFactory,
+  View,
+} from '../algorithms/contract/policy.js'
 export type { Policy, PolicyChanges, PolicyOptions } from '../algorithms/contract/policy.js'
 export { Ring, type RingMark, State } from '../algorithms/contract/state.js'
 export type { Clock } from '../values/clock.js'
@@ -23,5 +30,5 @@ export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, R
 export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
-/** The factories of all algorithms. Not `export * as`: that would keep all of them in every bundle. */
+/** The factories of all algorithms, by name: the registry of core. Not `export * as`: that would keep all of them in every bundle. */
 export const algorithms = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }

@@ -13,6 +13,7 @@ import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
+import { promising } from './laws/promising.js'
 import { releasing } from './laws/releasing.js'
 import { severalKeys } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
@@ -38,6 +39,7 @@ const LAWS = [
   charging,
   waiting,
   bounding,
+  promising,
   correcting,
   releasing,
   limits,

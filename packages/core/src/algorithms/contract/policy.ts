@@ -63,6 +63,8 @@ export interface Algorithm {
    * and `expiresAt` comes at least a second after `resetAt` under the limit of the last write.
    */
   isValid?(state: State, policy: Policy, latest: number, expiresAt: number): boolean
+  /** What the algorithm promises. */
+  readonly bounds: Bounds
   /** How booked units may be served later. Without it the algorithm cannot be leased. */
   readonly leasing?: Leasing
   /**
@@ -70,6 +72,39 @@ export interface Algorithm {
    * capacity, for the message.
    */
   check?(policy: Policy, capacityName: string): void
+}
+
+/** What an algorithm promises under the numbers of a policy. Spans are microseconds. */
+export interface Bounds {
+  /** The most units that pass in any half-open span `(t - span, t]` of whole microseconds; Infinity where nothing bounds them. */
+  readonly most: (policy: Policy, span: number) => number
+  /**
+   * The span that decides whether a call can be denied: none is while a key asks for at most `capacity` units in every
+   * `(t - reach, t]`.
+   */
+  readonly reach: (policy: Policy) => number
+  /** The time in which a key that has nothing left is full again, and so within which its calls affect each other. */
+  readonly scale: (policy: Policy) => number
+}
+
+/** Makes policies of one algorithm. */
+export interface PolicyFactory<Options extends object> {
+  (options: Options): Policy
+  /** The declaration of its options, by which files of policies are read and described. */
+  readonly options: option.Declaration
+}
+
+/**
+ * Makes the factory `name`, which reads and checks its options as declared and has `make` make a policy of them. Call it behind
+ * a `PURE` comment, so that bundles leave out algorithms that are not used.
+ */
+export function factory<Options extends object, D extends option.DeclarationOf<Options>>(
+  name: string,
+  options: D,
+  make: (settings: option.Settings<D>) => Policy,
+): PolicyFactory<Options> {
+  const read = { [name]: (given: Options) => make(option.read(options, given, { what: name })) }[name]!
+  return Object.assign(read, { options })
 }
 
 /** How an algorithm keeps its promise at the moments at which units are served, some time after they were booked. */

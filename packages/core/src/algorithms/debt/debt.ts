@@ -115,6 +115,13 @@ export const debt = {
     return since <= latest && state.get(DEBT) * tick <= (expiresAt - since) * state.get(FASTEST)
   },
 
+  bounds: {
+    most: ({ limit, capacity, window }, span) => capacity + Math.floor((limit * (span - 1)) / window),
+    // One tick more, as time is counted in whole ticks.
+    reach: (policy) => Math.ceil(drainingTime(policy)) + policy.tick,
+    scale: drainingTime,
+  },
+
   leasing: {
     /**
      * Returns the policy under which a lease is taken: units charged in the store now and served from memory within `ttlMs`
@@ -143,6 +150,11 @@ export const debt = {
     throw new PolicyError('CAPACITY_TOO_LARGE', `${bound}: use ${advice}`)
   },
 } satisfies Omit<Algorithm, 'name'>
+
+/** The time in which a debt of the whole capacity drains. */
+function drainingTime({ limit, capacity, window }: Policy): number {
+  return limit > 0 ? (capacity * window) / limit : window
+}
 
 /** The debt, in units x ticks, that is left at `instant`. */
 export function debtAt(state: State, policy: Policy, instant: number): number {

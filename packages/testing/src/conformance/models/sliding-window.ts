@@ -56,17 +56,16 @@ export const model: Model<Buckets> = {
    * The most units that may be admitted from one instant to another, both included, in microseconds: what the algorithm promises.
    * Where buckets count whole, any N + 1 neighbours (a window has N) hold at most `limit`, so the buckets that the span touches
    * are cut into groups of N + 1, rounded up. Where the oldest is weighted, a span of at most a window holds limit x (1 + span /
-   * window), and a longer one is cut into windows.
+   * window). In a longer one any N neighbours hold at most `limit`, as they count in full beside the one before them.
    */
   bound(rule, from, to) {
     if (rule.options.count !== 'weighted') {
       const touched = to / width(rule) - from / width(rule) + 1n
       return rule.limit * ((touched + count(rule)) / (count(rule) + 1n))
     }
-    // L(1+|I|/W) holds up to one window; a longer span is cut into windows.
-    const windows = (to - from) / rule.window
-    const rest = (to - from) % rule.window
-    return rule.limit * (2n * windows + 1n) + (rule.limit * rest) / rule.window
+    const span = to - from
+    if (span <= rule.window) return rule.limit + (rule.limit * span) / rule.window
+    return rule.limit * ((span + rule.window - 1n) / rule.window + 1n)
   },
 }
 

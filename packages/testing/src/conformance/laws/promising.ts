@@ -1,0 +1,92 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { operationOf } from '../operation.js'
+import { law, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import { ruleOf } from '../rule.js'
+import { starts, traffic } from '../traffic.js'
+
+/**
+ * Declares the laws that an algorithm says of itself what it keeps (`Algorithm.bounds`), as advice about limits is computed from
+ * that. Its `most` is the bound of the model for the worst place of a half-open span; what asks within its `reach` is never denied;
+ * and its `scale` is no further from the reach than a window.
+ */
+export function promising(subject: Subject): void {
+  const { factory, model } = subject.shape
+
+  law(
+    subject,
+    'says the most that passes in any half-open span',
+    fc.record({
+      options: options(subject.shape),
+      start: starts,
+      windows: fc.integer({ min: 0, max: 4 }),
+      part: fc.double({ min: 0, max: 1, noNaN: true }),
+      off: fc.integer({ min: -1, max: 2 }),
+    }),
+    async (session, { options: numbers, windows, part, off }) => {
+      const policy = factory(numbers)
+      const rule = ruleOf(model, numbers)
+      const span = Math.max(1, Math.floor((windows + part) * policy.window) + off)
+      const most = policy.algorithm.bounds.most(policy, span)
+      // The span holds the instants from `from` on; a window or bucket that ends with the first of them is the worst place.
+      const edges = [policy.window, policy.window / policy.buckets].filter((edge) => Number.isInteger(edge))
+      const places = edges.map((edge) => session.now - (session.now % edge) + edge - 1)
+      const bounds = [session.now, ...places].map((from) =>
+        Number(model.bound(rule, BigInt(from), BigInt(from + span - 1))),
+      )
+      const worst = Math.max(...bounds)
+      // Products beyond 2^53 are rounded.
+      const isExact = policy.limit * span <= 2 ** 53
+      assert(
+        Math.abs(most - worst) <= (isExact ? 0 : Math.max(1, worst * 2 ** -50)),
+        `most is ${most}, where the model's bound is ${worst}`,
+      )
+    },
+  )
+
+  law(
+    subject,
+    'denies nothing to a key that asks for its capacity in each reach at most',
+    fc.record({
+      options: options(subject.shape),
+      start: starts,
+      steps: traffic({ kinds: { consume: 1 }, most: 30 }),
+    }),
+    async (session, { options: numbers, steps }) => {
+      const policy = factory(numbers)
+      const caller = session.caller([policy])
+      const reach = policy.algorithm.bounds.reach(policy)
+      const calls: { at: number; cost: number }[] = []
+      for (const step of steps) {
+        const { now } = operationOf(step, session.now, [policy], caller.known, subject.mostCost)
+        session.now = now
+        const asked = calls.reduce((sum, { at, cost }) => (at > now - reach ? sum + cost : sum), 0)
+        const cost = Math.min(
+          policy.capacity - asked,
+          subject.mostCost,
+          step.parts % 2 ? Infinity : step.parts,
+        )
+        if (cost === 0) continue
+        assert.equal((await caller.consume(cost)).reason, undefined)
+        calls.push({ at: now, cost })
+      }
+    },
+  )
+
+  law(
+    subject,
+    'names a scale that is at most a window and a tick below its reach',
+    fc.record({ options: options(subject.shape), start: starts }),
+    async (session, { options: numbers }) => {
+      const policy = factory(numbers)
+      const { reach, scale } = policy.algorithm.bounds
+      assert(scale(policy) <= reach(policy))
+      assert(reach(policy) <= Math.ceil(scale(policy)) + policy.window + policy.tick)
+      // What a key has left is back within its reach.
+      const caller = session.caller([policy])
+      await caller.consume(Math.min(policy.capacity, subject.mostCost))
+      assert((await caller.peek(0)).resetAt - session.now <= reach(policy))
+    },
+  )
+}
