@@ -72,7 +72,9 @@ function tryAll<T>(
   const answers = parts.map(({ keyspace, key, cost }) => keyspace.decide('try', key, cost, 0, caller))
   const known = answers.filter((answer) => 'now' in answer)
   if (known.length === answers.length) return charged(known, 0)
-  return Promise.all(answers.map(async (answer) => answer)).then((all) => charged(all, performance.now() - sentAt))
+  return Promise.all(answers.map(async (answer) => answer)).then((all) =>
+    charged(all, performance.now() - sentAt),
+  )
 }
 
 /**
