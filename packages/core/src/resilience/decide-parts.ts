@@ -2,7 +2,6 @@ import { giveBack } from '../stores/giving-back.js'
 import { isDenied } from '../stores/store.js'
 import type { Answer, MaybePromise, Part, PlacedPart, Receiver, WholeReceiver } from '../stores/store.js'
 import { isWholeDenied, programOf } from '../stores/together.js'
-import { neverFits } from './peek-cache.js'
 
 /**
  * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none if an enforced one is
@@ -56,7 +55,8 @@ export function passTo<T>(receiver: Receiver<T>, answer: Promise<T>): undefined 
 function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
   if (isHere) return isDenied(keyspace.decide('peek', key, cost, 0) as Answer)
-  return neverFits(keyspace.policies, cost) || keyspace.known?.(key, cost) !== undefined
+  if (keyspace.policies.some(({ capacity }) => cost > capacity)) return true
+  return keyspace.known?.(key, cost) !== undefined
 }
 
 /**

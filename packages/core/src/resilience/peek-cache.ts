@@ -73,12 +73,6 @@ const MOST_KEYS = 10_000
 /** Under all limits that a key is called with. */
 const MOST_PER_KEY = 16
 
-/** Whether no state of a key admits a cost, as it is above the capacity of a policy. */
-export function neverFits(policies: readonly Policy[], cost: number): boolean {
-  for (const { capacity } of policies) if (cost > capacity) return true
-  return false
-}
-
 /**
  * How a cost stands at the instant `now`, by an earlier answer, of the same cost or another. Where that does not tell how long it
  * waits, it is until the policy is full, so that no wait is too short. `parts` has three numbers a policy: earliest instant,
