@@ -136,7 +136,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   decideWithout(question: Question, failure: Error, isUnasked: boolean): Answer {
     const { kind, key, cost, maxWait, isDenied = cost > this.capacity } = question
     const why = failureOf(failure)
-    const mode = isDenied ? 'peek' : this.options.mode
+    const mode = isDenied ? undefined : this.options.mode
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
     if (mode === 'deny') return undecidedAnswer(why, false, NOTHING_PASSES)
     const by = this.options.local()

@@ -22,6 +22,8 @@ import { RemoteStore } from '@sluice/harness/stores'
 
 const policies = [gcra({ limit: 10, window: '10s' }), slidingLog({ limit: 5, window: '1h', name: 'least' })]
 const ABOVE = 6
+/** Settings under which a store is waited for, however busy the machine is. */
+const PATIENT = { deadline: '1m', onStoreError: 'throw' } as const
 const MODES = ['local', { mode: 'local', share: 2 }, 'allow', 'deny', 'throw'] as const
 
 let clock: FakeClock
@@ -33,7 +35,7 @@ beforeEach(() => {
   limiter = open()
 })
 const open = (options: Partial<LimiterOptions> = {}): Limiter =>
-  createLimiter({ name: 'api', policies, store, ...options })
+  createLimiter({ name: 'api', policies, store, deadline: '1m', ...options })
 
 describe('a cost above the capacity', () => {
   it('is denied with what the store says of the key', async () => {
@@ -154,6 +156,7 @@ describe('a cost above the capacity', () => {
 
     it('is denied by itself where the store is known to be down, without a wait', async () => {
       jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) })
+      limiter = open({ onStoreError, deadline: '50ms' })
       try {
         store.fail('STORE_UNAVAILABLE')
         for (let i = 0; i < 10; i++) {
@@ -182,6 +185,7 @@ describe('a cost above the capacity', () => {
 
   it('is denied at the deadline where the store stands still, which is asked again a second later', async () => {
     jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) })
+    limiter = open({ deadline: '50ms' })
     try {
       await limiter.consume('k', { cost: 2 })
       store.stop()
@@ -354,8 +358,8 @@ describe('whatever is called, with one process', () => {
         let now = Date.UTC(2026, 0, 1) * 1000
         const clock = () => now
         const [elsewhere, memory] = [new RemoteStore(clock), memoryStore({ clock })].map((store) => ({
-          one: createLimiter({ name: 'one', policies: policiesOf(one), store }),
-          two: createLimiter({ name: 'two', policies: policiesOf(two), store }),
+          one: createLimiter({ name: 'one', policies: policiesOf(one), store, ...PATIENT }),
+          two: createLimiter({ name: 'two', policies: policiesOf(two), store, ...PATIENT }),
         }))
         for (const { kind, cost, us } of calls) {
           const perform = async ({ one, two }: NonNullable<typeof memory>) => {
@@ -384,7 +388,7 @@ describe('whatever is called, with one process', () => {
         let now = Date.UTC(2026, 0, 1) * 1000
         const stores = [0, 1].map(() => new RemoteStore(() => now, { maxAge: 1_000_000, maxKeys: 100 }))
         const limiters = [one, two].map((drawn, i) =>
-          createLimiter({ name: 'api', policies: policiesOf(drawn), store: stores[i]! }),
+          createLimiter({ name: 'api', policies: policiesOf(drawn), store: stores[i]!, ...PATIENT }),
         )
         for (const { kind, cost, us } of calls) {
           now += us
@@ -412,8 +416,8 @@ describe('whatever is called, with one process', () => {
           else if (kind !== 'pass') await limiters[0]![kind]('k')
         }
       }),
-      { numRuns: 10_000 },
+      { numRuns: 3000 },
     )
-    expect(denied).toBeGreaterThan(1000)
+    expect(denied).toBeGreaterThan(500)
   }, 300_000)
 })
