@@ -1,5 +1,5 @@
 import type { Decision, Limiter, PartOptions } from '@sluice/core'
-import { ANSWER, decideTogether, prepareTogether } from '@sluice/core/internal'
+import { decideTogether, prepareTogether } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
@@ -163,7 +163,7 @@ export class SeveralGuard<Req, Res> {
     decisions: readonly Decision[],
   ): MaybePromise<Denied | undefined> {
     const isAllowed = decisions.every(({ allowed }) => allowed)
-    const decided = decidedParts(counted, decisions, isAllowed)
+    const decided = decidedParts(counted, decisions)
     const binding = decided.reduce((one, other) =>
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
@@ -233,19 +233,15 @@ function identifyUnder<Req, Res>(
 }
 
 /**
- * The limits about whose keys something is known, each with its decision: only these are recorded and shown in headers.
- * All are known if the request is allowed. After a denial some may not have been asked, because another limit was known to deny
- * before the store was asked: such a decision gives no reason, and nothing decided it (`from` is 'none'). Limits that
- * count the request under one key of one limiter share a decision, and appear once.
+ * The limits, each with its decision, as they are recorded and shown in headers. Limits that count the request under one key of one
+ * limiter share a decision, and appear once.
  */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],
   decisions: readonly Decision[],
-  isAllowed: boolean,
 ): readonly Decided<Req, Res>[] {
   return counted.flatMap(({ part }, i) => {
     const decision = decisions[i]!
-    const isKnown = isAllowed || decision.reason !== undefined || decision[ANSWER].from !== 'none'
-    return isKnown && decisions.indexOf(decision) === i ? [{ part, decision }] : []
+    return decisions.indexOf(decision) === i ? [{ part, decision }] : []
   })
 }

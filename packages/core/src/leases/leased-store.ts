@@ -200,8 +200,8 @@ class LeasedKeyspace implements Keyspace {
     void giveBack(by, key, booked, answer)
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
-      // Calls above the store's own capacity join no booking, so a cost that never fits exceeds this process's share alone.
-      resolve(degradedAnswer(why, own, by, false))
+      // Calls above the store's own capacity join no booking.
+      resolve(degradedAnswer(why, own, by))
     }
   }
 }

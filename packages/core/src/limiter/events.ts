@@ -48,8 +48,8 @@ export interface DecisionEvent extends LimiterEvent<'decision'> {
 
 /**
  * The decider of a call: a 'memory' store; a 'store' elsewhere; the 'cache' of denials; a 'lease'; 'local', the failure mode
- * that counts in this process; 'none', if nothing was counted: a limit of 0, a cost above the capacity of a store
- * elsewhere, and the failure modes 'allow' and 'deny'.
+ * that counts in this process; 'none', if nothing was counted: a limit of 0, and the failure modes 'allow' and 'deny'. A call that
+ * is denied whatever its store says, as its cost never fits, has the decider that says how its key stands.
  */
 export type DecidedBy = 'memory' | 'store' | 'cache' | 'lease' | 'local' | 'none'
 

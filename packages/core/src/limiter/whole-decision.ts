@@ -7,8 +7,8 @@ export class WholeDecision {
   readonly allowed: boolean
   /**
    * The decision of each part, in order. Of a denied whole, `allowed` says whether the part would pass by itself, `charged` is
-   * false and `remaining` is without the part. A part whose store was not asked, because another was known to be denied,
-   * reports nothing: it is allowed, with 0 remaining.
+   * false and `remaining` is without the part. If a part was known to be denied before any store was asked, the others say how
+   * their keys stood within the last second.
    */
   readonly decisions: readonly Decision[]
 
@@ -24,7 +24,7 @@ export class WholeDecision {
     return denied.find(({ retryAfterMs }) => denied.every((other) => other.retryAfterMs <= retryAfterMs))
   }
 
-  /** Milliseconds until every part would pass: 0 = now, Infinity = never. */
+  /** Milliseconds until every part would pass, the longest wait of all: 0 = now, Infinity = never. */
   get retryAfterMs(): number {
     return this.denied?.retryAfterMs ?? 0
   }

@@ -1,21 +1,20 @@
 import { giveBack } from '../stores/giving-back.js'
 import { isDenied } from '../stores/store.js'
-import type { Answer, MaybePromise, Part, PlacedPart, WholeReceiver } from '../stores/store.js'
+import type { Answer, MaybePromise, Part, PlacedPart, Receiver, WholeReceiver } from '../stores/store.js'
 import { isWholeDenied, programOf } from '../stores/together.js'
-import { NOTHING_KNOWN } from './failure.js'
 
 /**
  * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none if an enforced one is
- * denied (shadow mode enforces none). If a part is known to be denied, no store is asked. A program decides keys in one atomic
- * step, as one Redis server does: if all parts have the same, it decides them. Otherwise `decideEach` asks the store of each, and
- * gives back what was charged if one is denied. Returns what `charged` makes of the answers and of the milliseconds that stores
+ * denied (shadow mode enforces none). If a part is known to be denied, nothing is tried to be charged. A program decides keys in one
+ * atomic step, as one Redis server does: if all parts have the same, it decides them. Otherwise `decideEach` asks the store of each,
+ * and gives back what was charged if one is denied. Returns what `charged` makes of the answers and of the milliseconds that stores
  * took, 0 if they answered at once. Later answers come to `receiver` after the return, and settle the promise that was returned.
  */
 export function decideParts<T>(
   parts: readonly PlacedPart[],
   charged: (answers: readonly Answer[], storeMs: number) => MaybePromise<T>,
 ): MaybePromise<T> {
-  if (parts.some(isKnownDenied)) return charged(parts.map(triedUnasked), 0)
+  if (parts.some(isKnownDenied)) return tryAll(parts, charged)
   const sentAt = performance.now()
   let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
   const receiver: WholeReceiver = {
@@ -40,9 +39,9 @@ export function decideParts<T>(
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
-/** Passes the answers of a call on several keys to `receiver` when their promise resolves, or the error when it rejects. */
-function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
-  answers.then(
+/** Passes an answer to `receiver` when its promise resolves, or the error when it rejects. */
+export function passTo<T>(receiver: Receiver<T>, answer: Promise<T>): undefined {
+  answer.then(
     (later) => receiver.answered(later),
     (error: unknown) => receiver.failed(error),
   )
@@ -50,25 +49,33 @@ function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): v
 
 /**
  * Whether a part (one key of a call on several) is known to be denied without asking a store elsewhere, so that the whole call
- * is. If its state is in this process (`isHere`) that is asked; otherwise a remembered denial of its store may say so. In shadow
- * mode (not `enforce`) a part denies nothing.
+ * is. If its state is in this process (`isHere`) that is asked; otherwise its cost never fits, or a remembered denial of its store
+ * says so. In shadow mode (not `enforce`) a part denies nothing.
  */
 function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
-  const known = isHere ? (keyspace.decide('peek', key, cost, 0) as Answer) : keyspace.known?.(key, cost)
-  return known !== undefined && isDenied(known)
+  if (isHere) return isDenied(keyspace.decide('peek', key, cost, 0) as Answer)
+  if (keyspace.policies.some(({ capacity }) => cost > capacity)) return true
+  return keyspace.known?.(key, cost) !== undefined
 }
 
 /**
- * The answer about one part of a call on several keys that is known to be denied. Nothing is charged and no store elsewhere is
- * asked: a part whose state is elsewhere gets its remembered denial, or UNASKED if there is none.
+ * Answers a call on several keys of which one is known to be denied, and charges none: each part says how it stands by itself, as
+ * far as its store has said so within the last second or says so now.
  */
-function triedUnasked({ isHere, keyspace, key, cost }: PlacedPart): Answer {
-  return isHere ? (keyspace.decide('try', key, cost, 0) as Answer) : (keyspace.known?.(key, cost) ?? UNASKED)
+function tryAll<T>(
+  parts: readonly PlacedPart[],
+  charged: (answers: readonly Answer[], storeMs: number) => MaybePromise<T>,
+): MaybePromise<T> {
+  const sentAt = performance.now()
+  const caller = { gone: false, unsent: true, isDenied: true }
+  const answers = parts.map(({ keyspace, key, cost }) => keyspace.decide('try', key, cost, 0, caller))
+  const known = answers.filter((answer) => 'now' in answer)
+  if (known.length === answers.length) return charged(known, 0)
+  return Promise.all(answers.map(async (answer) => answer)).then((all) =>
+    charged(all, performance.now() - sentAt),
+  )
 }
-
-/** The answer of a part whose store was not asked, because another part was known to be denied: nothing is known of it. */
-const UNASKED: Answer = { ...NOTHING_KNOWN, at: 0, resetAt: 0, from: 'none' }
 
 /**
  * Decides the parts of a call (keys with their costs) that no single program holds, in two steps, and resolves to one answer a

@@ -1,6 +1,7 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
 import type { Answer, DenialCacheBounds, Store } from '../stores/store.js'
 import { ExpiringMap } from '../values/expiring-map.js'
+import { answerTo } from './peek-cache.js'
 
 /**
  * Caches a store's denials by key, so that repeated calls on an exhausted key need no round trip, whatever their costs. All
@@ -61,19 +62,8 @@ export class DenialCache {
       newest!.asking++
       return undefined
     }
-    return larger ? answerAt(now, larger) : answerUntilFull(now, newest!)
-  }
-
-  /**
-   * The newest denial of a key that is still remembered under these limits, with its waits counted from now. It may be of another
-   * cost: its `remaining` and `resetAt` hold for every cost, its wait does not.
-   */
-  newest(policies: readonly Policy[], key: string): Answer | undefined {
-    const now = this.clock.now()
-    const denial = this.#denials
-      .get(key)
-      ?.find((each) => now < each.until && haveEqualNumbers(each.policies, policies))
-    return denial && answerAt(now, denial)
+    if (larger) return answerAt(now, larger)
+    return { ...answerTo(cost, newest!, answerAt(now, newest!).now), from: 'cache' }
   }
 
   /**
@@ -171,20 +161,4 @@ function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
   const { at, reason, binding, remaining, resetAt, parts } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
   return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from: 'cache' }
-}
-
-/**
- * A remembered denial as the answer to a cost whose own wait is unknown: the call passes when the allowance is full (`resetAt`),
- * as then any cost does. `parts` has three numbers a policy: earliest instant, remaining, resetAt; the first becomes the last,
- * and the policy that is full last is the binding one.
- */
-function answerUntilFull(now: number, denial: Denial): Answer {
-  const answer = answerAt(now, denial)
-  const parts = answer.parts && [...answer.parts]
-  let binding = 0
-  for (let i = 0; parts && i < parts.length; i += 3) {
-    parts[i] = parts[i + 2]!
-    if (parts[i]! > parts[3 * binding]!) binding = i / 3
-  }
-  return { ...answer, at: answer.resetAt, binding, parts }
 }

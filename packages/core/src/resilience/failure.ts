@@ -5,30 +5,23 @@ import { nowMs } from '../values/clock.js'
 
 /**
  * The answer to a call that nothing decided: the failure mode 'allow' or 'deny' answers, as `allowed` says, or the cost is above
- * this process's share of the limits in the keyspace `by`, which decides in place of the store. `why` is the store's failure. A
- * denied caller may try again in a second.
+ * this process's share of the limits in the keyspace `by`, which decides in place of the store. `why` is the store's failure, and
+ * `here` how the key stands in this process. A denied caller may try again in a second. `parts` has three numbers a policy, the
+ * first of them its earliest instant.
  */
-export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspace): Answer {
-  const at = allowed ? 0 : RETRY_AFTER
-  return { ...NOTHING_KNOWN, at, resetAt: at, degraded: { why, allowed, by } }
-}
-
-export const NOTHING_KNOWN = {
-  now: 0,
-  reason: undefined,
-  binding: 0,
-  remaining: 0,
-  parts: undefined,
-  booking: undefined,
+export function undecidedAnswer(why: StoreFailure, allowed: boolean, here: Answer, by?: Keyspace): Answer {
+  const at = allowed ? here.now : here.now + RETRY_AFTER
+  const parts = here.parts?.map((number, i) => (i % 3 === 0 ? at : number))
+  return { ...here, at, reason: undefined, parts, degraded: { why, allowed, by } }
 }
 
 /**
  * Marks an answer as that of the keyspace `by`, which decided in this process in place of the store because of the failure `why`.
- * It may deny a cost for ever only because this process's share of the limits is too small. Unless the cost `neverFits` under the
- * store's own policies either, the caller gets a denial that lasts a second: the call may pass after the outage.
+ * It denies a cost for ever only because this process's share of the limits is too small, as one that fits in no state of the store
+ * is not decided here. The caller gets a denial that lasts a second then: the call may pass after the outage.
  */
-export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
-  if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
+export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace): Answer {
+  if (answer.reason === 'cost') return undecidedAnswer(why, false, answer, by)
   const { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil } = answer
   const degraded = { why, allowed: reason === undefined, by }
   const own = { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
@@ -37,6 +30,18 @@ export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, 
 
 /** Microseconds. */
 const RETRY_AFTER = 1_000_000
+
+/** How every key stands in the mode 'deny'. */
+export const NOTHING_PASSES: Answer = {
+  now: 0,
+  at: RETRY_AFTER,
+  reason: undefined,
+  binding: 0,
+  remaining: 0,
+  resetAt: RETRY_AFTER,
+  parts: undefined,
+  booking: undefined,
+}
 
 /**
  * Whether a call failed because of its store, so that the failure mode applies. Recognised by codes and names and not by

@@ -4,8 +4,11 @@ import type { Penalty } from '../stores/penalty.js'
 import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../stores/store.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
+import { passTo } from './decide-parts.js'
 import type { DenialCache } from './denial-cache.js'
-import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { degradedAnswer, failureOf, type Health, isOutage, notAsked } from './failure.js'
+import { NOTHING_PASSES, undecidedAnswer } from './failure.js'
+import { answerTo, type Peek, type PeekCache } from './peek-cache.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
 import { nowMs } from '../values/clock.js'
 import { StoreError } from '../values/errors.js'
@@ -20,6 +23,7 @@ export interface ResilientKeyspaceOptions {
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
   readonly denials: DenialCache | undefined
+  readonly peeks: PeekCache
   /** The store's means to decide parts together, behind its guard. */
   readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
@@ -28,15 +32,18 @@ export interface ResilientKeyspaceOptions {
   readonly blocks: { areKept: boolean }
 }
 
-/** The question of a call. */
-type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'>
+/** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
+type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'> & {
+  readonly isDenied?: boolean
+}
 
 /** An answered call, as far as it is recorded. */
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
 /**
  * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the failure
- * mode. A cost above the capacity, and a call that the cache knows to be denied, are denied at once, without the store.
+ * mode. A call that the cache knows to be denied is denied at once, without the store. A cost above the capacity is denied
+ * whatever the store says, and in every failure mode: a `peek` at the store, or at the state in memory, tells the rest.
  */
 export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
@@ -62,8 +69,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * `maxWait` microseconds. 'try' and 'reserve' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    const known = ask === 'peek' ? undefined : this.known(key, cost, ask)
+    if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
+    const known = this.known(key, cost, ask)
     if (known) return known
+    if (caller?.isDenied) return this.#peeked(key, cost)
     const call = this.#callOf(ask, key, cost, maxWait)
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
@@ -74,6 +83,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
+    if (cost > this.capacity) {
+      const peeked = this.#peeked(key, cost)
+      return 'now' in peeked ? peeked : passTo(receiver, peeked)
+    }
     const known = this.known(key, cost)
     if (known) return known
     if (this.options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
@@ -96,9 +109,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * booked (`booking`) makes the key's denials untrue. An answer may end an outage, and its block is kept for the next outage.
    */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
-    const { denials, health } = this.options
+    const { denials, peeks, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
+    peeks.learn(this.policies, key, cost, answer)
     if (health.outage) health.decided()
     this.#keepBlock(key, answer)
   }
@@ -107,7 +121,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * The answer of the failure mode to a call that the store did not answer. `isUnasked`: it was not even sent.
    * @throws the failure itself in mode 'throw', and if it is no outage but a misuse.
    */
-  fallBack(call: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
+  fallBack(call: Question, failure: unknown, isUnasked = false): Answer {
     if (!isOutage(failure)) throw failure
     this.options.health.degraded(failure)
     return this.decideWithout(call, failure, isUnasked)
@@ -115,19 +129,24 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * The failure mode's answer to a call that failed with `failure`, which is counted already. 'local' decides by the state in
-   * this process's memory, and so does 'allow' for a key known to be blocked, which may not pass. `isUnasked`: it was never sent.
+   * this process's memory, and so does 'allow' for a key known to be blocked, which may not pass. In every mode that state says
+   * how a key stands whose call is denied anyway, and tells the other fields of 'allow'. `isUnasked`: it was never sent.
    * @throws the failure in the mode 'throw'.
    */
-  decideWithout({ kind, key, cost, maxWait }: Question, failure: Error, isUnasked: boolean): Answer {
-    const { mode, local } = this.options
+  decideWithout(question: Question, failure: Error, isUnasked: boolean): Answer {
+    const { kind, key, cost, maxWait, isDenied = cost > this.capacity } = question
     const why = failureOf(failure)
+    const mode = isDenied ? undefined : this.options.mode
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
-    if (mode === 'deny' || (mode === 'allow' && !this.isKnownBlocked(key))) {
-      return undecidedAnswer(why, mode === 'allow')
-    }
-    const keyspace = local()
-    const answer = keyspace.decide(kind, key, cost, maxWait) as Answer // memory answers at once
-    return degradedAnswer(why, answer, keyspace, cost > this.capacity)
+    if (mode === 'deny') return undecidedAnswer(why, false, NOTHING_PASSES)
+    const by = this.options.local()
+    const isAllowed = mode === 'allow' && !this.isKnownBlocked(key)
+    const here = by.decide(isDenied || isAllowed ? 'peek' : kind, key, cost, maxWait) as Answer // memory answers at once
+    if (isAllowed) return undecidedAnswer(why, true, here)
+    if (!isDenied) return degradedAnswer(why, here, by)
+    // A share of the limits may never admit what the store's own may.
+    const answer = answerTo(cost, { policies: this.policies, cost, answer: here }, here.now)
+    return { ...answer, degraded: { why, allowed: answer.reason === undefined, by } }
   }
 
   /** Asks the store within the deadline how a booking stands at its turn. */
@@ -184,16 +203,47 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The denial of a call without asking the store: of a cost above the capacity, or a remembered one of a `consume` or `try`.
-   * Undefined otherwise. With a penalty the store counts refusals, so of what is remembered only a block denies without it.
+   * The remembered denial of a `consume` or `try`, which need not ask the store; undefined if there is none. With a penalty the
+   * store counts refusals, so of what is remembered only a block denies without it.
    */
   known(key: string, cost: number, ask: Ask = 'consume'): Answer | undefined {
-    const { policies } = this
-    const { denials } = this.options
-    if (cost > this.capacity) return neverFits(policies, cost, denials?.newest(policies, key))
     if (ask !== 'consume' && ask !== 'try') return undefined
-    const denial = denials?.get(policies, key, cost)
+    const denial = this.options.denials?.get(this.policies, key, cost)
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
+  }
+
+  /**
+   * How a cost stands that is denied anyway, by itself or with the whole call that it is a part of: as the store says, which is
+   * asked unless it was within the last second, and as the state in memory says until the store has answered.
+   */
+  #peeked(key: string, cost: number): MaybePromise<Answer> {
+    const { remote, peeks } = this.options
+    if (remote.answersAtOnce) return remote.decide('peek', key, cost, 0)
+    let known = peeks.get(this.policies, key)
+    // Of a cost that never fits a store does not say whether the key is held.
+    if (known && known.cost > this.capacity && cost <= this.capacity) known = undefined
+    if (known?.answer) return { ...peeks.read(known, cost), from: 'cache' }
+    const failure = known ? known.failure : this.refusal(key)
+    const question = { kind: 'peek', key, cost, maxWait: 0, isDenied: true } as const
+    if (failure !== undefined) return this.fallBack(question, failure)
+    const peek = known ?? this.#peek(key, cost)
+    return peek.ended!.then(() =>
+      peek.answer ? peeks.read(peek, cost) : this.fallBack(question, peek.failure),
+    )
+  }
+
+  /** Sends a peek of `cost` units. */
+  #peek(key: string, cost: number): Peek {
+    const { channel, remote, deadline, peeks } = this.options
+    const peek = peeks.begin(this.policies, key, cost)
+    peek.ended = channel
+      .send((caller) => remote.decide('peek', key, cost, 0, caller), deadline)
+      .then((answer) => {
+        peeks.record(peek, cost, answer)
+        this.answered({ key, cost, begun: undefined }, answer)
+      })
+      .catch((error: unknown) => void (peek.failure = error))
+    return peek
   }
 
   /** Makes a call, not sent yet, which may be booked up to `maxWait` microseconds ahead. Its `receiver` may be set later. */
@@ -282,7 +332,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * carry it out after that; never rejects. If it fails, the units stay charged and unused.
    */
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
-    const { remote, channel, deadline, denials } = this.options
+    const { remote, channel, deadline } = this.options
     const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
       new Promise((answered, failed) => channel.sendFor({ overdue: failed, answered, failed }, act, deadline))
     const sender = {
@@ -294,7 +344,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     } catch {
       // the booking stays unused, or is given back later
     } finally {
-      denials?.forget(key)
+      this.#forget(key)
     }
   }
 
@@ -320,31 +370,18 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return channel.send(() => act(remote), deadline, caller?.since)
   }
 
-  /** Carries out the correction `act`. The key's cached denials are removed, even if it failed: it may have worked. */
+  /** Carries out the correction `act`. What is remembered of the key is removed, even if it failed: it may have worked. */
   async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     try {
       return await this.#carryOut(key, act, caller)
     } finally {
-      this.options.denials?.forget(key)
+      this.#forget(key)
     }
   }
-}
 
-/**
- * The denial of a cost above a policy's capacity, which never passes, made without asking the store. `known` is a cached denial
- * of the key, which tells the units that remain; without it they are 0. With several policies `parts` has three numbers for each:
- * when it admits the cost, what remains, and when it is full. A cost above its capacity is never admitted (Infinity), one above
- * what remains when the policy is full, as the exact instant is unknown, and any other at once: at the `now` of `known`.
- */
-function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
-  const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }
-  const states = policies.map(({ capacity }, i) => {
-    const [left, fullAt] = [known?.parts?.[3 * i + 1] ?? remaining, known?.parts?.[3 * i + 2] ?? resetAt]
-    const at = cost > capacity ? Infinity : cost > left ? fullAt : now
-    return [at, left, fullAt] as const
-  })
-  const binding = states.findIndex(([at]) => at === Infinity)
-  const parts = policies.length > 1 ? states.flat() : undefined
-  const from = known ? 'cache' : 'none'
-  return { now, at: Infinity, reason: 'cost', binding, remaining, resetAt, parts, booking: undefined, from }
+  /** Removes all that is remembered of a key whose state was corrected. */
+  #forget(key: string): void {
+    this.options.denials?.forget(key)
+    this.options.peeks.forget(key)
+  }
 }

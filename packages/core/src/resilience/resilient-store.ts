@@ -10,6 +10,7 @@ import { RecoveryQueue } from './booking-until-max-wait.js'
 import { Deadline } from './deadline.js'
 import { DenialCache } from './denial-cache.js'
 import { Health, notAsked } from './failure.js'
+import { PeekCache } from './peek-cache.js'
 import { ResilientKeyspace } from './resilient-keyspace.js'
 import { ResilientTogether } from './resilient-together.js'
 import { StoreChannel } from './store-channel.js'
@@ -41,8 +42,8 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
       const remote = store.keyspace(name, policies, report, penalty)
       const together = remote.together && new ResilientTogether(remote.together)
       health ??= new Health(report, store.endpoint)
-      const denials = shared.denialCache(name, policies)
-      const all = { remote, together, channel, recovery, deadline, mode, health, denials, local, blocks }
+      const caches = { denials: shared.denialCache(name, policies), peeks: shared.peekCache(name, policies) }
+      const all = { remote, together, channel, recovery, deadline, mode, health, ...caches, local, blocks }
       return new ResilientKeyspace(all)
     },
     now: () => store.now(),
@@ -73,6 +74,7 @@ export class SharedStoreState {
   readonly blocks = { areKept: false }
   /** Each is held by its keyspaces. */
   readonly #denialCaches = new WeakValues<DenialCache>()
+  readonly #peekCaches = new WeakValues<PeekCache>()
   #local: Store | undefined
 
   /**
@@ -95,8 +97,12 @@ export class SharedStoreState {
   denialCache(name: string, policies: readonly Policy[]): DenialCache | undefined {
     const bounds = this.store.denialCache
     if (!bounds) return undefined
-    const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
-    return this.#denialCaches.get(id, () => new DenialCache(bounds, this.store))
+    return this.#denialCaches.get(stateOf(name, policies), () => new DenialCache(bounds, this.store))
+  }
+
+  /** The cache of peeks for that state. */
+  peekCache(name: string, policies: readonly Policy[]): PeekCache {
+    return this.#peekCaches.get(stateOf(name, policies), () => new PeekCache(this.store))
   }
 
   /**
@@ -114,6 +120,11 @@ export class SharedStoreState {
       return latest
     }
   }
+}
+
+/** Names the state of a limiter's name and the shapes of its policies. */
+function stateOf(name: string, policies: readonly Policy[]): string {
+  return [name, ...policies.map(({ shape }) => shape)].join('\n')
 }
 
 /**

@@ -139,7 +139,7 @@ export interface Keyspace {
   consume?(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): Answer | undefined
   /** Optional: whether `consume` would pass now, of a keyspace that answers at once. It is asked before `try`. */
   fits?(key: string, cost: number): boolean
-  /** Optional: the denial of a `consume` for which no store need be asked. */
+  /** Optional: the remembered denial of a `consume`, for which no store need be asked. */
   known?(key: string, cost: number): Answer | undefined
   /** Whether a booking is still valid at its turn: `lost` with its state, or `held` by a hold or block on the key. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
@@ -230,6 +230,8 @@ export interface Caller {
    * what measures it.
    */
   since?: number
+  /** Set on a call on several keys that is known to be denied: 'try' may say how a key stood within the last second. */
+  readonly isDenied?: boolean
 }
 
 /** Gets the outcome of one call, once. */

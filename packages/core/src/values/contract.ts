@@ -8,7 +8,7 @@ import { PolicyError } from './errors.js'
  */
 
 /** Raised with every change of what limiter, store, policy and decision use of each other. Users need not know it. */
-export const CONTRACT_NUMBER = 7
+export const CONTRACT_NUMBER = 8
 
 /** Under this symbol each part has its contract number. Stores of users have none. */
 export const CONTRACT = Symbol.for('sluice.contract')

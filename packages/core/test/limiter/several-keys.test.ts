@@ -248,9 +248,9 @@ describe('the parts of a call on several keys', () => {
 
 describe('what is known of a part', () => {
   it.each([
-    ['a limit of 0', { policies: hourly(0) }, 1],
-    ['a cost that never fits', {}, 11],
-  ])('denies the whole before any store is asked: %s', async (_, options, cost) => {
+    ['a limit of 0', { policies: hourly(0) }, 1, 1],
+    ['a cost that never fits', {}, 11, 2],
+  ])('denies the whole, of which stores only say how its keys stand: %s', async (_, options, cost, peeks) => {
     const store = new RemoteStore(clock.now)
     const here = limiterOf('here', 10)
     const elsewhere = limiterOf('elsewhere', 10, { store, ...lasting })
@@ -263,10 +263,10 @@ describe('what is known of a part', () => {
     expect(whole).toMatchObject({ allowed: false, retryAfterMs: Infinity })
     expect(whole.decisions).toMatchObject([
       { remaining: 10 },
-      { allowed: true, charged: false },
+      { allowed: true, charged: false, remaining: 10 },
       { allowed: false },
     ])
-    expect(store.arrived).toEqual([])
+    expect(store.arrived).toEqual(Array(peeks).fill('peek'))
   })
 
   it('is a denial that the store gave a moment ago', async () => {
@@ -280,7 +280,7 @@ describe('what is known of a part', () => {
       { limiter: strict, key: 'k' },
     ]
     for (let i = 0; i < 9; i++) await consumeAll(parts)
-    expect(store.arrived).toEqual(['try', 'try', 'reserve', 'reserve', 'try', 'try'])
+    expect(store.arrived).toEqual(['try', 'try', 'reserve', 'reserve', 'try', 'try', 'peek'])
   })
 })
 

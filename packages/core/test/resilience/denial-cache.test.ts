@@ -217,46 +217,6 @@ describe('a caller who varies the cost', () => {
   })
 })
 
-describe('a cost above the capacity', () => {
-  it('is denied without the store, with what would be reported of a key that is used up', async () => {
-    const policies = [gcra({ limit: 10, window: '1s' }), gcra({ limit: 5, window: '1s', name: 'least' })]
-    for (const decision of [
-      await limiter.consume('k', { cost: 6, policies }),
-      await limiter.acquire('k', { cost: 6, policies }),
-    ])
-      expect(decision).toMatchObject({
-        allowed: false,
-        reason: 'cost',
-        policy: 'least',
-        remaining: 0,
-        retryAfterMs: Infinity,
-        policies: [{ retryAfterMs: 0 }, { retryAfterMs: Infinity }],
-      })
-    expect(store.arrived).toEqual([])
-  })
-
-  it('is reported with what remains, while a denial of the key is cached', async () => {
-    const policies = [gcra({ limit: 10, window: '1s' }), gcra({ limit: 5, window: '1s', name: 'least' })]
-    for (const cost of [4, 2]) await limiter.consume('k', { cost, policies })
-    clock.pass(100)
-    for (const cost of [6, 11]) {
-      const exact = await limiter.peek('k', { cost, policies })
-      expect(shown(limiter.decide('k', { cost, policies }) as Decision)).toEqual({
-        ...shown(exact),
-        remaining: 1,
-        policies: [
-          { ...exact.policies[0]!, remaining: 6 },
-          { ...exact.policies[1]!, remaining: 1 },
-        ],
-      })
-    }
-  })
-
-  it('is peeked at in the store', async () => {
-    expect(await limiter.peek('k', { cost: 3 })).toMatchObject({ reason: 'cost', remaining: 2 })
-  })
-})
-
 describe('a cached denial is removed by', () => {
   it('a reset', async () => {
     await exhaust()

@@ -5,6 +5,7 @@ import {
   type Limiter,
   type LimiterOptions,
   memoryStore,
+  type Policy,
   type Store,
 } from '@sluice/core'
 import { createGuard, type Platform } from '@sluice/http'
@@ -114,6 +115,17 @@ const HOLDERS: readonly Holder[] = [
     },
   },
   {
+    name: 'peeks at denied keys',
+    most: 10_000,
+    async fill(keys) {
+      // Peeks are forgotten after a second, which does not pass here.
+      const limiter = quiet({ store: { ...stateless('limit'), now: () => 0 }, policies: TIERS[0]! })
+      for (const key of keys)
+        for (const policies of PEEKED) await limiter.consume(key, { cost: 1000, policies })
+      return limiter
+    },
+  },
+  {
     name: 'leases',
     most: 2000,
     async fill(keys) {
@@ -182,10 +194,17 @@ function quiet(options: Partial<LimiterOptions>): Limiter {
 
 const POLICIES = [gcra({ limit: 1, window: '1h', name: 'a' }), gcra({ limit: 1, window: '1d', name: 'b' })]
 /** Limits under each of which four costs are remembered: twice as many as a key may hold. */
-const TIERS = [0, 1, 2, 3, 4, 5, 6, 7].map((tier) =>
-  POLICIES.map((policy) => policy.with({ limit: 100 + tier, capacity: 100 + tier })),
-)
+const TIERS = tiers(8)
+/** As many limits as peeks at a key are kept under, and one. */
+const PEEKED = tiers(17)
 const PENALTY = { after: 1, block: '1h' } as const
+
+/** Lists of two policies that differ in their limits. */
+function tiers(count: number): readonly (readonly Policy[])[] {
+  return Array.from({ length: count }, (_, tier) =>
+    POLICIES.map((policy) => policy.with({ limit: 100 + tier, capacity: 100 + tier })),
+  )
+}
 
 /** A store elsewhere that holds nothing itself, and gives each call the same answer. */
 function stateless(reason?: 'limit', maxKeys = 1): Store {

@@ -85,13 +85,20 @@ export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       expect(JSON.parse(text)).toMatchObject({ 'violated-policies': ['user'] })
     })
 
-    it('leave out one whose store was not asked', async () => {
+    it('show how the others stand where one is known to deny: by their store, or in this process while that fails', async () => {
       const elsewhere = undecided({ name: 'elsewhere' })
       const suspended = { name: 'suspended', limit: 0, window: '1m' as const }
-      const site = await serve([{ limits: [{ limiter: elsewhere }, suspended], headers: 'ietf' }])
+      const site = await serve([
+        { limits: [...limits(), { limiter: elsewhere }, suspended], headers: 'ietf' },
+      ])
       const reply = await site.send()
       expect(reply.status).toBe(429)
-      expect(ietf(reply).limit).toEqual([['suspended', { r: 0 }]])
+      expect(ietf(reply).limit).toEqual([
+        ['tenant', { r: 5, t: 0 }],
+        ['user', { r: 2, t: 0 }],
+        ['elsewhere', { r: 1, t: 0 }],
+        ['suspended', { r: 0 }],
+      ])
     })
 
     it('leave out one that is skipped, and let a request pass that all skip', async () => {

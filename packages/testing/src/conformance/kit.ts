@@ -9,6 +9,7 @@ import { cancelling } from './laws/cancelling.js'
 import { charging } from './laws/charging.js'
 import { combining } from './laws/combining.js'
 import { correcting } from './laws/correcting.js'
+import { deciding } from './laws/deciding.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
@@ -50,6 +51,7 @@ const LAWS = [
   drifting,
   taking,
   severalKeys,
+  deciding,
 ]
 
 /**

@@ -212,7 +212,7 @@ function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
  * The store as limiters get it that remember no denials: a cached one would last by the clock of the process, which is not that
  * of the test. It has the same state, no `denialCache`, and a `close` that leaves the store open for the session.
  */
-function withoutCache(store: Store): Store {
+export function withoutCache(store: Store): Store {
   return {
     local: store.local === true,
     guard,

@@ -1,0 +1,111 @@
+import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
+import type { Answer, Store } from '../stores/store.js'
+import { ExpiringMap } from '../values/expiring-map.js'
+
+/**
+ * Caches what a store says of keys to calls that are denied whatever it says: those of a cost above the capacity, and those on
+ * several keys of which another is known to be denied. It is asked by a `peek`, at most once a second a key and list of limits,
+ * for at most 10,000 keys. All limiters of this process that share a state share its cache.
+ */
+export class PeekCache {
+  /** The peeks at a key, the newest first, each under other limits. */
+  readonly #peeks = new ExpiringMap<readonly Peek[]>(MOST_KEYS, LIFE)
+
+  /** A cache without peeks, on the clock of the store. */
+  constructor(private readonly clock: Pick<Store, 'now'>) {}
+
+  /** The peek of the last second at a key under these limits. It may have no answer yet. */
+  get(policies: readonly Policy[], key: string): Peek | undefined {
+    const peek = this.#peeks.get(key)?.find((each) => haveEqualNumbers(each.policies, policies))
+    return peek && this.clock.now() - peek.askedAt < LIFE ? peek : undefined
+  }
+
+  /** Notes that a peek is about to be sent. */
+  begin(policies: readonly Policy[], key: string, cost: number): Peek {
+    const peek = { policies, cost, askedAt: this.clock.now(), ahead: 0 }
+    const others = this.#peeks.get(key)?.filter((other) => !haveEqualNumbers(other.policies, policies)) ?? []
+    this.#peeks.set(key, [peek, ...others.slice(0, MOST_PER_KEY - 1)], peek.askedAt)
+    return peek
+  }
+
+  /** Records the answer to a peek. */
+  record(peek: Peek, cost: number, answer: Answer): void {
+    Object.assign(peek, { cost, answer, ahead: answer.now - this.clock.now() })
+  }
+
+  /** Records the answer to any other call, if its key was peeked at: less may remain since. */
+  learn(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
+    const peek = this.#peeks.isUsed ? this.get(policies, key) : undefined
+    if (peek?.answer && answer.now >= peek.answer.now) this.record(peek, cost, answer)
+  }
+
+  /** How a cost stands now, as far as a peek tells that has its answer. */
+  read(peek: Peek, cost: number): Answer {
+    return answerTo(cost, peek as Known, this.clock.now() + peek.ahead)
+  }
+
+  /** Removes what is known of a key whose state was corrected. */
+  forget(key: string): void {
+    if (this.#peeks.isUsed) this.#peeks.delete(key)
+  }
+}
+
+/** An answer about a cost under these policies. */
+interface Known {
+  readonly policies: readonly Policy[]
+  readonly cost: number
+  readonly answer: Answer
+}
+
+/** Instants are those of this process; `ahead` is how far the clock of the answer was ahead of it. */
+export interface Peek extends Omit<Known, 'answer'> {
+  readonly answer?: Answer
+  readonly askedAt: number
+  readonly ahead: number
+  failure?: unknown
+  /** Resolves when there is an answer or a failure. */
+  ended?: Promise<void>
+}
+
+/** Microseconds. */
+const LIFE = 1_000_000
+const MOST_KEYS = 10_000
+/** Under all limits that a key is called with. */
+const MOST_PER_KEY = 16
+
+/**
+ * How a cost stands at the instant `now`, by an earlier answer, of the same cost or another. Where that does not tell how long it
+ * waits, it is until the policy is full, so that no wait is too short. `parts` has three numbers a policy: earliest instant,
+ * remaining, resetAt.
+ */
+export function answerTo(
+  cost: number,
+  { policies, cost: known, answer: earlier }: Known,
+  now: number,
+): Answer {
+  const { at, reason, remaining, resetAt, parts: before = [at, remaining, resetAt] } = earlier
+  const isBarred = (reason === 'blocked' || reason === 'held') && at > now
+  const parts: number[] = []
+  let [last, least] = [0, 0]
+  for (let i = 0; i < before.length; i += 3) {
+    const [capacity, fullAt] = [policies[i / 3]!.capacity, before[i + 2]!]
+    const left = earlier.now < fullAt && fullAt <= now ? capacity : before[i + 1]!
+    const passesAt = reason && cost <= known ? Math.min(before[i]!, fullAt) : fullAt
+    const fits = cost <= left && !isBarred
+    parts.push(cost > capacity ? Infinity : fits ? now : Math.max(now, passesAt), left, Math.max(now, fullAt))
+    if (parts[i]! > parts[last]!) last = i
+    if (left < parts[least + 1]!) least = i
+  }
+  const isDenied = parts[last]! > now
+  const why = parts[last] === Infinity ? 'cost' : isBarred ? reason : 'limit'
+  return {
+    now,
+    at: parts[last]!,
+    reason: isDenied ? why : undefined,
+    binding: (isDenied ? last : least) / 3,
+    remaining: parts[least + 1]!,
+    resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
+    parts: policies.length > 1 ? parts : undefined,
+    booking: undefined,
+  }
+}
