@@ -8,6 +8,8 @@ import { ExpiringMap } from '../values/expiring-map.js'
  * for at most 10,000 keys. All limiters of this process that share a state share its cache.
  */
 export class PeekCache {
+  /** Whether a peek was ever sent, so that all other calls need not look for one. */
+  isUsed = false
   /** The peeks at a key, the newest first, each under other limits. */
   readonly #peeks = new ExpiringMap<readonly Peek[]>(MOST_KEYS, LIFE)
 
@@ -25,6 +27,7 @@ export class PeekCache {
     const peek = { policies, cost, askedAt: this.clock.now(), ahead: 0 }
     const others = this.#peeks.get(key)?.filter((other) => !haveEqualNumbers(other.policies, policies)) ?? []
     this.#peeks.set(key, [peek, ...others.slice(0, MOST_PER_KEY - 1)], peek.askedAt)
+    this.isUsed = true
     return peek
   }
 
@@ -35,7 +38,7 @@ export class PeekCache {
 
   /** Records the answer to any other call, if its key was peeked at: less may remain since. */
   learn(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
-    const peek = this.#peeks.isUsed ? this.get(policies, key) : undefined
+    const peek = this.get(policies, key)
     if (peek?.answer && answer.now >= peek.answer.now) this.record(peek, cost, answer)
   }
 
@@ -46,7 +49,7 @@ export class PeekCache {
 
   /** Removes what is known of a key whose state was corrected. */
   forget(key: string): void {
-    if (this.#peeks.isUsed) this.#peeks.delete(key)
+    this.#peeks.delete(key)
   }
 }
 

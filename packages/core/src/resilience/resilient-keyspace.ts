@@ -112,7 +112,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { denials, peeks, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
-    peeks.learn(this.policies, key, cost, answer)
+    if (peeks.isUsed) peeks.learn(this.policies, key, cost, answer)
     if (health.outage) health.decided()
     this.#keepBlock(key, answer)
   }
