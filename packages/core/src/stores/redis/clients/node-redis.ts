@@ -75,8 +75,11 @@ function subscribeBy(client: NodeRedisClient): Subscribe {
     subscriber.on('ready', settled)
     subscriber.on('error', settled)
     const ignore = (): void => {} // it subscribes anew whenever it connects again
-    const subscribe = (): unknown => subscriber.subscribe!(channel, receive).catch(ignore)
-    subscriber.connect().then(() => (isEnded ? settled() : subscribe()), settled)
+    const connected = (): unknown => {
+      settled() // a cluster is not 'ready'
+      return isEnded || subscriber.subscribe!(channel, receive).catch(ignore)
+    }
+    subscriber.connect().then(connected, settled)
     return end
   }
 }
