@@ -66,7 +66,50 @@ const portable = {
   },
 }
 
+/**
+ * `void` before a promise, as in `setTimer(() => void this.#run())`, gives it no owner, and hides it from
+ * typescript/no-floating-promises, which reads statements alone. Without types, what returns a promise is what the same file declares to.
+ * @type {Rule}
+ */
+const ownedPromises = {
+  create(context) {
+    const promising = new Set(['then', 'finally'])
+    /** @type {any[]} */
+    const hidden = []
+    /** @param {any} key @param {any} value */
+    const declare = (key, value) => {
+      const type = (value?.returnType ?? value?.typeAnnotation)?.typeAnnotation
+      const returned = type?.type === 'TSFunctionType' ? type.returnType?.typeAnnotation : type
+      if (value?.async || returned?.typeName?.name === 'Promise') promising.add(key?.name)
+    }
+    return {
+      FunctionDeclaration: (node) => declare(node.id, node),
+      MethodDefinition: (node) => declare(node.key, node.value),
+      PropertyDefinition: (node) => declare(node.key, node),
+      TSMethodSignature: (node) => declare(node.key, node),
+      TSPropertySignature: (node) => declare(node.key, node),
+      TSParameterProperty: ({ parameter }) => declare(parameter, parameter),
+      VariableDeclarator: (node) => declare(node.id, node.init),
+      UnaryExpression(node) {
+        if (node.operator === 'void' && node.argument.type === 'CallExpression') hidden.push(node)
+      },
+      'Program:exit'() {
+        for (const node of hidden) {
+          const { callee, arguments: given } = node.argument
+          const { name } = callee.property ?? callee
+          const isHandled = name === 'then' && given.length > 1
+          if (promising.has(name) && !isHandled)
+            context.report({
+              node,
+              message: `${name} returns a promise, which needs an owner: a catch that says why`,
+            })
+        }
+      },
+    }
+  },
+}
+
 export default /** @type {object} */ ({
   meta: { name: 'sluice' },
-  rules: { 'type-names': typeNames, portable },
+  rules: { 'type-names': typeNames, 'owned-promises': ownedPromises, portable },
 })

@@ -8,6 +8,7 @@ const project = new Project()
 function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
   const typeNames = { shared: ['RateLimitOptions'], replaced: { Rule: 'policy' } }
   const rules = {
+    'sluice/owned-promises': 'error',
     'sluice/portable': 'error',
     'sluice/type-names': ['error', typeNames],
     'unicorn/filename-case': 'error',
@@ -54,6 +55,27 @@ describe('lint', () => {
       'a.js:6: a shell of Unix',
       'a.js:7: begins with a slash on Windows: fileURLToPath, import.meta.dirname',
     ])
+  })
+
+  it('finds promises that void hides, where the file says that they are some', () => {
+    const found = lint({
+      'a.ts': [
+        'class A {',
+        '  async #run() { setTimeout(() => void this.#run(), 1) }',
+        '  ask(): Promise<void> { return this.#run() }',
+        '  tell(): void {}',
+        '  constructor(readonly giveUp: (error?: unknown) => Promise<void>) {}',
+        '}',
+        'const ask = () => void a.ask()',
+        'const end = () => void a.giveUp()',
+        'const go = () => void a.b.then(end)',
+        'const gone = () => void a.ask().catch(end)',
+        'const both = () => void a.b.then(end, end)',
+        'const tell = () => void a.tell()',
+      ],
+    })
+    const needs = 'returns a promise, which needs an owner: a catch that says why'
+    expect(found).toEqual(['2: run', '7: ask', '8: giveUp', '9: then'].map((each) => `a.ts:${each} ${needs}`))
   })
 
   it('finds names of types that stand for two things, and those that the glossary replaces', () => {

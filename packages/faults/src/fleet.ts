@@ -54,10 +54,14 @@ export interface Member {
 
 /**
  * Starts a process that runs a program and takes jobs. `sources` is the folder whose `packages/core/src` it uses, for a
- * process of another version.
+ * process of another version. `missing` are packages that it does not find.
  */
-export async function startMember(program: string, sources: string): Promise<Member> {
-  const member = start(program, { SLUICE_SOURCES: sources })
+export async function startMember(
+  program: string,
+  sources: string,
+  missing: readonly string[] = [],
+): Promise<Member> {
+  const member = start(program, { SLUICE_SOURCES: sources, SLUICE_MISSING: missing.join() })
   return {
     async prepare(job) {
       await ask(member, { job })

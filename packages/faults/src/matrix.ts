@@ -45,6 +45,7 @@ import { row as unread } from './rows/row-43-unread.js'
 import { row as bans } from './rows/row-44-bans.js'
 import { row as settledLogs } from './rows/row-45-settled-logs.js'
 import { row as groups } from './rows/row-46-groups.js'
+import { row as killedConnections } from './rows/row-47-killed-connections.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -93,4 +94,5 @@ export const rows: readonly Row[] = [
   bans,
   settledLogs,
   groups,
+  killedConnections,
 ]

@@ -104,7 +104,7 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       const current = Promise.allSettled([denied, last]).then(() => {
         if (last === current) last = undefined
         // Not returned, because a handler that never ends would keep later messages from being refused.
-        void handle()
+        handle().catch(() => {})
       })
       last = current
     }

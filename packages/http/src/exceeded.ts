@@ -15,7 +15,7 @@ export function exceededReporter<Req, Res>(
 ): ReportExceeded<Req, Res> {
   return (req, res, key, decision) => {
     if (decision.reason === 'limit' && recordOver(limiter, storedKey(key), decision))
-      void report(req, res, decision)
+      report(req, res, decision).catch(() => {})
   }
 
   /** Calls `onExceeded`. The request does not wait for it, and an error becomes a warning of the limiter. */

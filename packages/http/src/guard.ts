@@ -209,7 +209,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
       platform.onFinished(
         req,
         res,
-        () => void settleByOutcome(this.limiter, [decision], () => shouldCharge(req, res)),
+        () => void settleByOutcome(this.limiter, [decision], () => shouldCharge(req, res)).catch(() => {}),
       )
     }
     return undefined

@@ -186,7 +186,9 @@ export class SeveralGuard<Req, Res> {
     }
     for (const [shouldCharge, decisions] of byCallback) {
       const settle = () =>
-        void settleByOutcome(decided[0]!.part.guard.limiter, decisions, () => shouldCharge(req, res))
+        void settleByOutcome(decided[0]!.part.guard.limiter, decisions, () => shouldCharge(req, res)).catch(
+          () => {},
+        )
       this.platform.onFinished(req, res, settle)
     }
     return undefined

@@ -123,7 +123,7 @@ export class Host {
   }
 
   close(): void {
-    void this.#store.close()
+    Promise.resolve(this.#store.close()).catch(() => {})
   }
 }
 

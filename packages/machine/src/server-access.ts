@@ -129,7 +129,7 @@ export class ServerAccess {
       else this.#server = server
     } catch (error) {
       this.#failure = error
-      if (!this.#isClosed) this.#retry = setTimeout(() => void this.#join(), retryMs())
+      if (!this.#isClosed) this.#retry = setTimeout(() => void this.#join().catch(() => {}), retryMs())
       this.#retry?.unref()
     }
     this.#release()
@@ -236,7 +236,7 @@ export class ServerAccess {
         this.#formerLatest = Math.max(this.#formerLatest, server.latest)
         this.#server = undefined
         this.#waiting = []
-        void this.#join()
+        this.#join().catch(() => {})
       },
     }
   }

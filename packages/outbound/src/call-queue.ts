@@ -210,7 +210,7 @@ export class CallQueue {
   release(call: QueuedCall): void {
     if (!call.isUnderWay) return
     call.isUnderWay = false
-    void call.permit?.release(call.outcome, call.tookMs)
+    call.permit?.release(call.outcome, call.tookMs).catch(() => {})
     this.#pending--
     this.#checkIdle()
   }

@@ -174,7 +174,7 @@ export class QueuedCall {
    * for other calls; if the store fails at that, they stay charged.
    */
   giveBack(): void {
-    void this.permit?.release('failed')
+    this.permit?.release('failed').catch(() => {})
     this.permit = undefined
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }

@@ -47,7 +47,7 @@ export class KeyQueue {
   /** Adds a call to the queue, and reserves turns if more may be reserved. The call is granted its turn or refused later. */
   add(call: QueuedCall): void {
     this.#calls.add(call)
-    void this.#reserve()
+    this.#reserve().catch(() => {})
   }
 
   /**
@@ -93,7 +93,7 @@ export class KeyQueue {
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt)
-    void this.#reserve()
+    this.#reserve().catch(() => {})
     return heeded
   }
 
@@ -119,7 +119,7 @@ export class KeyQueue {
       if (!call || this.#reservations.size >= call.settings.prefetch) return
       const { pause } = this
       if (pause && this.#reservations.size >= pause.allowance) return this.#awaitGrowth(pause)
-      void this.#serve(call)
+      this.#serve(call).catch(() => {})
     }
   }
 
@@ -129,7 +129,7 @@ export class KeyQueue {
    */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#reservations.size)
-    if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve(), ms)
+    if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve().catch(() => {}), ms)
   }
 
   /**
@@ -162,7 +162,7 @@ export class KeyQueue {
       const decision = await this.shared.limiter?.acquire(key, options)
       if (decision?.allowed === false) {
         if (reservation.until === Infinity && comesLater(decision)) {
-          void permit?.release('failed')
+          permit?.release('failed').catch(() => {})
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), controller.signal)
           reservation.until = 0
         }
@@ -170,7 +170,7 @@ export class KeyQueue {
       }
       this.#grant(reservation, decision, permit)
     } catch (error) {
-      void permit?.release('failed')
+      permit?.release('failed').catch(() => {})
       failure = error
     }
     this.#reservations.delete(reservation)
@@ -182,7 +182,7 @@ export class KeyQueue {
     if (failure !== undefined && !aborted && unserved && unserved.until <= reservation.until)
       unserved.refuse(failure)
     else unserved?.recheck()
-    void this.#reserve()
+    this.#reserve().catch(() => {})
   }
 
   /**
@@ -195,7 +195,7 @@ export class KeyQueue {
     const { cost, policies } = reservation
     const first = this.#calls.first((other) => other.terms.cost === cost && other.policies === policies)
     if (!first) {
-      void permit?.release('failed')
+      permit?.release('failed').catch(() => {})
       decision?.settle(0).catch(() => {})
       return
     }

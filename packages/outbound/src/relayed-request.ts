@@ -55,7 +55,7 @@ export class RelayedRequest implements Handler {
     } catch (error) {
       return queueMicrotask(() => this.#fail(error as Error))
     }
-    void this.#send(this.settings.queue.next(this.#call))
+    this.#send(this.settings.queue.next(this.#call)).catch(() => {})
   }
 
   /**
@@ -185,7 +185,7 @@ export class RelayedRequest implements Handler {
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#call)
     this.#end()
-    void this.#send(turn)
+    this.#send(turn).catch(() => {})
   }
 
   /** Reports to the handler that the request failed. */

@@ -53,8 +53,8 @@ export class Sweep {
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {
       // A failure is none of any caller's: calls fail by themselves, and the slice is swept another time.
-      const swept = this.slice().catch(() => 0)
-      void swept.then((gone) => this.#isOver || this.#schedule(gone > 0 ? BUSY_MS : IDLE_MS))
+      const goOn = (gone: number): unknown => this.#isOver || this.#schedule(gone > 0 ? BUSY_MS : IDLE_MS)
+      this.slice().then(goOn, () => goOn(0))
     }, delayMs)
     this.#timer.unref()
   }

@@ -248,7 +248,7 @@ class Replayer {
    * would go on removing expired keys otherwise.
    */
   report(): LimiterReport {
-    void this.#store.close()
+    Promise.resolve(this.#store.close()).catch(() => {})
     const tally = new Tally()
     for (const [key, hit] of this.#hits) tally.add(key, hit)
     const counts = { policies: this.#policies, hours: this.#hours }

@@ -146,7 +146,7 @@ class LeasedKeyspace implements Keyspace {
    */
   #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
     const first = lease.wait(cost)
-    void this.#book(lease, key)
+    this.#book(lease, key).catch(() => {})
     return first
   }
 
@@ -197,7 +197,7 @@ class LeasedKeyspace implements Keyspace {
   #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
     if (!by) return callers.forEach(({ resolve }) => resolve(answer))
-    void giveBack(by, key, booked, answer)
+    giveBack(by, key, booked, answer).catch(() => {})
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
       // Calls above the store's own capacity join no booking.

@@ -154,7 +154,7 @@ export class WaitQueue {
   /** Waits until the call whose turn on the key is before this one's has passed or has left; there is nothing to undo. */
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
-      void before.passed.then(resolve)
+      before.passed.then(resolve, resolve) // it never rejects
       return () => {}
     })
   }

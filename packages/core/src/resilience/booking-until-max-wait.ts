@@ -110,11 +110,15 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     const { maxWait, caller } = this.request
     const took = nowMs() - this.#began
     this.#end()
-    if (caller.gone) return void this.request.giveBack(answer).then(() => this.reject(callerLeft()))
+    if (caller.gone)
+      return void this.request
+        .giveBack(answer)
+        .finally(() => this.reject(callerLeft()))
+        .catch(() => {})
     const wait = answer.at - answer.now
     const isTooLate = took > this.deadline.ms && wait > 0 && wait + took * 1000 > maxWait
     if (!isTooLate || isDenied(answer)) return this.resolve(answer)
-    void this.request.giveBack(answer)
+    this.request.giveBack(answer).catch(() => {})
     this.resolve({ ...answer, reason: 'limit', booking: undefined })
   }
 
@@ -129,7 +133,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
 
   /** Gives back a booking whose answer came after it had been given up. */
   answeredTooLate(answer: Answer): void {
-    void this.request.giveBack(answer)
+    this.request.giveBack(answer).catch(() => {})
   }
 
   /** Ends the booking and rejects its caller's promise with this error. */

@@ -193,7 +193,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   #keep(change: Correction): void {
     const { blocks, local } = this.options
     blocks.areKept ||= change.kind === 'block'
-    void local().correct(change)
+    Promise.resolve(local().correct(change)).catch(() => {})
   }
 
   /** Whether the state in memory has a block of the key, which an answer of the store or an operator here has brought. */
@@ -300,7 +300,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
           resolve(answer)
         }
         const answeredTooLate = (late: Answer): void => {
-          if (call.kind === 'reserve' && whole.gone) void this.#giveBack(call.key, call.cost, late)
+          if (call.kind === 'reserve' && whole.gone) this.#giveBack(call.key, call.cost, late).catch(() => {})
         }
         call.receiver = { answered, failed, answeredTooLate }
       })

@@ -36,7 +36,7 @@ export class Permit {
 
   /** Releases the permit at the end of a `using` block, without waiting for the store. */
   [Symbol.dispose](): void {
-    void this.release()
+    this.release().catch(() => {})
   }
 
   /** Releases the permit at the end of an `await using` block, and waits until the store has answered. */

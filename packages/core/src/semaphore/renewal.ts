@@ -71,7 +71,7 @@ export class Renewal {
    */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.leaseMs === undefined) return
-    this.#timer = setTimer(() => void this.#run(), ms)
+    this.#timer = setTimer(() => void this.#run().catch(() => {}), ms)
     this.#timer.unref?.()
   }
 

@@ -108,7 +108,7 @@ export class Semaphore {
     return new Permit(waitMs, (outcome, tookMs = nowMs() - grantedAt) => {
       const change = this.#limits.ended(stored, outcome, tookMs, waiter.hasWaited)
       // Before the permit is released, so that waiting calls are served under the new limit.
-      if (change) void this.#waiters.pollAll()
+      if (change) this.#waiters.pollAll().catch(() => {})
       if (change) this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
       ended('released')
       return this.#renewal.release(stored, ticket)
@@ -164,7 +164,7 @@ export class Semaphore {
    */
   resize(limit: number): void {
     this.#limits = new KeyLimits({ initial: readOne(permitLimit, limit, 'limit', { what: 'resize' }) })
-    void this.#waiters.pollAll()
+    this.#waiters.pollAll().catch(() => {})
   }
 
   /** Rejects the calls that wait and all later ones with StoreError CLOSED. Permits stay held until they are released. */

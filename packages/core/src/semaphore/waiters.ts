@@ -71,7 +71,7 @@ export class Waiters {
       }
       const waiter = new Waiter(key, granted, giveUp)
       this.#byTicket.set(ticket, waiter)
-      void this.#ask(waiter, ticket, maxWaitMs > 0)
+      this.#ask(waiter, ticket, maxWaitMs > 0).catch(() => {})
       // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
       if (!waiter.outcome) stopWatching = this.#watchFor(waiter, maxWaitMs, signal)
     })
@@ -109,11 +109,13 @@ export class Waiters {
    */
   #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
     const runOut = (): void =>
-      void waiter.giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
+      void waiter
+        .giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
+        .catch(() => {})
     const timer = maxWaitMs > 0 ? setTimer(runOut, maxWaitMs) : undefined
-    const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason))
+    const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason).catch(() => {}))
     const { closed } = this.store
-    const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()))
+    const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()).catch(() => {}))
     return () => {
       clearTimer(timer)
       stopListening?.()
@@ -137,13 +139,14 @@ export class Waiters {
       const [state] = asked instanceof Promise ? await waiter.timed(asked) : asked
       waiter.wasReached = true
       // If the call left while the permit was on its way, that is given back; one that a poll found granted before is in use.
-      if (state === 'held' && waiter.outcome === 'gaveUp') void this.renewal.release(waiter.key, ticket)
+      if (state === 'held' && waiter.outcome === 'gaveUp')
+        this.renewal.release(waiter.key, ticket).catch(() => {})
       else if (state === 'held') waiter.granted()
-      else if (!waits) void waiter.giveUp()
+      else if (!waits) waiter.giveUp().catch(() => {})
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
       waiter.failure = error
-      if (!waits || !isOutage(error)) void waiter.giveUp(error)
+      if (!waits || !isOutage(error)) waiter.giveUp(error).catch(() => {})
     }
     waiter.isAsking = false
     if (!this.#byTicket.has(ticket)) return
@@ -160,11 +163,11 @@ export class Waiters {
       this.#isListening = true
       this.permits.listen((ticket) => {
         const waiter = this.#byTicket.get(ticket)
-        if (waiter) void this.#poll(waiter.key, [ticket])
+        if (waiter) this.#poll(waiter.key, [ticket]).catch(() => {})
       })
     }
     if (this.store.local || this.#timer !== undefined) return
-    this.#timer = setTimeout(() => void this.#run(), POLL_MS)
+    this.#timer = setTimeout(() => void this.#run().catch(() => {}), POLL_MS)
     this.#timer.unref?.()
   }
 

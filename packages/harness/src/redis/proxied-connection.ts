@@ -8,6 +8,9 @@ export interface Faults {
   readonly latencyMs: Record<Direction, number>
   held: boolean
   cutsLeft: number
+  /** The name of the command at which a connection is reset every second time. */
+  cutOnCall: string | undefined
+  isNextCut: boolean
 }
 
 type Counts = Record<'toServer' | 'toClient' | 'cuts', number>
@@ -23,7 +26,12 @@ export class ProxiedConnection {
     const toServer = new Lane(server, faults, () => faults.latencyMs['to-server'])
     const toClient = new Lane(client, faults, () => faults.latencyMs['to-client'])
     this.#lanes = [toServer, toClient]
-    client.on('data', (chunk) => toServer.push(chunk, () => (counts.toServer += chunk.length)))
+    client.on('data', (chunk) => {
+      if (this.#isCut(chunk, faults)) {
+        counts.cuts++
+        this.reset()
+      } else toServer.push(chunk, () => (counts.toServer += chunk.length))
+    })
     server.on('data', (chunk) => {
       if (faults.cutsLeft > 0) {
         faults.cutsLeft--
@@ -38,6 +46,15 @@ export class ProxiedConnection {
       socket.on('error', () => {})
       socket.on('close', () => this.#sockets.every(({ destroyed }) => destroyed) && onClose())
     }
+  }
+
+  /** Whether to reset the connection, as it sends a command of the name at which every second time it is to be cut. */
+  #isCut(chunk: Buffer, faults: Faults): boolean {
+    const name = faults.cutOnCall
+    if (name === undefined || !chunk.toString('latin1').toLowerCase().includes(`\r\n${name}\r\n`))
+      return false
+    faults.isNextCut = !faults.isNextCut
+    return !faults.isNextCut
   }
 
   /** Sends what was held, or with `reset` gives the connection up if something was. */

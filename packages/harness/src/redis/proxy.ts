@@ -14,6 +14,8 @@ export interface Proxy extends Address {
   blackHole(): void
   /** Swallows the next reply and destroys its connection; `times` how often, Infinity until `heal`. */
   cutOnReply(times?: number): void
+  /** Resets a connection as soon as it sends a command of this name, before the server has it: every second time, until `heal`. */
+  cutOnCall(name: string): void
   /** Resets every connection and refuses new ones, as when nothing listens there. */
   refuse(): Promise<void>
   /** Ends all faults. Bytes held by a black hole pass now, late and in order, as TCP does after a partition;
@@ -24,7 +26,7 @@ export interface Proxy extends Address {
 
 /** Starts a proxy on a free port that passes everything on to `target` until it is given a fault. */
 export async function startProxy(target: Address): Promise<Proxy> {
-  const faults: Faults = { latencyMs: { 'to-server': 0, 'to-client': 0 }, held: false, cutsLeft: 0 }
+  const faults: Faults = { ...NONE, latencyMs: { ...NONE.latencyMs } }
   const counts = { connections: 0, open: 0, toServer: 0, toClient: 0, cuts: 0 }
   const open = new Set<ProxiedConnection>()
   const resetAll = () => open.forEach((connection) => connection.reset())
@@ -55,12 +57,15 @@ export async function startProxy(target: Address): Promise<Proxy> {
     cutOnReply(times = 1) {
       faults.cutsLeft = times
     },
+    cutOnCall(name) {
+      faults.cutOnCall = name
+    },
     async refuse() {
       resetAll()
       await closed(server)
     },
     async heal({ reset = false } = {}) {
-      Object.assign(faults, { latencyMs: { 'to-server': 0, 'to-client': 0 }, held: false, cutsLeft: 0 })
+      Object.assign(faults, NONE, { latencyMs: { ...NONE.latencyMs } })
       open.forEach((connection) => connection.release(reset))
       if (!server.listening) await listen(server, port)
     },
@@ -69,6 +74,14 @@ export async function startProxy(target: Address): Promise<Proxy> {
       await closed(server)
     },
   }
+}
+
+const NONE: Faults = {
+  latencyMs: { 'to-server': 0, 'to-client': 0 },
+  held: false,
+  cutsLeft: 0,
+  cutOnCall: undefined,
+  isNextCut: true,
 }
 
 /** Makes a server listen on a free port, and returns the port. Tries again where another was faster to take it. */

@@ -56,6 +56,17 @@ describe('a proxy', () => {
     await proxy.close()
   })
 
+  it('resets a connection before a command of a name reaches the server, every second time', async () => {
+    const proxy = await startProxy(server)
+    proxy.cutOnCall('incr')
+    await expect(command(proxy, 'INCR', 'reset')).rejects.toThrow(/ECONNRESET|closed/)
+    expect(await command<number>(proxy, 'INCR', 'reset')).toBe(1)
+    await expect(command(proxy, 'incr', 'reset')).rejects.toThrow(/ECONNRESET|closed/)
+    expect(await command(proxy, 'GET', 'reset')).toBe('1')
+    expect(proxy.counts.cuts).toBe(2)
+    await proxy.close()
+  })
+
   it('refuses connections and resets those it has, until it is healed', async () => {
     const proxy = await startProxy(server)
     const idle = connect(proxy.port, proxy.host)

@@ -41,7 +41,7 @@ class Posting {
    */
   add(shared: Shared): () => void {
     this.#shared.add(shared)
-    this.#timer ??= setInterval(() => void this.#post(), EVERY_MS)
+    this.#timer ??= setInterval(() => void this.#post().catch(() => {}), EVERY_MS)
     this.#timer.unref?.()
     return () => this.#remove(shared)
   }

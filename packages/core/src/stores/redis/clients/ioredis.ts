@@ -61,13 +61,15 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 
 /**
  * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
- * each has a client of its own, a duplicate of the one that was handed in, which subscribes anew whenever it is ready. Messages
- * that are published while it is broken are lost, so semaphores also poll.
+ * each has a client of its own, a duplicate of the one that was handed in, which subscribes anew whenever it is ready. It is told
+ * not to do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would end the process. Messages that are
+ * published while it is broken are lost, so semaphores also poll.
  */
 function subscribeBy(client: IoredisClient): Subscribe {
   return (channel, receive) => {
     // No reply is due on it, so silence is no failure; and it must connect even if its parent is lazy or queues nothing.
-    const options = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }
+    const needed = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }
+    const options = { ...needed, autoResubscribe: false }
     const subscriber = client.duplicate(...(client.isCluster ? [[], options] : [options]))
     const ignore = (): void => {}
     subscriber.on('error', ignore)

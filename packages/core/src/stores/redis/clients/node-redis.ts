@@ -51,27 +51,35 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 /**
  * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
  * each has a client of its own, a duplicate of the one that was handed in. Messages that are published while it is broken are
- * lost, so semaphores also poll. If it is ended while it connects, it is ended once more when it has connected.
+ * lost, so semaphores also poll. A client that is ended while it connects would finish that and keep its socket, so it is ended
+ * when it has connected, or failed to.
  */
 function subscribeBy(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {
     const subscriber = client.duplicate!()
-    const ignore = (): void => {}
-    let ended = false
+    let isConnecting = true
+    let isEnded = false
+    const settled = (): void => {
+      isConnecting = false
+      if (isEnded) end()
+    }
     const end = (): void => {
-      ended = true
+      isEnded = true
       try {
-        subscriber.destroy()
+        if (!isConnecting) subscriber.destroy()
       } catch {
         // It was not connected.
       }
     }
-    subscriber.on('error', ignore)
-    subscriber
-      .connect()
-      // A client that is ended while it connects first finishes connecting, and then keeps its sockets.
-      .then(() => (ended ? end() : subscriber.subscribe!(channel, receive)))
-      .catch(ignore)
+    subscriber.on('reconnecting', () => (isConnecting = true))
+    subscriber.on('ready', settled)
+    subscriber.on('error', settled)
+    const ignore = (): void => {} // it subscribes anew whenever it connects again
+    const connected = (): unknown => {
+      settled() // a cluster is not 'ready'
+      return isEnded || subscriber.subscribe!(channel, receive).catch(ignore)
+    }
+    subscriber.connect().then(connected, settled)
     return end
   }
 }

@@ -58,7 +58,7 @@ export class OwnConnection implements RedisConnection {
 
   /** Connects unless that has begun. Resolves once connected; rejects with the first failure, or when closed. */
   connect(): Promise<void> {
-    void this.open()
+    this.open().catch(() => {})
     return this.#first!
   }
 
@@ -99,7 +99,7 @@ export class OwnConnection implements RedisConnection {
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let isEnded = false
     let unsubscribe: (() => void) | undefined
-    void this.open()
+    this.open()
       .then((opened) => {
         if (!isEnded) unsubscribe = opened.subscribe?.(channel, receive)
       })
