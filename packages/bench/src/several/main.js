@@ -1,6 +1,7 @@
 // A call on two keys in one decision, beside two calls awaited together: npm run bench -- several [ROUNDS]
-// On one Redis its CPU, script calls and time, with 64 callers and with one; in memory CPU beside one decision. The contenders
-// take turns in every round, so that a noisy machine is noisy for all of them. Quote the ratios.
+// On one Redis its CPU, script calls and time, with 64 callers and with one, and its CPU under a script that knows 16 lists beside one
+// that knows its own two; in memory CPU beside one decision. The contenders take turns in every round, so that a noisy machine is noisy
+// for all of them. Quote the ratios.
 import { consumeAll, createLimiter, decideAll, gcra, memoryStore, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { median } from '@sluice/harness/figures'
@@ -26,7 +27,9 @@ const CALLS = new Map([
   [1, 1500],
 ])
 const IN_MEMORY = 100_000
-const BARS = { 64: { cpu: 1.15, ms: 1.1 }, 1: { cpu: 0.95, ms: 1.1 }, memory: 1.8 }
+const BARS = { 64: { cpu: 1.15, ms: 1.1 }, 1: { cpu: 0.95, ms: 1.1 }, known: 1.2, memory: 1.8 }
+/** Lists that the other script knows. */
+const LISTS = 16
 
 let isMet = true
 /** @type {string[][]} */
@@ -59,16 +62,22 @@ async function onRedis(algorithm, callers) {
     flexibleOnRedis(redis, name, { limit: 100_000, windowMs: 60_000 }),
   )
   const union = new RateLimiterUnion(...peers)
+  const wide = redisStore(client, { denialCache: false, prefix: 'wide' })
+  const known = Array.from({ length: LISTS }, (_, i) => limitersOf(wide, algorithm, `${60 + i}s`)[0])
+  await consumeAll(known.map((limiter) => ({ limiter, key: 'all' })))
+  const [last = one, butOne = other] = known.toReversed()
   /** @type {Record<string, Call>} */
   const contenders = {
     'two calls together': (key) => Promise.all([one.consume(key), other.consume(key)]),
     consumeAll: (key) => consumeAll(partsOf(one, other, key)),
+    [`consumeAll, ${LISTS} lists known`]: (key) => consumeAll(partsOf(last, butOne, key)),
     RateLimiterUnion: (key) => union.consume(key),
   }
   const turns = await inRounds(Object.keys(contenders), { rounds, warmUp: true }, (name) =>
     turnOf(/** @type {Call} */ (contenders[name]), callers, CALLS.get(callers) ?? 0),
   )
   await store.close()
+  await wide.close()
   const two = turns.get('two calls together') ?? []
   const bars = BARS[/** @type {1 | 64} */ (callers)]
   for (const [name, own] of turns) {
@@ -80,6 +89,11 @@ async function onRedis(algorithm, callers) {
     ]
     rows.push([`${algorithm}, ${callers === 1 ? '1 caller' : `${callers} callers`}`, name, ...cells])
   }
+  const [own = [], among = []] = [...turns.values()].slice(1)
+  const ratio = median(among.map((turn, i) => turn.cpu / (own[i]?.cpu ?? NaN)))
+  console.log(
+    `${algorithm}, ${callers}: a script of ${LISTS} lists beside one of two: CPU ${ratio.toFixed(2)}${verdict(ratio, BARS.known)}`,
+  )
 }
 
 /**
@@ -137,11 +151,12 @@ async function inMemory(algorithm) {
   console.log(`memory, ${algorithm}, beside one decision: ${figures.join(', ')}`)
 }
 
-/** @param {Store} store @param {keyof typeof ALGORITHMS} algorithm @returns {[Limiter, Limiter]} */
-function limitersOf(store, algorithm) {
-  const policies = [ALGORITHMS[algorithm]({ limit: 100_000, window: '1m' })]
+/** @param {Store} store @param {keyof typeof ALGORITHMS} algorithm @param {string} window @returns {[Limiter, Limiter]} */
+function limitersOf(store, algorithm, window = '1m') {
+  const policies = [ALGORITHMS[algorithm]({ limit: 100_000, window: /** @type {'1m'} */ (window) })]
   const settings = { policies, store, deadline: '10s', onStoreError: /** @type {const} */ ('throw') }
-  const open = (/** @type {string} */ name) => createLimiter({ name: `${name} ${algorithm}`, ...settings })
+  const open = (/** @type {string} */ name) =>
+    createLimiter({ name: `${name} ${algorithm} ${window}`, ...settings })
   return [open('one'), open('other')]
 }
 
