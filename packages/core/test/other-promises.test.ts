@@ -18,7 +18,7 @@ const Native = (async () => {})().constructor as PromiseConstructor
 const PROMISES: readonly [string, PromiseConstructor][] = [
   ['zone.js', ofZone],
   ['bluebird', createRequire(resolve('package.json'))('bluebird')],
-  ['a subclass', class OwnPromise<T> extends Native<T> {} as PromiseConstructor],
+  ['a subclass', class OwnPromise<T> extends Native<T> {}],
 ]
 
 let now = 1_767_225_600_000_000
@@ -74,9 +74,8 @@ describe.each(PROMISES)('under the Promise of %s', (_, OtherPromise) => {
   it('the rejection of a listener is a warning', async () => {
     const limiter = createLimiter({ policies: [fixedWindow({ limit: 2, window: '1h' })] })
     const warned = new Promise((heard) => limiter.on('warning', heard))
-    limiter.on('decision', async () => {
-      throw new Error('no disk')
-    })
+    const rejecting: () => unknown = async () => Promise.reject(new Error('no disk'))
+    limiter.on('decision', rejecting)
     await limiter.consume('k')
     expect(await warned).toMatchObject({
       code: 'LISTENER_FAILED',

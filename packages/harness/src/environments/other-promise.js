@@ -30,17 +30,15 @@ export default class OtherPromise extends Environment {
         filename: path,
         parsingContext: context,
       })
+      this.global['__Zone_disable_EventEmitter'] = true // its prototype is that of all files of this process
       run(copied, { exports: {} }, {})
-    } else if (this.#promise === 'bluebird') {
-      this.global.Promise = require('bluebird').getNewLibraryCopy()
     } else {
       this.global.Promise = runInContext('(class OwnPromise extends Promise {})', context)
     }
   }
 }
 
-/** A copy of one of Node's modules, of which zone.js patches the functions, and the prototype of EventEmitter. @param {string} name */
+/** A copy of one of Node's modules, whose functions zone.js replaces. @param {string} name */
 function copied(name) {
-  const { EventEmitter, ...others } = require(name)
-  return EventEmitter ? { ...others, EventEmitter: class extends EventEmitter {} } : others
+  return { ...require(name) }
 }
