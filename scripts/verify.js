@@ -12,6 +12,7 @@ runSubject('verify', {
   ...Object.fromEntries(Object.entries(leftOut).map(([name, group]) => [name, tests(group.about, group)])),
   faults: ['redis postgres build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
   alerts: ['redis prometheus build', 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows', ...onSources, `${FAULTS}/alerts/run.ts`],
+  promises: ['redis build', 'the kits of adapters and stores under another global Promise: a subclass, and that of zone.js', 'node_modules/jest/bin/jest.js', '--config', 'packages/harness/promises/jest.config.ts', '--testNamePattern', '^(?!.*callers that do not hang up)'],
   sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
   adapters: ['redis build', 'every HTTP case x every adapter, and the lines that each adapter takes', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],

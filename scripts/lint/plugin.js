@@ -66,6 +66,9 @@ const portable = {
   },
 }
 
+/** Types of what `void` must not hide. */
+const PROMISES = new Set(['Promise'])
+
 /**
  * `void` before a promise, as in `setTimer(() => void this.#run())`, gives it no owner, and hides it from
  * typescript/no-floating-promises, which reads statements alone. Without types, what returns a promise is what the same file declares to.
@@ -80,7 +83,7 @@ const ownedPromises = {
     const declare = (key, value) => {
       const type = (value?.returnType ?? value?.typeAnnotation)?.typeAnnotation
       const returned = type?.type === 'TSFunctionType' ? type.returnType?.typeAnnotation : type
-      if (value?.async || returned?.typeName?.name === 'Promise') promising.add(key?.name)
+      if (value?.async || PROMISES.has(returned?.typeName?.name)) promising.add(key?.name)
     }
     return {
       FunctionDeclaration: (node) => declare(node.id, node),
@@ -109,7 +112,56 @@ const ownedPromises = {
   },
 }
 
+/** What one class of promise or of async function is written as: the global one, and an alias such as NativePromise. */
+const CLASS = /(?:^|\.)(?:\w*Promise(?:\.prototype)?|AsyncFunction)$/
+const CLASS_TEXT = /^(?:\[object )?(?:Async(?:Generator)?Function|Promise)\]?$/
+/** Calls that know one class alone. */
+const CLASS_CALL =
+  /\btypes\.is(?:Promise|AsyncFunction)$|Promise(?:\.prototype\.isPrototypeOf|\[Symbol\.hasInstance\])$/
+const THEN = /(?:\.then|\[['"]then['"]\])$/
+const ONE_TEST = 'a promise is what has a callable `then`: isPromise of core, or a mark of what was made here'
+
+/**
+ * No promise is told by its class: a program may replace the global Promise, and async functions go on to return native ones. Nor
+ * by a `then` of which nobody asks whether it can be called.
+ * @type {Rule}
+ */
+const promises = {
+  create(context) {
+    /** @param {any} node */
+    const report = (node) => context.report({ node, message: ONE_TEST })
+    /** @param {any} node */
+    const text = (node) => context.sourceCode.getText(node)
+    /** @param {any} node */
+    const isThen = (node) => THEN.test(text(node))
+    /** @param {any} node */
+    const checkTest = ({ test }) => isThen(test) && report(test)
+    return {
+      BinaryExpression(/** @type {any} */ node) {
+        const { operator, left, right } = node
+        if (operator === 'in') return left.value === 'then' && report(node)
+        if (operator === 'instanceof') return CLASS.test(text(right)) && report(node)
+        if (!/^[!=]==?$/.test(operator)) return undefined
+        const isClass = [left, right].some((side) => CLASS.test(text(side)) || CLASS_TEXT.test(side.value))
+        return isClass && report(node)
+      },
+      SwitchCase: ({ test }) => CLASS_TEXT.test(/** @type {any} */ (test)?.value) && report(test),
+      CallExpression: ({ callee }) => CLASS_CALL.test(text(callee)) && report(callee),
+      ImportDeclaration(/** @type {any} */ { source, specifiers }) {
+        if (!/^(?:node:)?util\/types$/.test(source.value)) return
+        for (const one of specifiers)
+          if (/^is(?:Promise|AsyncFunction)$/.test(one.imported?.name)) report(one)
+      },
+      UnaryExpression: (node) =>
+        ['typeof', '!'].includes(node.operator) && isThen(node.argument) && report(node),
+      LogicalExpression: ({ left }) => isThen(left) && report(left),
+      IfStatement: checkTest,
+      ConditionalExpression: checkTest,
+    }
+  },
+}
+
 export default /** @type {object} */ ({
   meta: { name: 'sluice' },
-  rules: { 'type-names': typeNames, 'owned-promises': ownedPromises, portable },
+  rules: { 'type-names': typeNames, 'owned-promises': ownedPromises, portable, promises },
 })

@@ -10,6 +10,7 @@ function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
   const rules = {
     'sluice/owned-promises': 'error',
     'sluice/portable': 'error',
+    'sluice/promises': 'error',
     'sluice/type-names': ['error', typeNames],
     'unicorn/filename-case': 'error',
   }
@@ -76,6 +77,45 @@ describe('lint', () => {
     })
     const needs = 'returns a promise, which needs an owner: a catch that says why'
     expect(found).toEqual(['2: run', '7: ask', '8: giveUp', '9: then'].map((each) => `a.ts:${each} ${needs}`))
+  })
+
+  it('finds promises that are told by their class, or by a `then` that may be anything', () => {
+    const wrong = [
+      'made instanceof Promise',
+      'made instanceof globalThis.Promise',
+      'made instanceof NativePromise',
+      'run instanceof AsyncFunction',
+      'made.constructor === Promise',
+      'Object.getPrototypeOf(made) !== Promise.prototype',
+      "made.constructor.name === 'Promise'",
+      "run.constructor.name === 'AsyncFunction'",
+      "toString.call(made) === '[object Promise]'",
+      'types.isPromise(made)',
+      'util.types.isAsyncFunction(run)',
+      'Promise.prototype.isPrototypeOf(made)',
+      'Promise[Symbol.hasInstance](made)',
+      "'then' in made",
+      "typeof made.then === 'function'",
+      "typeof made?.['then'] === 'function'",
+      '!made.then',
+      'made?.then && made.then(go)',
+      'made.then ? 1 : 2',
+      'if (made.then) go()',
+      "switch (name) { case 'AsyncFunction': go() }",
+      "import { isPromise as is } from 'node:util/types'",
+    ]
+    const right = [
+      'isPromise(made)',
+      "'allowed' in made",
+      "penalty.then === 'fresh'",
+      'made.then(go)',
+      'Promise.resolve(made).catch(go)',
+      'made instanceof PromiseLikely // instanceof Promise',
+    ]
+    const found = lint({ 'a.js': [...wrong, ...right] })
+    const lines = found.map((line) => Number(line.split(':')[1])).toSorted((a, b) => a - b)
+    expect(lines).toEqual(wrong.map((_, i) => i + 1))
+    expect(found.every((line) => line.includes('a promise is what has a callable `then`'))).toBe(true)
   })
 
   it('finds names of types that stand for two things, and those that the glossary replaces', () => {

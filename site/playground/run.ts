@@ -90,7 +90,7 @@ class ColumnRun {
         if ('decision' in event) this.#settle(event.call, event.decision)
         else {
           const made = this.#limits.decide(event.key, event.cost)
-          this.#record(event, made instanceof Promise ? await made : made)
+          this.#record(event, 'allowed' in made ? made : await made)
         }
         const paused = this.#calls % 500 === 0 ? pause() : undefined
         if (paused && !(await paused)) return false

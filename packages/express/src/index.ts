@@ -42,7 +42,7 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
       return next(error)
     }
     if (outcome === undefined) next()
-    else if (outcome instanceof Promise) {
+    else if (!('answer' in outcome)) {
       const proceed = (denied: Denied | undefined): void => {
         if (!denied) next()
       }

@@ -18,7 +18,7 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
     let outcome // undefined if the request may pass
     try {
       outcome = guard(request, reply)
-      if (outcome && !(outcome instanceof Promise)) return answer(reply, outcome)
+      if (outcome && 'answer' in outcome) return answer(reply, outcome)
     } catch (error) {
       return done(error as Error)
     }

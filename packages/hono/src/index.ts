@@ -48,7 +48,7 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
     const outcome = guard(c, c)
-    if (!(outcome instanceof Promise)) return proceed(outcome, c, next)
+    if (!outcome || 'answer' in outcome) return proceed(outcome, c, next)
     return outcome.then((denied) => proceed(denied, c, next))
   }
 }

@@ -91,7 +91,7 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       const proceed = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message) // Platforms have a request and a response; a message is both.
-      if (!last && !(denied instanceof Promise)) return void proceed(denied)
+      if (!last && (!denied || 'answer' in denied)) return void proceed(denied)
       const handle = async (): Promise<void> => {
         try {
           await proceed(await denied)

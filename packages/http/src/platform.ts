@@ -1,4 +1,5 @@
 import type { Decision } from '@sluice/core'
+import { isPromise } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 
 /** How an adapter reads the requests of its framework. */
@@ -71,9 +72,4 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
  */
 export function chain<T, R>(value: MaybePromise<T>, step: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return isPromise(value) ? Promise.resolve(value).then(step) : step(value)
-}
-
-/** Recognises anything with a `then`, because callbacks may return the promises of other libraries. */
-function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
-  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }

@@ -112,7 +112,7 @@ export class SeveralGuard<Req, Res> {
     } catch (error) {
       return ifHungUp(error)
     }
-    if (!(denied instanceof Promise)) return denied ?? this.#decide(req, res, counted)
+    if (!denied || 'answer' in denied) return denied ?? this.#decide(req, res, counted)
     keepAddresses(req, this.platform)
     return denied.then((later) => later ?? this.#decide(req, res, counted), ifHungUp)
   }

@@ -62,10 +62,10 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
     } catch (error) {
       return fail(error)
     }
-    if (outcome === undefined) return next().catch(fail)
-    if (!(outcome instanceof Promise)) return undefined
+    if (outcome === undefined) return next().then(undefined, fail)
+    if ('answer' in outcome) return undefined
     const proceed = (denied: Denied | undefined): Promise<void> | void => (denied ? undefined : next())
-    return outcome.then(proceed).catch(fail)
+    return outcome.then(proceed).then(undefined, fail)
   }
 }
 

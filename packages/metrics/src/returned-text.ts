@@ -1,4 +1,5 @@
 import { PolicyError } from '@sluice/core'
+import { isPromise } from '@sluice/core/internal'
 
 /**
  * Returns the text that a user's function, given as the option of this name, has returned. Its result comes unchecked, so
@@ -7,9 +8,9 @@ import { PolicyError } from '@sluice/core'
  */
 export function returnedText(option: string, returned: unknown): string {
   if (typeof returned === 'string') return returned
-  const isPromise = returned instanceof Promise
   // A promise is an error already; if it rejects as well, unhandled, that would end the process.
-  if (isPromise) returned.catch(() => {})
-  const got = isPromise ? 'a promise' : returned === Object(returned) ? 'an object' : String(returned)
+  const isLater = isPromise(returned)
+  if (isLater) Promise.resolve(returned).catch(() => {})
+  const got = isLater ? 'a promise' : returned === Object(returned) ? 'an object' : String(returned)
   throw new PolicyError('INVALID_OPTION', `${option} must return a string, got ${got}`)
 }

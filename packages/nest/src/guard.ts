@@ -58,13 +58,13 @@ function attempt(limit: CountCall, call: Call): LimitAnswer {
  */
 async function askRest(
   call: Call,
-  first: LimitAnswer,
+  first: LimitAnswer & {},
   limits: readonly CountCall[],
   next: number,
   maxBuffered: number,
 ): Promise<boolean> {
   // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
-  let denied = first instanceof Promise ? await first : first
+  let denied = 'answer' in first ? first : await first
   for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
   if (!denied) return true
   if (call.kind !== 'ws') throw exceptionOf(denied, call)

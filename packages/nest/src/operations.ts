@@ -1,4 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
+import { isPromise } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type AskAboutSeveral, chain, type Denied, getOrMake, type GuardSteps } from '@sluice/http'
 import type { Call } from './options.js'
@@ -169,7 +170,7 @@ class Operations {
       this.#done()
       throw error
     }
-    if (answer instanceof Promise) return answer.finally(() => this.#done())
+    if (isPromise(answer)) return Promise.resolve(answer).finally(() => this.#done())
     this.#done()
     return answer
   }

@@ -30,7 +30,7 @@ export class KeptBody {
 
   /** Stops reading the body. */
   drop(): void {
-    this.#reader.cancel().catch(() => {})
+    Promise.resolve(this.#reader.cancel()).catch(() => {})
   }
 
   /**

@@ -1,3 +1,4 @@
+import { isPromise } from '@sluice/core/internal'
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
 import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
@@ -61,7 +62,7 @@ export class LimitedRequest {
     const isNamed = isRefusal?.({ reply })
     const pauseMs = pauseOf?.({ reply })
     const stated = provider && PROVIDERS[provider](reply)
-    if (isNamed instanceof Promise || pauseMs instanceof Promise || stated) {
+    if (isPromise(isNamed) || isPromise(pauseMs) || stated) {
       return Promise.all([isNamed, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
     }
     return this.#verdict(reply, attempt, [isNamed, pauseMs, undefined])

@@ -121,7 +121,7 @@ export class RelayedRequest implements Handler {
       held.release()
     }
     const verdict = this.#request.verdictOn(reply, this.#call.attempt, () => held.json())
-    if (!(verdict instanceof Promise)) return decide(verdict)
+    if ('answer' in verdict) return decide(verdict)
     this.#held = held
     verdict
       .then(decide)

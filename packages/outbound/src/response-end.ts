@@ -86,7 +86,7 @@ function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
 /** Cancels a body that no caller reads: a web stream by `cancel`, a Node stream by `destroy`. Leaves any other body alone. */
 export function discard(body: unknown): void {
   const stream = body as { cancel?: () => Promise<void>; destroy?: () => void } | null | undefined
-  if (typeof stream?.cancel === 'function') stream.cancel().catch(() => {})
+  if (typeof stream?.cancel === 'function') Promise.resolve(stream.cancel()).catch(() => {})
   else stream?.destroy?.()
 }
 

@@ -151,9 +151,9 @@ async function inMemory(algorithm) {
   console.log(`memory, ${algorithm}, beside one decision: ${figures.join(', ')}`)
 }
 
-/** @param {Store} store @param {keyof typeof ALGORITHMS} algorithm @param {string} window @returns {[Limiter, Limiter]} */
+/** @param {Store} store @param {keyof typeof ALGORITHMS} algorithm @param {`${number}s` | '1m'} [window] @returns {[Limiter, Limiter]} */
 function limitersOf(store, algorithm, window = '1m') {
-  const policies = [ALGORITHMS[algorithm]({ limit: 100_000, window: /** @type {'1m'} */ (window) })]
+  const policies = [ALGORITHMS[algorithm]({ limit: 100_000, window })]
   const settings = { policies, store, deadline: '10s', onStoreError: /** @type {const} */ ('throw') }
   const open = (/** @type {string} */ name) =>
     createLimiter({ name: `${name} ${algorithm} ${window}`, ...settings })

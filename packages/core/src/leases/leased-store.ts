@@ -115,7 +115,7 @@ class LeasedKeyspace implements Keyspace {
     const { key, cost } = booking
     if (booking.lease.putBack(booking)) return true
     const released = this.state.correct({ kind: 'release', key, charge: booking, units: cost })
-    return released instanceof Promise ? released.then(() => false) : false
+    return typeof released === 'number' ? false : released.then(() => false)
   }
 
   /** Corrects the state in the store. A change of the whole key, such as a block or a reset, ends its lease here first. */
@@ -131,7 +131,7 @@ class LeasedKeyspace implements Keyspace {
    */
   #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
     const answer = this.#consume(key, cost)
-    return record && answer instanceof Promise ? recorded(answer, record) : answer
+    return !record || 'at' in answer ? answer : recorded(answer, record)
   }
 
   /** Charges `cost` units of the key in the store, if they fit there now. */

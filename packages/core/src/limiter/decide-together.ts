@@ -56,7 +56,7 @@ function decideOne<T>(
 ): MaybePromise<T> {
   const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
   const all = (decision: Decision): MaybePromise<T> => as(places.map(() => decision))
-  return decided instanceof Promise ? decided.then(all) : all(decided)
+  return 'allowed' in decided ? all(decided) : decided.then(all)
 }
 
 /** A call on several keys, and what `as` makes of its decisions. */

@@ -108,7 +108,7 @@ export class Limiter {
   consume(key: string, options?: CallOptions): Promise<Decision> {
     try {
       const decision = this.decide(key, options)
-      // Not instanceof Promise: after `in` V8 knows that `decision` has no `then`, whose look-up takes 50 ns.
+      // Not isPromise: after `in` V8 knows that `decision` has no `then`, whose look-up takes 50 ns.
       return 'allowed' in decision ? Promise.resolve(decision) : decision
     } catch (error) {
       return Promise.reject(error)
@@ -134,7 +134,7 @@ export class Limiter {
       return answer ? later.decisionOf(answer, 0) : later.promise()
     }
     const answer = keyspace.decide('consume', stored, cost, 0)
-    if (answer instanceof Promise) {
+    if (!('at' in answer)) {
       const later = new LaterDecision(set, key, cost, reports)
       return answer.then((known) => later.decisionOf(known, later.waited))
     }

@@ -87,9 +87,10 @@ export class WaitQueue {
       // If the store fails to take it back, the booking stays.
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
-      const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
+      const isHere = 'at' in booked
+      const answer = isHere ? booked : await this.#answerTo(booked, caller, undo, signal)
       const received = this.store.now()
-      if (booked instanceof Promise) asked += received - sent
+      if (!isHere) asked += received - sent
       const wait = answer.at - answer.now
       // The time of another store is that of another clock.
       const turnAt = answer.degraded

@@ -34,7 +34,7 @@ export function decideParts<T>(
   }
   const program = programOf(parts)
   const answers = program ? program.decide(parts, receiver) : decideEach(parts)
-  if (answers && !(answers instanceof Promise)) return charged(answers, 0)
+  if (answers && 'length' in answers) return charged(answers, 0)
   if (answers) passTo(receiver, answers)
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }

@@ -171,7 +171,7 @@ export class StoreChannel implements Traffic {
       for (const pending of this.#queue) pending.beginDeadline()
       this.#sendQueued()
     }
-    starting.then(begin, begin)
+    Promise.resolve(starting).then(begin, begin)
   }
 
   /** Sends the queued calls, the oldest first, while fewer calls are in flight than allowed. */

@@ -136,7 +136,7 @@ export class Waiters {
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
-      const [state] = asked instanceof Promise ? await waiter.timed(asked) : asked
+      const [state] = 'length' in asked ? asked : await waiter.timed(asked)
       waiter.wasReached = true
       // If the call left while the permit was on its way, that is given back; one that a poll found granted before is in use.
       if (state === 'held' && waiter.outcome === 'gaveUp')
@@ -187,7 +187,7 @@ export class Waiters {
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
     try {
       const polled = this.permits.ask('poll', key, tickets, this.limit(key))
-      const states = polled instanceof Promise ? await polled : polled
+      const states = 'length' in polled ? polled : await polled
       for (const waiter of waiters) waiter.wasReached = true
       for (const [i, ticket] of tickets.entries()) {
         const waiter = this.#byTicket.get(ticket)

@@ -1,3 +1,4 @@
+import { isPromise } from './promises.js'
 import { warnProcess } from './process-warning.js'
 
 export interface ListenOptions {
@@ -57,7 +58,7 @@ export class Listeners<Events extends object> {
     for (let i = 0; i < list.length; i++) {
       try {
         const returned: unknown = list[i]!(event)
-        if (returned instanceof Promise) returned.catch((error: unknown) => this.failed(name, error))
+        if (isPromise(returned)) Promise.resolve(returned).catch((error: unknown) => this.failed(name, error))
       } catch (error) {
         this.failed(name, error)
       }

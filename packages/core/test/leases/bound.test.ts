@@ -113,7 +113,7 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
   const call = async (process: number, cost: number): Promise<void> => {
     const { keyspace, store } = keyspaces[process]!
     const asked = keyspace.decide('consume', 'k', cost, 0)
-    if (!(asked instanceof Promise)) fromMemory++
+    if ('at' in asked) fromMemory++
     const answer = await asked
     const at = timeline.now()
     if (answer.reason !== undefined) denied++

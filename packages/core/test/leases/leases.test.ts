@@ -36,7 +36,7 @@ const call = async (times: number, of = limiter) => {
 const warm = (of = limiter) => call(16, of)
 /** As warm, with nothing left of the slice. */
 const drained = (of = limiter) => call(24, of)
-const isServed = (of = limiter, cost = 1) => !(of.decide('k', { cost }) instanceof Promise)
+const isServed = (of = limiter, cost = 1) => 'allowed' in of.decide('k', { cost })
 const allowedOf = async (count: number, of: readonly Limiter[] = [limiter]) => {
   let allowed = 0
   for (let i = 0; i < count; i++) if ((await of[i % of.length]!.consume('k')).allowed) allowed++

@@ -92,7 +92,7 @@ async function deny({ server, spec, calls, costOf }: Job): Promise<Seen> {
       const { allowed, retryAfterMs, remaining } = await decided
       const exact = await twin.peek('k', { cost })
       if (allowed || exact.allowed || retryAfterMs < exact.retryAfterMs) wrong++
-      if (!(decided instanceof Promise)) continue
+      if ('allowed' in decided) continue
       asks = [...asks.filter(({ at }) => now - at < SECOND), { at: now, remaining }]
       mostASecond = Math.max(mostASecond, asks.length - (remaining - asks[0]!.remaining))
     }

@@ -112,7 +112,7 @@ function evicted(keys: readonly string[]): Outcome {
   let kept = 0
   for (const key of keys) {
     const decided = limiter.decide(key)
-    if (!(decided instanceof Promise) && decided.reason === 'blocked') kept++
+    if ('allowed' in decided && decided.reason === 'blocked') kept++
   }
   void limiter.close()
   const figure = `${kept} of ${keys.length} bans kept in a flood of ${200 * keys.length} keys that a penalty blocked`

@@ -43,7 +43,7 @@ async function perform(job: MachineJob): Promise<Partial<MachineResult>> {
   timer = setInterval(() => void call(limiter), LOAD_MS)
   // Only the process that serves answers at once.
   return {
-    serves: !(store.keyspace('other', policies, () => {}).decide('peek', 'k', 0, 0) instanceof Promise),
+    serves: 'at' in store.keyspace('other', policies, () => {}).decide('peek', 'k', 0, 0),
   }
 }
 

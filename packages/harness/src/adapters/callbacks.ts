@@ -5,11 +5,15 @@ import { itWith } from './it-with.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
+/** No more of a promise than its `then`, which calls back in the same tick. */
+const thenable = <T>(value: T) => ({ then: (resolved: (value: T) => void) => resolved(value) }) as Promise<T>
+
 /** Declares the tests that every adapter has to pass about functions of the user: keys, costs, policies and skips of each request, and errors that they throw. */
 export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe.each<[string, <T>(value: T) => T | Promise<T>]>([
     ['options', (value) => value],
     ['async options', async (value) => value],
+    ['options that return what has a `then` alone', thenable],
   ])('%s', (_, given) => {
     it('count each caller by its key', async () => {
       const key = (req: Req) => given(adapter.header(req, 'x-user')!)

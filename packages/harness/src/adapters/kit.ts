@@ -9,6 +9,7 @@ import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { itWith } from './it-with.js'
 import { LOAD, loadCases } from './load.js'
+import { underOtherPromise } from './other-promise.js'
 import { redisCases } from './redis.js'
 import { resetTrials } from './resets.js'
 import { severalCases } from './several.js'
@@ -44,5 +45,10 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     spoofingCases(adapter, serve)
     clientCases(adapter, serve)
     redisCases(adapter, serve)
+    underOtherPromise(() => {
+      callbackCases(adapter, serve)
+      togetherCases(adapter, serve)
+      waitingCases(adapter, serve)
+    })
   })
 }

@@ -29,7 +29,7 @@ export async function jsonOf(stream: unknown): Promise<unknown> {
    * below if a second has passed, and frees a stream of which the rest is not wanted.
    */
   const stop = (): void => {
-    if (reader) reader.cancel().catch(() => {})
+    if (reader) Promise.resolve(reader.cancel()).catch(() => {})
     else (stream as { destroy?(): void } | null)?.destroy?.()
   }
   const timer = setTimeout(stop, LONGEST_MS)

@@ -146,7 +146,7 @@ export class Gathering {
       for (const call of calls) if (lost.length === 0 || !again.includes(call)) call.settle(failure)
       this.#sendWaiting()
     }
-    update.then(end, (error: unknown) => end(NONE, () => fail(error)))
+    Promise.resolve(update).then(end, (error: unknown) => end(NONE, () => fail(error)))
   }
 
   /** Ends an update: other calls may change its ids again. Does nothing if that update was taken as ended before. */

@@ -106,7 +106,7 @@ async function simulate({ policy }, calls, arrivals) {
   const served = await play(demand, length, ({ at, used }) => {
     now = at
     const decision = limiter.decide('tenant', { cost: estimate })
-    if ('then' in decision || !decision.allowed) return undefined
+    if (!('allowed' in decision) || !decision.allowed) return undefined
     const charge = { at, cost: estimate }
     kept.push(charge)
     return async (ends) => {

@@ -91,7 +91,7 @@ async function simulate(policies, leases) {
       key.served[member] = of(key.served, member) + 1
     }
     const decision = of(limiters, member).decide(`key ${rank}`)
-    if (decision instanceof Promise) void decision.then(told)
+    if (!('allowed' in decision)) void decision.then(told)
     else told(decision)
     arrival += (-Math.log(1 - random()) * 1e6) / RATE
   }

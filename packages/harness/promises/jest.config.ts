@@ -1,0 +1,35 @@
+/** @jest-config-loader esbuild-register */
+import type { Config } from 'jest'
+import { resolve } from 'node:path'
+import base from '../../../jest.config'
+import { FEW_RUNS } from '../../../scripts/verify/left-out.js'
+
+const rootDir = resolve('.')
+Object.assign(process.env, { ...FEW_RUNS, ...process.env })
+
+const KITS = [
+  '<rootDir>/packages/{express,fastify,hono,http,koa,nest}/test/kit*.test.ts',
+  '<rootDir>/packages/{core,machine}/test/**/store.conformance.test.ts',
+]
+
+/**
+ * The kits of adapters and of stores under each global Promise. What async functions return is no instance of these. Not under
+ * bluebird, with which the kits' own clients and clocks do not work: packages/core/test/other-promises.test.ts has it.
+ */
+const config: Config = {
+  rootDir,
+  testTimeout: base.testTimeout!,
+  projects: ['a subclass', 'zone.js'].map((promise) => {
+    const { testTimeout: _, maxWorkers: _workers, ...project } = base
+    return {
+      ...project,
+      rootDir,
+      displayName: promise,
+      testEnvironment: './packages/harness/src/environments/other-promise.js',
+      testEnvironmentOptions: { promise },
+      testMatch: KITS,
+    }
+  }),
+}
+
+export default config
