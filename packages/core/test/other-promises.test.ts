@@ -103,7 +103,8 @@ describe('what has a `then` and nothing else', () => {
       now: () => now,
       close: () => at(undefined),
     }
-    expect(await thrice(() => limiterOn(store).consume('k'))).toEqual([true, true, false])
+    const limiter = limiterOn(store, { onStoreError: 'throw' })
+    expect(await thrice(() => limiter.consume('k'))).toEqual([true, true, false])
   })
 
   it('is a failure of a listener', async () => {
