@@ -13,7 +13,7 @@ runSubject('verify', {
   faults: ['redis postgres build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
   alerts: ['redis prometheus build', 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows', ...onSources, `${FAULTS}/alerts/run.ts`],
   sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
-  adapters: ['redis build', 'every HTTP case x every adapter, and the lines that each adapter takes', 'packages/harness/src/adapters/table.js'],
+  adapters: ['redis build', 'every HTTP case x every adapter', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
   migrate: ['redis build', 'every row of docs/migrate, on the other package and on Sluice; pages choose', ...onSources, 'scripts/verify/migrate.js'],
