@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { FILES } from './files.js'
 
@@ -40,6 +41,24 @@ describe('the paths that pages name', () => {
     'are no %s',
     (text) => expect(pathsIn(text)).toEqual([]),
   )
+})
+
+describe('the commands that pages name', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }
+  const lists = ['verify', 'check', 'bench'].map((command) => {
+    const { stdout } = spawnSync(process.execPath, [`scripts/${command}.js`], { encoding: 'utf8' })
+    return [command, [...stdout.matchAll(/ -- (\S+)/g)].map(([, subject]) => subject)] as const
+  })
+  const subjects = new Map<string, readonly unknown[]>(lists)
+
+  it.each(pages)('are there, in %s', (page) => {
+    const named = [...readFileSync(page, 'utf8').matchAll(/\bnpm run ([a-z]+)(?: -- ([a-z][\w-]*))?/g)]
+    const wrong = named.filter(([, command = '', subject]) => {
+      if (!Object.hasOwn(scripts, command)) return true
+      return subject !== undefined && subjects.get(command)?.includes(subject) === false
+    })
+    expect(wrong.map(([text]) => text)).toEqual([])
+  })
 })
 
 /** Packages of others, what is built, and forms of what is written by hand. */
