@@ -20,7 +20,7 @@ export function rateLimit(options: Omit<LimitRequestOptions, 'shouldCharge'>): M
   }
 }
 
-export const app = new H3()
+export const app: H3 = new H3()
   .use('/api/**', rateLimit({ name: 'api', limit: 10, window: '1m' }))
   .get('/api/hello', () => 'hello\n')
   .get('/health', () => 'ok\n')
