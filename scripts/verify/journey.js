@@ -80,7 +80,7 @@ const server = createServer(app).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
   for (const { name, status, mostLayers } of REQUESTS)
-    await look({ name: `/${name}`, call: () => get(server, `/${name}`), status, mostFiles: 22, mostLayers })
+    await look({ name: `/${name}`, call: () => get(server, `/${name}`), status, mostFiles: 26, mostLayers })
 } finally {
   server.closeAllConnections()
   server.close()

@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { brokenLinks } from '../checks.js'
 import { githubSlug } from '../anchors.js'
+import { ORDER } from '../order.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.js'
 import { BASE, portablePage, portableScript } from '../portable.js'
@@ -17,6 +18,12 @@ describe('the navigation', () => {
   it('has a place for every page of the repository', () => {
     // A new page of docs needs a line in site/order.js.
     expect(navigation(ROOT).flatMap(({ pages }) => pages).length).toBeGreaterThan(50)
+  })
+
+  it('has no place for a page that is not there', () => {
+    const places = ORDER.flatMap(({ pages }) => pages).map((page) => page.replace('/*', ''))
+    const written = places.filter((place) => !/^(?:site\/generated|docs\/api)\//.test(place))
+    expect(written.filter((place) => !existsSync(join(ROOT, place)))).toEqual([])
   })
 
   it('refuses a page without a place, and names it', () => {

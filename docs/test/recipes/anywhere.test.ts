@@ -1,7 +1,9 @@
+import { serve } from 'h3'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import bun from '../../recipes/bun.js'
 import deno from '../../recipes/deno.js'
+import { app } from '../../recipes/h3.js'
 import { GET } from '../../recipes/next/route.js'
 import { server } from '../../recipes/plain-http.js'
 import worker from '../../recipes/worker.js'
@@ -27,18 +29,40 @@ it('the recipe for plain http admits ten requests a minute', async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as AddressInfo
   try {
-    const statuses: number[] = []
-    for (let i = 0; i < 11; i++) {
-      const response = await fetch(`http://127.0.0.1:${port}/`)
-      statuses.push(response.status)
-      await response.text()
-    }
-    expect(statuses).toEqual([...Array<number>(10).fill(200), 429])
+    const answers = await ask(11, `http://127.0.0.1:${port}/`)
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(10).fill(200), 429])
   } finally {
     server.closeAllConnections()
     server.close()
   }
 })
+
+it('the adapter for h3 admits ten requests a minute, and answers others and errors with the limit', async () => {
+  const served = serve(app, { port: 0, hostname: '127.0.0.1', silent: true })
+  const { url } = await served.ready()
+  try {
+    const [hello, nowhere] = [`${url}api/hello`, `${url}api/nowhere`]
+    const answers = [...(await ask(9, hello)), ...(await ask(1, nowhere)), ...(await ask(1, hello))]
+    expect(answers.map(({ status }) => status)).toEqual([...Array<number>(9).fill(200), 404, 429])
+    const remaining = answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))
+    expect(remaining.join(' ')).toBe('9 8 7 6 5 4 3 2 1 0 0')
+    expect(answers.at(-1)!.headers.get('content-type')).toBe('application/problem+json')
+    expect(await ask(1, `${url}health`)).toMatchObject([{ status: 200 }])
+  } finally {
+    await served.close(true)
+  }
+})
+
+/** The answers to so many requests, one after the other. */
+async function ask(times: number, url: string): Promise<readonly Response[]> {
+  const answers: Response[] = []
+  for (let i = 0; i < times; i++) {
+    const response = await fetch(url)
+    await response.text()
+    answers.push(response)
+  }
+  return answers
+}
 
 function request(headers: Record<string, string> = {}): Request {
   return new Request('http://localhost/', { headers })

@@ -13,9 +13,9 @@ export interface Sources {
   readonly folder: string
 }
 
-const FORMAT = 'packages/core/src/stores/redis/keyspace.ts'
+const FORMAT = 'packages/core/src/stores/redis/key.ts'
 /** Where commits before it have the line. */
-const FORMER = 'packages/core/src/stores/redis/redis-key.ts'
+const FORMER = 'packages/core/src/stores/redis/keyspace.ts'
 const FORMAT_LINE = /export const STATE_FORMAT = (\d+)/
 /** So many commits are looked through. */
 const FAR_BACK = 100
@@ -34,7 +34,7 @@ export class Builds {
     const format = formatIn(readFileSync(FORMAT, 'utf8'))
     const commits = git('rev-list', `--max-count=${FAR_BACK}`, 'HEAD~1')?.toString().trim().split('\n') ?? []
     const commit = commits.find((each) => {
-      const source = git('show', `${each}:${FORMER}`) ?? git('show', `${each}:${FORMAT}`)
+      const source = git('show', `${each}:${FORMAT}`) ?? git('show', `${each}:${FORMER}`)
       return formatIn(source?.toString() ?? '') === format
     })
     return commit === undefined ? undefined : this.at(commit)

@@ -1,6 +1,6 @@
 import { ipKey, joinKey } from '@sluice/http'
 import { digest, storedKey } from '../../../core/src/values/key.js'
-import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/keyspace.js'
+import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/key.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Keys made of several parts are injective: no two tuples give the same text. An address has one key, however it is written. */

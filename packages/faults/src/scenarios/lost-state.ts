@@ -17,7 +17,7 @@ import {
   traffic,
 } from '@sluice/testing/internal'
 import { command } from '@sluice/harness/redis'
-import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/keyspace.js'
+import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/key.js'
 import type { DatedCharge } from '../../../core/src/stores/store.js'
 import type { Grounds } from './sequences.js'
 

@@ -1,9 +1,10 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Clock } from '../../values/clock.js'
 import type { Board } from '../store.js'
-import { redisKey } from './keyspace.js'
+import { redisKey } from './key.js'
 import { modules } from './script/modules.gen.js'
-import { packed, type ScriptRunner } from './script/wire.js'
+import type { ScriptRunner } from './script/runner.js'
+import { packed } from './script/wire.js'
 
 /**
  * Makes a board, on which processes leave texts for each other, such as the counts of their most frequent keys. An author's new

@@ -1,11 +1,11 @@
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
-import { digest } from '../../values/key.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
+import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest } from './script/wire.js'
 import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
@@ -293,59 +293,3 @@ export class SmallestLimits {
     return policies.some(({ limit }, i) => limit > this.#limits[i]!) ? this.#limits : undefined
   }
 }
-
-/**
- * The format of the state in Redis, a part of every key. A change to the place, unit or meaning of a header field, cell, slot
- * or ring entry, or of a member of a semaphore or board, must raise it, so that processes of two versions never touch each
- * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
- */
-export const STATE_FORMAT = 3
-const LONGEST = 128 // bytes of the caller's part of a key
-
-/**
- * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
- * `keyspace` is the part up to the shapes. Escapes keep keys of two callers apart, and their braces from choosing a Cluster slot.
- */
-export function redisKey(keyspace: string, key: string, tag = ''): string {
-  return `${keyspace}:${tag}${callerPart(key)}`
-}
-
-/** Returns `prefix:format:name:shapes`, with which the Redis keys of all callers of one limiter begin. */
-export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
-  return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
-}
-
-/** Returns a key escaped, or its digest if that is too long, or if it has lone surrogates, which UTF-8 writes all alike. */
-function callerPart(key: string): string {
-  const ascii = escapedAscii(key)
-  if (ascii !== undefined && ascii.length <= LONGEST) return ascii
-  const part = escaped(key)
-  const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
-  return fits ? part : `%sha256-${digest(key)}` // no escape of another key begins with %s, so none can equal this
-}
-
-/** Returns the text with a percent sign and two hex digits for each percent sign, colon, brace and control. */
-function escaped(text: string): string {
-  return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
-}
-
-/** Escapes controls and what has a meaning in Redis keys, as `:`, like `escaped` but faster. Undefined for a key beyond ASCII. */
-function escapedAscii(text: string): string | undefined {
-  let part = ''
-  let from = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code > ASCII) return undefined
-    const escape = ESCAPES[code]!
-    if (escape === '') continue
-    part += text.slice(from, i) + escape
-    from = i + 1
-  }
-  return from === 0 ? text : part + text.slice(from)
-}
-
-/** The escape of each control and of what has a meaning in keys, by its code; empty for all other characters. */
-const ESCAPES: readonly string[] = Array.from({ length: 0xa0 }, (_, code) =>
-  /[%{}:\p{Cc}]/u.test(String.fromCharCode(code)) ? `%${code.toString(16).padStart(2, '0')}` : '',
-)
-const ASCII = 0x7f

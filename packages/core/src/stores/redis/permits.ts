@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../values/clock.js'
 import { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, type Permits, TICKET_STATES } from '../permits.js'
 import { modules } from './script/modules.gen.js'
-import { redisKey } from './keyspace.js'
-import { packed, type ScriptRunner } from './script/wire.js'
+import { redisKey } from './key.js'
+import type { ScriptRunner } from './script/runner.js'
+import { packed } from './script/wire.js'
 
 /**
  * The permits of one semaphore of this process in Redis. Each step is one call of lua/semaphore.lua. A granted permit is

@@ -1,5 +1,6 @@
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
-import { PackedReply, type Replies } from '../../../src/stores/redis/script/wire.js'
+import type { Replies } from '../../../src/stores/redis/script/runner.js'
+import { PackedReply } from '../../../src/stores/redis/script/wire.js'
 import type { RedisConnection, RedisKey } from '../../../src/stores/redis/redis-connection.js'
 import type { Receiver } from '../../../src/stores/store.js'
 import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'

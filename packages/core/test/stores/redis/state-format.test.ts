@@ -3,7 +3,7 @@ import { findShapes } from '@sluice/testing/internal'
 import type { Policy } from '../../../src/index.js'
 import { composeScript } from '../../../src/stores/redis/script/compose.js'
 import { modules } from '../../../src/stores/redis/script/modules.gen.js'
-import { STATE_FORMAT } from '../../../src/stores/redis/keyspace.js'
+import { STATE_FORMAT } from '../../../src/stores/redis/key.js'
 import { packCharge, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
 import { oneRedis } from './one-redis.js'
 

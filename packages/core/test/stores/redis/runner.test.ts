@@ -1,5 +1,5 @@
 import type { RedisConnection, ScriptReply } from '../../../src/stores/redis/redis-connection.js'
-import { ScriptRunner } from '../../../src/stores/redis/script/wire.js'
+import { ScriptRunner } from '../../../src/stores/redis/script/runner.js'
 
 /** A connection that notes how it was asked, and answers when the test says so. */
 function connection() {

@@ -1,4 +1,4 @@
-import { redisKey } from '../../../src/stores/redis/keyspace.js'
+import { redisKey } from '../../../src/stores/redis/key.js'
 
 const part = (key: string): string => redisKey('k', key).slice(2)
 

@@ -1,0 +1,107 @@
+import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
+import { argumentOf, failAll, keysOf, type ScriptCall } from './script-call.js'
+import type { Replies } from './script/runner.js'
+
+/** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
+export class Batch {
+  /** By keyspace and caller's key, as texts that are put together take longer to look up. */
+  readonly #byKeyspace = new Map<string, Map<string, ScriptCall>>()
+  /** The first call of each key, which holds the equal ones. */
+  readonly calls: ScriptCall[] = []
+  keys = 0
+  /** Number of calls, equal ones included; one on several keys counts as so many. */
+  size = 0
+  /** On logs, which write an entry for each; a single call may have as many as a batch. */
+  #units = 0
+
+  /** Whether the batch has as many keys, calls or entries of logs as one script call may have, since others wait for it. */
+  get isFull(): boolean {
+    return this.keys >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
+  }
+
+  /** Whether a call on the same key is in the batch already. */
+  has({ keyspace, callerKey }: ScriptCall): boolean {
+    return this.#byKeyspace.get(keyspace)?.has(callerKey) ?? false
+  }
+
+  /**
+   * Adds a call and returns true; false if there is no room, or if its key has another call in the batch that differs from it.
+   * An equal call on the same key becomes a duplicate of the first, which the script then makes several times.
+   */
+  add(call: ScriptCall): boolean {
+    if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
+    let calls = this.#byKeyspace.get(call.keyspace)
+    const first = calls?.get(call.callerKey)
+    if (first === undefined) {
+      const keys = keysOf(call)
+      if (this.size > 0 && this.keys + keys > MOST_KEYS) return false
+      this.keys += keys
+      this.size += keys - 1
+      if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
+      calls.set(call.callerKey, call)
+      this.calls.push(call)
+    } else if (!first.sharesArgument(call)) return false
+    else (first.duplicates ??= []).push(call)
+    this.size++
+    this.#units += call.units
+    return true
+  }
+}
+
+/**
+ * Puts a call into the first of the waiting batches (oldest first) that has room, or into a new one. Calls on a key keep their
+ * order, so the search begins at the last batch that has its key.
+ */
+export function gather(call: ScriptCall, waiting: Batch[]): void {
+  let i = waiting.length - 1
+  while (i > 0 && !waiting[i]!.has(call)) i--
+  for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.add(call)) return
+  const batch = new Batch()
+  batch.add(call)
+  waiting.push(batch)
+}
+
+/**
+ * Most keys and calls in a batch, because a script blocks other clients while it runs. An equal call takes an eighth of the
+ * time of another key, but larger batches would leave no second one to read while Redis decides.
+ */
+const MOST_KEYS = 64
+export const MOST_CALLS = 128
+
+/**
+ * The calls of a batch in a new order, and the script's arguments. Calls that share one (the same cost and limits), usually all,
+ * come last, as the script uses the last argument for all remaining keys. A call with duplicates has an argument of its own.
+ */
+export function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
+  if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
+  const common = gathered.find(({ duplicates }) => !duplicates)
+  const own: ScriptCall[] = []
+  const sharing: ScriptCall[] = []
+  for (const call of gathered) {
+    const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
+    ;(shares ? sharing : own).push(call)
+  }
+  const args = own.map(argumentOf)
+  if (common) args.push(common.argument(1))
+  return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
+}
+
+/**
+ * Gives each call of a batch its answer: in the packed reply that all share, or where a mark stands there, in the next reply of
+ * `own`, which may be an error. A reply that makes no sense fails its call alone.
+ */
+export function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
+  let next = 0
+  for (const call of calls) {
+    try {
+      if (packed && !packed.passMark()) call.answerPlain(packed)
+      else {
+        const reply = own[next++]!
+        if (reply instanceof Error) failAll(call, reply)
+        else call.answer(reply)
+      }
+    } catch (error) {
+      failAll(call, error)
+    }
+  }
+}
