@@ -7,10 +7,10 @@ export type PolicySpec = readonly [
   options: { readonly limit: number; readonly window: string; readonly [option: string]: unknown },
 ]
 
-/**
- * The policy of a specification that can be sent to another process: the name of a factory and its options. The factory is looked
- * up in core's main entry, since a process of an older build has no list of them.
- */
+/** Core's main entry, as a process of an older build has no list of the factories. */
+const factories: Readonly<Partial<Record<string, unknown>>> = core
+
+/** The policy of a specification that can be sent to another process: the name of a factory and its options. */
 export function policyOf([factory, options]: PolicySpec): core.Policy {
-  return (core[factory] as (options: object) => core.Policy)(options)
+  return (factories[factory] as (options: object) => core.Policy)(options)
 }
