@@ -115,6 +115,6 @@ const IMPOSSIBLE_CELLS: Readonly<Record<string, readonly number[]>> = {
 
 /** The cells of an algorithm, as its text in lua names them. */
 function cellsOf(policy: Policy): Numbers {
-  const names = describePolicy(policy, 0).cells.map((cell) => cell.replace(/_0$/, ''))
+  const names = describePolicy(policy, 0).cells.map((cell) => cell.replace(/_\d+$/, ''))
   return names.map((name) => [name, IMPOSSIBLE_CELLS[name] ?? [0.5]])
 }

@@ -8,6 +8,8 @@ export interface Options {
   readonly count?: 'whole' | 'weighted'
   readonly refill?: 'greedy' | 'interval'
   readonly slots?: number
+  /** Any other option of one algorithm. */
+  readonly [option: string]: unknown
 }
 
 /** One policy in exact numbers, read from its options and never from the product. Times in microseconds. */

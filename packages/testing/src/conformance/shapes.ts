@@ -74,7 +74,7 @@ function variantsOf(algorithm: string, factory: Shape['factory'], model: Model):
 /** The name of an algorithm with the options of a variant, for the titles of tests: "token-bucket, refill interval". */
 function titleOf(algorithm: string, variant: Partial<Options>): string {
   const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
-  return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')
+  return [algorithm, ...options.map(([option, value]) => `${option} ${String(value)}`)].join(', ')
 }
 
 /** The name of an algorithm as its title has it: `sliding-log` for `slidingLog`. */
