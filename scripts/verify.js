@@ -17,6 +17,7 @@ runSubject('verify', {
   adapters: ['redis build', 'every HTTP case x every adapter', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
+  'further-algorithm': ['redis', 'the playground, the picture and the benches with one algorithm more than there are, in a copy of the sources'],
   migrate: ['redis build', 'every row of docs/migrate, on the other package and on Sluice; pages choose', ...onSources, 'scripts/verify/migrate.js'],
   nest11: ['redis build', 'the tests of packages/nest on Nest 11: Express, Fastify, Apollo, Mercurius, ws and socket.io', 'node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
   graphql: ['build', 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms', 'packages/nest/test/many-operations.js'],

@@ -1,5 +1,6 @@
 // Rules of lint that are this repository's own.
-import { basename } from 'node:path'
+import { readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
 
 /** @typedef {Parameters<import('oxlint/plugins-dev').RuleTester['run']>[1]} Rule */
 
@@ -112,6 +113,76 @@ const ownedPromises = {
   },
 }
 
+/** The names of the files of algorithms. */
+const ALGORITHMS = readdirSync(join(import.meta.dirname, '../../packages/core/src/algorithms'), {
+  withFileTypes: true,
+})
+  .filter((file) => file.isFile() && file.name !== 'index.ts')
+  .map(({ name }) => basename(name, '.ts'))
+const FACTORIES = ALGORITHMS.map((name) => name.replaceAll(/-./g, ([, letter = '']) => letter.toUpperCase()))
+
+/** The name of a factory, or of an algorithm, which may have that of a variant behind it. */
+const NAME = new RegExp(`^(?:${FACTORIES.join('|')}|(?:${ALGORITHMS.join('|')})(?:[-, ].*)?)$`)
+/** The same in a regular expression. */
+const PATTERN = new RegExp(`\\b(?:${[...FACTORIES, ...ALGORITHMS].join('|')})\\b`)
+/** How many factories a file may name: with more of them it is taken for a list, in which the next one would be missing. */
+const MOST_FACTORIES = 2
+const MENTIONS = new RegExp(`\\b(?:${FACTORIES.join('|')})\\b`, 'g')
+const ASKED = 'an algorithm says all about itself (`bounds`, `ring`, the options of its factory): ask it'
+
+/**
+ * No source decides by the name of an algorithm, and none lists the factories by hand: a further algorithm would be missing
+ * there, or get what is right for another.
+ * @type {Rule}
+ */
+const algorithmNames = {
+  create(context) {
+    const isName = (/** @type {any} */ node) => node?.type === 'Literal' && NAME.test(node.value)
+    const compared = (/** @type {any} */ node) => {
+      context.report({ node, message: `the name of an algorithm is compared: ${ASKED}` })
+    }
+    const { sourceCode } = context
+    return {
+      Program(node) {
+        const code = sourceCode.text.split('')
+        for (const { range } of sourceCode.getAllComments()) code.fill(' ', ...range)
+        const found = new Set(code.join('').match(MENTIONS))
+        if (found.size <= MOST_FACTORIES) return
+        context.report({
+          node,
+          message: `${found.size} algorithms are listed by hand: read a registry, or the kit's shapes`,
+        })
+      },
+      BinaryExpression(node) {
+        if (/^[!=]==?$/.test(node.operator) && [node.left, node.right].some(isName)) compared(node)
+      },
+      SwitchCase(node) {
+        if (isName(node.test)) compared(node)
+      },
+      CallExpression(node) {
+        /** @type {any} */
+        const { callee, arguments: given } = node
+        const names = callee.object?.type === 'ArrayExpression' ? callee.object.elements : given
+        const method = callee.property?.name
+        if (/^(?:startsWith|endsWith|includes|has|indexOf)$/.test(method) && names.some(isName))
+          compared(node)
+      },
+      NewExpression(node) {
+        /** @type {any} */
+        const { callee, arguments: given } = node
+        if (!/^(?:Set|Map)$/.test(callee.name)) return
+        const elements = (given[0]?.elements ?? []).map(
+          (/** @type {any} */ each) => each?.elements?.[0] ?? each,
+        )
+        if (elements.some(isName)) compared(node)
+      },
+      Literal(node) {
+        if ('regex' in node && PATTERN.test(node.regex.pattern)) compared(node)
+      },
+    }
+  },
+}
+
 /** What one class of promise or of async function is written as: the global one, and an alias such as NativePromise. */
 const CLASS = /(?:^|\.)(?:\w*Promise(?:\.prototype)?|AsyncFunction)$/
 const CLASS_TEXT = /^(?:\[object )?(?:Async(?:Generator)?Function|Promise)\]?$/
@@ -163,5 +234,11 @@ const promises = {
 
 export default /** @type {object} */ ({
   meta: { name: 'sluice' },
-  rules: { 'type-names': typeNames, 'owned-promises': ownedPromises, portable, promises },
+  rules: {
+    'algorithm-names': algorithmNames,
+    'owned-promises': ownedPromises,
+    portable,
+    promises,
+    'type-names': typeNames,
+  },
 })

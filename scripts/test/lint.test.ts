@@ -9,6 +9,7 @@ function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
   const typeNames = { shared: ['RateLimitOptions'], replaced: { Rule: 'policy' } }
   const rules = {
     'sluice/owned-promises': 'error',
+    'sluice/algorithm-names': 'error',
     'sluice/portable': 'error',
     'sluice/promises': 'error',
     'sluice/type-names': ['error', typeNames],
@@ -129,6 +130,43 @@ describe('lint', () => {
     expect(found.join()).toMatch(
       /a\.ts:1: Key is declared in b\.ts too|b\.ts:1: Key is declared in a\.ts too/,
     )
+  })
+
+  it('finds what decides by the name of an algorithm, and no default', () => {
+    const found = lint({
+      'a.js': [
+        "if (name === 'sliding-log') a()",
+        "if ('sliding-window-weighted' !== title) a()",
+        "switch (name) { case 'tokenBucket': a() }",
+        "title.startsWith('fixed-window')",
+        "a(['gcra', 'x'].includes(name))",
+        'a(/^(gcra|leaky-bucket)/.test(name))',
+        "new Set(['gcra'])",
+        "new Map([['fixed-window', 1]])",
+        "const algorithm = given ?? 'gcra' // as in name === 'tokenBucket', slidingLog",
+        "name === 'log'; new Set(['window']); list.includes('a')",
+      ],
+    })
+    expect(found.map((line) => line.slice(0, 52))).toEqual(
+      [1, 2, 3, 4, 5, 6, 7, 8].map((line) =>
+        `a.js:${line}: the name of an algorithm is compared: an algo`.slice(0, 52),
+      ),
+    )
+  })
+
+  it('finds lists of algorithms, whatever they are written in', () => {
+    const found = lint({
+      'a.js': ["import { gcra, slidingLog } from 'core'", "list('tokenBucket')"],
+      'b.js': ['const all = `limits=gcra(1)&limits=slidingLog(2)&limits=fixedWindow(3)`'],
+      'c.js': [
+        "import { gcra, slidingLog } from 'core' // nor tokenBucket",
+        "a('token-bucket', 'tokenBuckets')",
+      ],
+    })
+    expect(found).toEqual([
+      "a.js:1: 3 algorithms are listed by hand: read a registry, or the kit's shapes",
+      "b.js:1: 3 algorithms are listed by hand: read a registry, or the kit's shapes",
+    ])
   })
 
   it('finds names of sources that differ by upper and lower case alone', () => {

@@ -1,3 +1,5 @@
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Project } from './project.js'
 
 const SCRIPT = 'check/pictures.js'
@@ -41,5 +43,14 @@ describe('the pictures', () => {
   it('are found where its words say something else', () => {
     const page = project.read('README.md').replace('gcra 10', 'gcra 11')
     expect(project.write({ 'README.md': page }).run(SCRIPT)).toEqual(isOf('README.md'))
+  })
+
+  it('have a row for an algorithm without a caption, with its defaults', () => {
+    const store = pathToFileURL(resolve('packages/core/dist/bundle/store.mjs')).href
+    const { output } = project.evaluate(
+      'check/pictures/algorithms.js',
+      `import { algorithms } from '${store}'\nconsole.log(own.algorithms({ ...algorithms, further: algorithms.gcra }).alt)`,
+    )
+    expect(output).toMatch(/; gcra 10; further 19\.\n$/)
   })
 })

@@ -1,5 +1,6 @@
+import type { Policy } from '@sluice/core'
 import type { Argument } from '@sluice/harness/redis'
-import type { PolicySpec } from './every-algorithm.js'
+import { describePolicy } from '../../core/src/stores/redis/script/policy-module.js'
 
 /** Puts something else in the place of a caller's state, without an expiry. */
 export type Make = (key: string) => [command: string, ...Argument[]]
@@ -7,8 +8,8 @@ export type Make = (key: string) => [command: string, ...Argument[]]
 type Broken = readonly [what: string, make: Make, isReadLater?: boolean]
 
 /** States that no call can have written under a limiter of this one policy, made by hand or from a state that is sound. */
-export function brokenStates(factory: PolicySpec[0], state: Buffer): readonly Broken[] {
-  return [...OTHER_TYPES, ...texts(state), ...numbers(factory, state)]
+export function brokenStates(policy: Policy, state: Buffer): readonly Broken[] {
+  return [...OTHER_TYPES, ...texts(state), ...numbers(policy, state)]
 }
 
 const OTHER_TYPES: readonly (readonly [string, Make])[] = [
@@ -51,8 +52,8 @@ function texts(state: Buffer): [string, Make][] {
 }
 
 /** Sound states but for one number, or but for all of their slots. */
-function numbers(factory: PolicySpec[0], state: Buffer): Broken[] {
-  const named = [...BEFORE, ...CELLS[factory], ...BEHIND]
+function numbers(policy: Policy, state: Buffer): Broken[] {
+  const named = [...BEFORE, ...cellsOf(policy), ...BEHIND]
   const cases = named.flatMap(([name, impossible], i) =>
     [...IMPOSSIBLE, ...impossible].map((number): Broken => [
       ...put(`${name} ${number}`, number, i, i + 1),
@@ -97,27 +98,23 @@ const BEHIND: Numbers = [['version', []]]
 /** Fields that a plain consume does not read while the key is not restricted: found by the first call that does. */
 const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'born', 'version'])
 
-const DEBT = [
-  ['debt', [0.5, 2 ** 50]],
-  ['since', [0.5, FAR]],
-  ['fastest', [0, 0.5]],
-] as const
+/** What cells cannot be, by their names in lua; cells with other names are whole, as all are. */
+const IMPOSSIBLE_CELLS: Readonly<Record<string, readonly number[]>> = {
+  head: [0.5],
+  size: [0.5, 1000, FAR],
+  cap: [0, 0.5, 1000, FAR],
+  start: [0.5, FAR, 1],
+  count: [0.5],
+  newest: [0.5, FAR],
+  total: [0.5],
+  debt: [0.5, 2 ** 50],
+  missing: [0.5, 2 ** 50],
+  since: [0.5, FAR],
+  fastest: [0, 0.5],
+}
 
-const CELLS: Readonly<Record<PolicySpec[0], Numbers>> = {
-  slidingLog: [
-    ['head', [0.5]],
-    ['size', [0.5, 1000, FAR]],
-    ['cap', [0, 0.5, 1000, FAR]],
-  ],
-  fixedWindow: [
-    ['start', [0.5, FAR, 1]],
-    ['count', [0.5]],
-  ],
-  slidingWindow: [
-    ['newest', [0.5, FAR]],
-    ['total', [0.5]],
-  ],
-  tokenBucket: DEBT,
-  leakyBucket: DEBT,
-  gcra: DEBT,
+/** The cells of an algorithm, as its text in lua names them. */
+function cellsOf(policy: Policy): Numbers {
+  const names = describePolicy(policy, 0).cells.map((cell) => cell.replace(/_\d+$/, ''))
+  return names.map((name) => [name, IMPOSSIBLE_CELLS[name] ?? [0.5]])
 }

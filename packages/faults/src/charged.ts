@@ -1,6 +1,6 @@
 import { createLimiter, type LeaseOptions } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { policyOf, type PolicySpec } from './every-algorithm.js'
+import { policyOf, type PolicySpec } from './policy-spec.js'
 
 /** Units that Redis holds under each policy for a key that a fleet called for, with leases or without. */
 export async function charged(

@@ -2,7 +2,8 @@ import { createLimiter, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { FakeClock } from '@sluice/testing'
 import type { Address } from '@sluice/harness/redis'
-import { everyAlgorithm, policyOf, type PolicySpec } from './every-algorithm.js'
+import { everyAlgorithm } from './every-algorithm.js'
+import { policyOf, type PolicySpec } from './policy-spec.js'
 import type { Outcome } from './row.js'
 
 const LIMIT = 5

@@ -1,7 +1,7 @@
 import { leaseTermsOf } from '../../core/src/leases/lease-terms.js'
 import type { Policy } from '../../core/src/algorithms/contract/policy.js'
 import type { Job, Result } from './workers/caller.js'
-import { policyOf } from './every-algorithm.js'
+import { policyOf } from './policy-spec.js'
 import type { Fleet } from './fleet.js'
 
 /** A limit of which nothing comes back during a race, and callers in each process. */

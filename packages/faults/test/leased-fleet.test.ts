@@ -1,5 +1,5 @@
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
-import type { PolicySpec } from '../src/every-algorithm.js'
+import type { PolicySpec } from '../src/policy-spec.js'
 import { type Fleet, processes, startFleet } from '../src/fleet.js'
 
 const MEMBERS = 3

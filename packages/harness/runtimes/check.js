@@ -1,25 +1,17 @@
 // What every runtime must do: deciding in memory, hashing, waiting, Hono, and handlers behind a limit. Web standards alone, for workerd too.
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, gcra } from '@sluice/core'
+import { algorithms } from '@sluice/core/store'
 import { apiKeyKey, limited, limitRequest } from '@sluice/http'
 import { rateLimit } from '@sluice/hono'
 import { Hono } from 'hono'
 
-const ALGORITHMS = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }
 /** Of the text `abc`, from FIPS 180-4. */
 const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
 
 /** @returns {Promise<string[]>} what went wrong. */
 export async function checkCore() {
   const wrong = []
-  for (const [name, algorithm] of Object.entries(ALGORITHMS)) {
+  for (const [name, algorithm] of Object.entries(algorithms)) {
     const limiter = createLimiter({ policies: [algorithm({ limit: 3, window: '1h' })] })
     const allowed = []
     for (let i = 0; i < 5; i++) allowed.push((await limiter.consume('k'.repeat(300))).allowed)

@@ -1,6 +1,6 @@
 import { type Policy, PolicyError } from '@sluice/core'
-import { printableName, readOne, required } from '@sluice/core/internal'
-import { algorithms, type Penalty } from '@sluice/core/store'
+import { type Declaration, printableName, readOne, required } from '@sluice/core/internal'
+import { algorithms, type Penalty, type PolicyFactory } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 import { whole } from './protocol.js'
 
@@ -25,7 +25,7 @@ export class WirePolicies {
   ) {
     const sent = policies.map(({ shape, limit, capacity }) => [shape, limit, capacity] as const)
     for (const [shape, limit, capacity] of sent) {
-      if (factoryOf(shape) && policyOf(shape, limit, capacity).shape === shape) continue
+      if (MAKERS.has(shape.split('/', 1)[0]!) && policyOf(shape, limit, capacity).shape === shape) continue
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
@@ -78,19 +78,33 @@ function penaltyOf(numbers: readonly number[]): Penalty {
 
 type Factory = (options: object) => Policy
 
-/** The factories by the names of their algorithms. */
-const FACTORIES = new Map(
-  Object.entries(algorithms).map(([name, factory]) => [
-    name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
-    factory as Factory,
-  ]),
-)
+/** Options that are sent as numbers, or change no decision. */
+const NUMBERS: ReadonlySet<string> = new Set(['limit', 'window', 'capacity', 'burst', 'name'])
 
-/** The options of variants of algorithms, by the end of their names. */
-const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
-  weighted: () => ({ count: 'weighted' }),
-  interval: () => ({ refill: 'interval' }),
-  slots: (buckets) => ({ slots: buckets }),
+/**
+ * The ways to set the other options of a factory: to each of the words that are accepted, and without a list of words to nothing or
+ * to `parts`, the number of buckets or slots.
+ */
+function waysOf(options: Declaration, parts: number): readonly object[] {
+  let ways: readonly object[] = [{}]
+  for (const [name, { domain }] of Object.entries(options)) {
+    if (NUMBERS.has(name)) continue
+    const values = domain && 'values' in domain ? domain.values : [undefined, parts]
+    ways = ways.flatMap((way) => values.map((value) => ({ ...way, [name]: value })))
+  }
+  return ways
+}
+
+/** By the name of each algorithm its factory and the place of its way, of several the last, which sets the number of parts. */
+const MAKERS = new Map<string, readonly [factory: Factory, options: Declaration, way: number]>()
+for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
+  for (const [i, way] of waysOf(factory.options, 4).entries()) {
+    try {
+      MAKERS.set(factory({ limit: 1, window: '1d', ...way }).algorithm.name, [factory, factory.options, i])
+    } catch {
+      // Options that exclude each other.
+    }
+  }
 }
 
 /**
@@ -99,28 +113,13 @@ const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
  * its name in some algorithms.
  */
 function policyOf(shape: string, limit: number, capacity: number): Policy {
-  const [name = '', windowMs, buckets = '1'] = shape.split('/')
-  const { factory, variant } = factoryOf(shape) ?? {}
+  const [name = '', windowMs, parts = '1'] = shape.split('/')
+  const [factory, options, way] = MAKERS.get(name) ?? []
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
-  const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity, buckets: Number(buckets) }
+  const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity }
   // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
-  const policy = factory(Object.create({ ...numbers, ...variant?.(Number(buckets)) }) as object)
+  const given = Object.create({ ...numbers, ...waysOf(options!, Number(parts))[way!] }) as object
+  const policy = factory(given)
   // Leases make policies of a smaller capacity, also where the algorithm has no option for it.
   return policy.capacity === capacity ? policy : policy.with({ capacity })
-}
-
-/**
- * The function that makes policies of the algorithm that a shape names, such as `sliding-window`. For a name with a variant
- * behind it, such as `-weighted`, also a function that returns the options which select the variant. Undefined for an unknown
- * name.
- */
-function factoryOf(
-  shape: string,
-): { factory: Factory; variant: ((buckets: number) => object) | undefined } | undefined {
-  const [name = ''] = shape.split('/')
-  const plain = FACTORIES.get(name)
-  if (plain) return { factory: plain, variant: undefined }
-  const end = name.lastIndexOf('-')
-  const [factory, variant] = [FACTORIES.get(name.slice(0, end)), VARIANTS[name.slice(end + 1)]]
-  return factory && variant && { factory, variant }
 }

@@ -1,14 +1,7 @@
 // The same calls under each algorithm, as the library decides them: a box a call, a column a second.
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  memoryStore,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { readFileSync } from 'node:fs'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { algorithms as core } from '@sluice/core/store'
 import { FakeClock } from '@sluice/testing'
 import {
   box,
@@ -27,15 +20,12 @@ const LIMIT = 10
 const WINDOW_S = 10
 const RULE = { limit: LIMIT, window: `${WINDOW_S}s` }
 
-/** @type {readonly (readonly [policy: Policy, name: string, note: string, inWords: string])[]} */
-const ROWS = [
-  [fixedWindow(RULE), 'fixedWindow', 'counts anew at each dashed line', 'across the boundary of two windows'],
-  [slidingWindow(RULE), 'slidingWindow', 'a little stricter, in few bytes', ''],
-  [slidingLog(RULE), 'slidingLog', 'the default: exact in every span', ''],
-  [tokenBucket(RULE), 'tokenBucket', '10 saved up, and 1 more a second', ''],
-  [leakyBucket({ ...RULE, capacity: 5 }), 'leakyBucket', 'capacity 5, and 1 more a second', ''],
-  [gcra({ ...RULE, burst: 1 }), 'gcra', 'burst 1: one by one, evenly', ''],
-]
+/**
+ * Captions, in the order of the rows, and the options that each row shows. An algorithm that has none comes behind them, with its
+ * defaults.
+ * @type {Readonly<Record<string, { note?: string, inWords?: string, options?: object }>>}
+ */
+const CAPTIONS = JSON.parse(readFileSync(new URL('captions.json', import.meta.url), 'utf8'))
 
 /** Seconds that are shown. */
 const [FIRST, LAST] = [6, 30]
@@ -56,13 +46,16 @@ const COLUMN = 18
 const [BOX, STEP] = [6, 8]
 const TOP = 136
 const ROW = 76
-const HEIGHT = TOP + ROWS.length * ROW + 26
 
-export function algorithms() {
-  const rows = ROWS.map(([policy, name, note, inWords], i) => {
-    const passed = callsPassed(policy)
+/** @param {Readonly<Record<string, (options: any) => Policy>>} [registry] */
+export function algorithms(registry = core) {
+  const names = Object.keys({ ...CAPTIONS, ...registry })
+  const rows = names.map((name, i) => {
+    const { note = '', inWords = '', options } = CAPTIONS[name] ?? {}
+    const passed = callsPassed(/** @type {any} */ (registry[name])({ ...RULE, ...options }))
     return { name, note, inWords, passed, fullest: fullestSpan(passed), y: TOP + i * ROW }
   })
+  const height = TOP + rows.length * ROW + 26
   const counts = rows.map(
     ({ name, fullest, inWords }) =>
       `${name} ${fullest.length}${inWords && `, all within ${lengthOf(fullest)} seconds, ${inWords}`}`,
@@ -70,7 +63,7 @@ export function algorithms() {
   const alt =
     `What a limit of ${LIMIT} in ${WINDOW_S} seconds lets through of the same calls, 5 a second and then 2 a second, by algorithm. ` +
     `Most in any ${WINDOW_S} seconds: ${counts.join('; ')}.`
-  return { alt, svg: picture(alt, HEIGHT, [...head(), ...rows.flatMap(row), ...axis()]) }
+  return { alt, svg: picture(alt, height, [...head(), ...rows.flatMap(row), ...axis(height)]) }
 }
 
 /** The instants of the calls that a policy admits, in seconds. @param {Policy} policy */
@@ -105,7 +98,7 @@ function across(second) {
 
 function head() {
   return [
-    text('title', MARGIN, 44, `A limit of ${LIMIT} in ${WINDOW_S} seconds, six ways`),
+    text('title', MARGIN, 44, `A limit of ${LIMIT} in ${WINDOW_S} seconds, by algorithm`),
     text('note', MARGIN, 70, 'The same calls in each row: 5 a second, then 2 a second.'),
     ...legend(100, [
       ['good', 'passes', MARGIN],
@@ -146,8 +139,9 @@ function bracket(span, bottom) {
   ]
 }
 
-function axis() {
+/** @param {number} height */
+function axis(height) {
   return [...BOUNDARIES, LAST].map((second) =>
-    text('note', across(second), HEIGHT - 16, `${second} s`, 'middle'),
+    text('note', across(second), height - 16, `${second} s`, 'middle'),
   )
 }

@@ -1,5 +1,6 @@
 // The paths that are measured in the process's own memory. Limits are never reached (except where a denial is measured), and no
 // key is full again before its next call.
+import { measured } from '../algorithms.js'
 
 /** @typedef {import('./library.js').Library} Library */
 /** @typedef {import('@sluice/core').Policy} Policy */
@@ -16,14 +17,16 @@
 const GENEROUS = /** @type {const} */ ({ limit: 50_000_000, window: '1m' })
 
 /** Each on one hot key. @type {Readonly<Record<string, (library: Library) => Policy>>} */
-export const algorithms = {
-  'fixed window': ({ fixedWindow }) => fixedWindow(GENEROUS),
-  'sliding log': ({ slidingLog }) => slidingLog({ limit: 100_000, window: '2ms' }),
-  'sliding window, whole': ({ slidingWindow }) => slidingWindow({ ...GENEROUS, count: 'whole' }),
-  'sliding window, weighted': ({ slidingWindow }) => slidingWindow({ ...GENEROUS, count: 'weighted' }),
-  'token bucket': ({ tokenBucket }) => tokenBucket(GENEROUS),
-  'leaky bucket': ({ leakyBucket }) => leakyBucket(GENEROUS),
-  gcra: ({ gcra }) => gcra(GENEROUS),
+export const algorithms = Object.fromEntries(measured.map(hotPolicy))
+
+/**
+ * The factory is that of the build that is measured. A log holds at most 100,000 entries.
+ * @param {import('../algorithms.js').Measured} measured
+ * @returns {[string, (library: Library) => Policy]}
+ */
+function hotPolicy({ label, factory, variant, isLog }) {
+  const options = isLog ? /** @type {const} */ ({ limit: 100_000, window: '2ms' }) : GENEROUS
+  return [label, (library) => library[/** @type {'gcra'} */ (factory)]({ ...options, ...variant })]
 }
 
 const MANY = 100_000

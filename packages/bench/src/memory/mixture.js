@@ -1,13 +1,6 @@
 // The other limiters that a service has in its process: limiters of every algorithm, or several of the same where a package has one.
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, slidingWindow } from '@sluice/core'
+import { measured } from '../algorithms.js'
 import { drive } from './drive.js'
 
 /** @typedef {import('../contender.js').Contender} Contender */
@@ -23,16 +16,11 @@ const LIMITS = [1, 2, 5, 10, 20, 60, 120, 300].map((seconds) => ({
   windowMs: 1000 * seconds,
 }))
 
-const A_MINUTE = /** @type {const} */ ({ limit: 50_000, window: '1m' })
+const A_MINUTE = { limit: 50_000, window: 60_000 }
 
 const policies = [
-  gcra(A_MINUTE),
-  tokenBucket(A_MINUTE),
-  leakyBucket(A_MINUTE),
-  fixedWindow(A_MINUTE),
-  slidingWindow(A_MINUTE),
+  ...measured.filter(({ isPlain }) => isPlain).map(({ policy }) => policy(A_MINUTE)),
   slidingWindow({ ...A_MINUTE, count: 'weighted' }),
-  slidingLog(A_MINUTE),
 ]
 
 /**

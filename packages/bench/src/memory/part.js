@@ -14,7 +14,7 @@ import {
   goalsAlone,
   goalsMixed,
   LOG,
-  SIX,
+  ALL,
   THREE,
 } from './goals.js'
 import { workloads } from './workloads.js'
@@ -26,7 +26,7 @@ import { workloads } from './workloads.js'
 const WEIGHTLESS = ['await of nothing', 'bottleneck', DENIED, BLOCKED]
 
 /** Whom a goal needs, alone or mixed; the others are only shown. */
-const JUDGED = [CONSUME, DECIDE, LOG, SIX, THREE, BARE, EXPRESS, DENIED, BLOCKED]
+const JUDGED = [CONSUME, DECIDE, LOG, ALL, THREE, BARE, EXPRESS, DENIED, BLOCKED]
 
 /** Limits are reached in these, so they are in no chart, and not among other limiters. */
 const DENYING = [DENIED, BLOCKED]

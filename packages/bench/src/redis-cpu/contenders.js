@@ -1,15 +1,8 @@
 // Who is measured: every algorithm of ours, and what others run in Redis for the same.
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, fixedWindow, gcra, slidingLog, slidingWindow } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { RateLimiterUnion } from 'rate-limiter-flexible'
+import { measured } from '../algorithms.js'
 import { flexibleOnRedis } from '../peers/flexible.js'
 import { readyRateLimitRedis } from '../peers/rate-limit-redis.js'
 import { fullLog, sortedSet } from './full-logs.js'
@@ -30,23 +23,27 @@ const WINDOW_MS = HOUR / 1000
 const HOURLY = { limit: LOTS, windowMs: WINDOW_MS }
 const hourly = { limit: LOTS, window: /** @type {const} */ ('1h') }
 
+/** Every algorithm; logs are below, where they are full. */
+const counters = measured.filter(({ isLog }) => !isLog)
+
+/** Their names. */
+export const counterNames = counters.map(({ label }) => label)
+
 /** @type {Contenders} */
 export const contenders = {
   'rate-limiter-flexible': (redis, name) => flexible(redis, name),
   'rate-limit-redis': (redis, name) => express(redis, name),
-  gcra: ours([gcra(hourly)]),
+  ...Object.fromEntries(
+    counters.map(({ label, policy }) => [label, ours([policy({ limit: LOTS, window: WINDOW_MS })])]),
+  ),
   'gcra *': ours([gcra(hourly)], { stepUs: 1000 }),
   'gcra, denied': ours([gcra({ limit: 1, window: '1h' })], { fill: 1 }),
-  'leaky bucket': ours([leakyBucket(hourly)]),
-  'token bucket, greedy': ours([tokenBucket(hourly)]),
-  'token bucket, interval': ours([tokenBucket({ ...hourly, refill: 'interval' })]),
-  'fixed window': ours([fixedWindow(hourly)]),
-  'sliding window, 10 buckets': ours([slidingWindow(hourly)]),
   'sliding window, 60 buckets': ours([slidingWindow({ ...hourly, buckets: 60 })]),
   '60 buckets, one passes a call *': ours([slidingWindow({ ...hourly, buckets: 60 })], { stepUs: HOUR / 60 }),
   '60 buckets, 30 pass a call *': ours([slidingWindow({ ...hourly, buckets: 60 })], { stepUs: HOUR / 2 }),
-  'weighted, 10 buckets': ours([slidingWindow({ ...hourly, count: 'weighted' })]),
-  'weighted, 60 buckets': ours([slidingWindow({ ...hourly, buckets: 60, count: 'weighted' })]),
+  'sliding window, weighted, 60 buckets': ours([
+    slidingWindow({ ...hourly, buckets: 60, count: 'weighted' }),
+  ]),
   'sliding log, 100, full *': fullLog(100),
   'sliding log, 1,000, full *': fullLog(1000),
   'sliding log, 100,000, full *': fullLog(100_000),

@@ -1,6 +1,7 @@
 // The table of what was measured, and whether the project's bars are met.
 import { median, ratios } from '@sluice/harness/figures'
 import { markdownOf } from '../figures/table.js'
+import { counterNames } from './contenders.js'
 
 /**
  * @typedef {object} Figure
@@ -61,12 +62,7 @@ export function printBars(figures) {
 
 /** The most that a call which travels alone may cost; the cost of TIME is added where the clock is injected. */
 const GOALS = /** @type {const} */ ([
-  ['gcra', 1.5],
-  ['leaky bucket', 1.5],
-  ['token bucket, greedy', 1.5],
-  ['token bucket, interval', 1.5],
-  ['fixed window', 1.5],
-  ['sliding window, 10 buckets', 1.5],
+  ...counterNames.map((name) => /** @type {const} */ ([name, 1.5])),
   ['sliding window, 60 buckets', 2.2],
   ['sliding log, 100, full *', 2.2],
 ])

@@ -94,8 +94,8 @@ const LOGS: Flags = [
 const SUGGEST: Flags = [
   ['--windows <list>', 'Windows of the table (default: 1s,10s,1m,10m,1h,1d)'],
   ['--limits <list>', 'Limits of the table (default: auto)'],
-  ['--algorithm <name>', 'slidingLog (default), gcra, tokenBucket ...'],
-  ['--burst <units>', 'Capacity of gcra and buckets (default: the limit)'],
+  ['--algorithm <name>', 'As policy files name it (default: slidingLog)'],
+  ['--burst <units>', 'Most units at once (default: the limit)'],
   ['--untouched <percent>', 'Callers whom a limit leaves alone (default: 99.9)'],
 ]
 

@@ -1,6 +1,8 @@
+import { drainsContinuously, mainShapes } from '@sluice/testing/internal'
 import { startRedis } from '@sluice/harness/redis'
 import type { Result } from '../workers/caller.js'
-import type { PolicySpec } from '../every-algorithm.js'
+import { specOf } from '../every-algorithm.js'
+import type { PolicySpec } from '../policy-spec.js'
 import { processes, startFleet } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
 
@@ -14,11 +16,10 @@ const CALLERS = 64
 
 const LEASES = { ttl: '50ms', size: 50 } as const
 
-const POLICIES: readonly PolicySpec[] = [
-  ['gcra', { limit: RATE, window: '1s', burst: BURST }],
-  ['tokenBucket', { limit: RATE, window: '1s', capacity: BURST }],
-  ['leakyBucket', { limit: RATE, window: '1s', capacity: BURST }],
-]
+/** One policy of each algorithm that is a bucket: it drains all the time, and its capacity can be set. */
+const POLICIES: readonly PolicySpec[] = mainShapes()
+  .filter(drainsContinuously)
+  .map((shape) => specOf(shape, { limit: RATE, window: '1s', [shape.model.capacity!]: BURST }))
 
 /**
  * Saturates one key from several processes for some seconds. Passes if each call was decided as a bucket would and the count

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import * as fc from 'fast-check'
-import { expectInLine, expectModelled, permitSteps, Session } from '@sluice/testing/internal'
+import { expectInLine, expectModelled, mostCost, permitSteps, Session } from '@sluice/testing/internal'
 import type { Outcome, Row } from '../row.js'
 import { promiseKept } from './row-03-leases.js'
-import { type Amount, type Grounds, mostCost, openGrounds, play, playAll } from '../scenarios/sequences.js'
+import { type Amount, type Grounds, openGrounds, play, playAll } from '../scenarios/sequences.js'
 
 /** Memory, Redis and an independent model in BigInt give the same answers, to the tick. */
 export const row: Row = { number: 3, fault: 'model', run: compare }

@@ -1,6 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { randomInt } from 'node:crypto'
 import {
+  mostCost,
   type Operation,
   operationOf,
   type OpenStore,
@@ -10,7 +11,7 @@ import {
 } from '@sluice/testing/internal'
 import type { Answer } from '../../../core/src/stores/store.js'
 import type { Outcome, Row } from '../row.js'
-import { mostCost, openGrounds, play } from '../scenarios/sequences.js'
+import { openGrounds, play } from '../scenarios/sequences.js'
 
 /** A denied call that waits for `retryAfterMs` is admitted, and one that comes a tick earlier is not. */
 export const row: Row = { number: 4, fault: 'retryAfter', run: wait }

@@ -1,18 +1,10 @@
-import {
-  createLimiter,
-  type Duration,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  type Limiter,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { command } from '@sluice/harness/redis'
+import { mainShapes } from '@sluice/testing/internal'
+import { specOf } from '../every-algorithm.js'
 import { startMovedRedis } from '../moved-clock.js'
+import { policyOf } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Somebody sets the clock of the machine on which Redis runs. */
@@ -23,17 +15,6 @@ const HOUR_MS = 3_600_000
 /** Shorter than what the clock is set by, and longer. */
 const WINDOWS = ['1m', '1d'] as const
 const WINDOW_MS = { '1m': 60_000, '1d': 24 * HOUR_MS }
-
-const policiesOf = (window: Duration): readonly Policy[] => [
-  slidingLog({ limit: LIMIT, window }),
-  fixedWindow({ limit: LIMIT, window }),
-  slidingWindow({ limit: LIMIT, window }),
-  slidingWindow({ limit: LIMIT, window, count: 'weighted' }),
-  tokenBucket({ limit: LIMIT, window }),
-  tokenBucket({ limit: LIMIT, window, refill: 'interval' }),
-  leakyBucket({ limit: LIMIT, window }),
-  gcra({ limit: LIMIT, window }),
-]
 
 /**
  * Sets the clock of Redis an hour back and forward under each algorithm. Passes if at most one limit more is admitted, and
@@ -47,7 +28,8 @@ async function setClock(): Promise<Outcome> {
   const wrong: string[] = []
   let [cases, mostExtra, longestLock] = [0, 0, 0]
   for (const window of WINDOWS) {
-    for (const policy of policiesOf(window)) {
+    for (const shape of mainShapes()) {
+      const policy = policyOf(specOf(shape, { limit: LIMIT, window }))
       for (const jumpMs of [-HOUR_MS, HOUR_MS]) {
         const options = { deadline: '30s', onStoreError: 'throw' } as const
         const limiter = createLimiter({ name: `clock ${cases++}`, store, policies: [policy], ...options })

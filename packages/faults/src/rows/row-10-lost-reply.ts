@@ -9,7 +9,7 @@ import {
   startSentinel,
 } from '@sluice/harness/redis'
 import { charged } from '../charged.js'
-import type { PolicySpec } from '../every-algorithm.js'
+import type { PolicySpec } from '../policy-spec.js'
 import { startFleet } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
 

@@ -1,7 +1,9 @@
 import { type Address, callsOf, command, pause, startRedis } from '@sluice/harness/redis'
+import { drainsContinuously, mainShapes, sampleOf } from '@sluice/testing/internal'
 import { charged } from '../charged.js'
 import type { Job } from '../workers/caller.js'
-import type { PolicySpec } from '../every-algorithm.js'
+import type { PolicySpec } from '../policy-spec.js'
+import { lasting } from '../every-algorithm.js'
 import { type Fleet, processes, startFleet } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
 
@@ -14,13 +16,14 @@ const CALLERS = 32
 const LIMIT = 1_000_000_000
 const LOG_LIMIT = 100_000
 
+/** The first shape of each algorithm that counts in windows, in numbers. */
+const COUNTERS = mainShapes()
+  .filter((shape) => !drainsContinuously(shape) && !sampleOf(shape).algorithm.ring)
+  .filter((shape, i, all) => all.findIndex(({ algorithm }) => algorithm === shape.algorithm) === i)
+
 const LISTS: readonly (readonly PolicySpec[])[] = [
   [['slidingLog', { limit: LOG_LIMIT, window: '1d' }]],
-  [
-    ['fixedWindow', { limit: LIMIT, window: '365d' }],
-    ['slidingWindow', { limit: LIMIT, window: '1d' }],
-    ['tokenBucket', { limit: LIMIT, window: '365d', refill: 'interval', name: 'bucket' }],
-  ],
+  COUNTERS.map((shape) => lasting(shape, LIMIT)),
 ]
 
 const LEASES = { ttl: '1h', size: 8 } as const

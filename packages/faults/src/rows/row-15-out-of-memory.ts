@@ -1,7 +1,8 @@
 import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, command, startRedis } from '@sluice/harness/redis'
-import { everyAlgorithm, policyOf } from '../every-algorithm.js'
+import { everyAlgorithm } from '../every-algorithm.js'
+import { policyOf } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Where Redis has no memory left and evicts nothing, a call that would be charged is decided by the failure mode, and says why. */

@@ -2,7 +2,8 @@ import { createLimiter, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, command, commandBytes, startRedis } from '@sluice/harness/redis'
 import { brokenStates } from '../broken-states.js'
-import { everyAlgorithm, policyOf } from '../every-algorithm.js'
+import { everyAlgorithm } from '../every-algorithm.js'
+import { policyOf } from '../policy-spec.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
 /** A value under a caller's key that cannot be its state is discarded by the first call that meets it. */
@@ -21,14 +22,15 @@ async function heal(_share: number, watch?: Watch): Promise<Outcome> {
   const wrong: string[] = []
   let values = 0
   for (const [title, spec] of algorithms) {
-    const policies = [policyOf(spec)]
+    const policy = policyOf(spec)
+    const policies = [policy]
     const limiter = createLimiter({ name: 'broken', policies, store, deadline: '5s', onStoreError: 'throw' })
     watch?.(limiter)
     await command(server, 'FLUSHALL')
     await limiter.consume('k', { cost: 3 })
     const [key] = await command<string[]>(server, 'KEYS', '*')
     const state = (await commandBytes(server, 'GET', key!)) as Buffer
-    for (const [what, make, isReadLater] of brokenStates(spec[0], state)) {
+    for (const [what, make, isReadLater] of brokenStates(policy, state)) {
       await command(server, 'DEL', key!)
       await command(server, ...make(key!))
       const fault = await faultOf(limiter, server, key!, isReadLater).catch(String)

@@ -1,7 +1,8 @@
 import { createLimiter, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { startRedis } from '@sluice/harness/redis'
-import { everyAlgorithm, policyOf, type PolicySpec } from '../every-algorithm.js'
+import { everyAlgorithm } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Where one of two policies refuses a call, the other is not charged for it. */

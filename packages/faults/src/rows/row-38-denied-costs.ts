@@ -1,7 +1,8 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, command, startRedis } from '@sluice/harness/redis'
-import { everyAlgorithm, policyOf, type PolicySpec } from '../every-algorithm.js'
+import { everyAlgorithm } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import { together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
 

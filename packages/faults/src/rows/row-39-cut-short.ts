@@ -9,7 +9,7 @@ import {
   startRedis,
   until,
 } from '@sluice/harness/redis'
-import type { PolicySpec } from '../every-algorithm.js'
+import type { PolicySpec } from '../policy-spec.js'
 import { callFor, type Limiters, limitersOf, usedOf } from '../scenarios/whole-calls.js'
 import { type Step, watched } from '../scenarios/watched-store.js'
 import type { Outcome } from '../row.js'

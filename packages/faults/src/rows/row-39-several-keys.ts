@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { memoryStore } from '@sluice/core'
 import { type Address, type Cluster, pause, startCluster, startRedis, until } from '@sluice/harness/redis'
-import { everyAlgorithm, type PolicySpec } from '../every-algorithm.js'
+import { drainsContinuously, mainShapes } from '@sluice/testing/internal'
+import { lasting } from '../every-algorithm.js'
+import type { PolicySpec } from '../policy-spec.js'
 import { type Member, startMember } from '../fleet.js'
 import { together } from '../outage.js'
 import {
@@ -36,7 +38,7 @@ async function callOnSeveral(share: number): Promise<Outcome> {
   const members = await Promise.all(Array.from({ length: PROCESSES }, startCaller))
   try {
     const { host, port } = server
-    const machine = (title: string): Place => ({ machine: title.replaceAll(' ', '-'), folder })
+    const machine = (title: string): Place => ({ machine: title.replaceAll(/\W+/g, '-'), folder })
     return together([
       await races('memory', [], () => ({ store: memoryStore() })),
       await races('Redis', members, () => ({ redis: { host, port } })),
@@ -65,13 +67,17 @@ async function races(
   members: readonly Member[],
   placeOf: (title: string) => Place,
 ): Promise<Outcome> {
-  const specs: readonly (readonly [string, PolicySpec])[] = [
-    ...everyAlgorithm(TENANT_LIMIT),
-    ['gcra with slots', ['gcra', { limit: TENANT_LIMIT, window: '1d', slots: 16 }]],
+  const slots: PolicySpec = ['gcra', { limit: TENANT_LIMIT, window: '1d', slots: 16 }]
+  const specs = [
+    // Debts give nothing back of what has drained meanwhile.
+    ...mainShapes().map(
+      (shape) => [shape.title, lasting(shape, TENANT_LIMIT), drainsContinuously(shape)] as const,
+    ),
+    ['gcra with slots', slots, false] as const,
   ]
   const wrong: string[] = []
   let [undone, kept] = [0, 0]
-  for (const [algorithm, policy] of specs) {
+  for (const [algorithm, policy, forgets] of specs) {
     const calls = (USERS.length * TRIES) / Math.max(1, members.length)
     const place = placeOf(algorithm)
     const job: WholeJob = {
@@ -82,7 +88,7 @@ async function races(
       calls,
       callers: CALLERS,
     }
-    const { result, fault, keeps } = await race(members, job)
+    const { result, fault, keeps } = await race(members, job, forgets)
     undone += result.undone
     kept += keeps
     if (fault !== undefined) wrong.push(`${algorithm}: ${fault}`)
@@ -102,9 +108,9 @@ function namesFor(algorithm: string): string[] {
 
 /**
  * Lets all processes call on the same keys. Returns what was wrong, and how many units stayed charged for calls that lost a
- * race.
+ * race: none may, unless what drains meanwhile is not given back (`forgets`), and then one for each charge that was undone.
  */
-async function race(members: readonly Member[], job: WholeJob) {
+async function race(members: readonly Member[], job: WholeJob, forgets: boolean) {
   const results = members.length === 0 ? [await (await openWholes(job)).call()] : await all(members, job)
   const result = results.reduce((sum, { passed, undone }) => ({
     passed: sum.passed + passed,
@@ -112,8 +118,7 @@ async function race(members: readonly Member[], job: WholeJob) {
   }))
   const [ofTenant, ofUsers] = (await chargedTo(job)) as [number, number]
   const { passed, undone } = result
-  const isDebt = !('slots' in job.policy[1]) && DEBTS.has(job.policy[0])
-  const most = isDebt ? undone : 0
+  const most = forgets ? undone : 0
   const keeps = ofTenant + ofUsers - 2 * passed
   const isWrong =
     passed > TENANT_LIMIT ||
@@ -126,9 +131,6 @@ async function race(members: readonly Member[], job: WholeJob) {
     fault: isWrong ? `${passed} passed, ${ofTenant} and ${ofUsers} charged` : undefined,
   }
 }
-
-/** They give nothing back of what has drained meanwhile. */
-const DEBTS: ReadonlySet<string> = new Set(['gcra', 'tokenBucket', 'leakyBucket'])
 
 /** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: WholeJob): Promise<WholeResult[]> {

@@ -1,12 +1,5 @@
 import { type Keyspace, type Store, StoreError } from '@sluice/core'
-import {
-  type Operation,
-  type Rule,
-  ruleOf,
-  type Shape,
-  slidingLogModel as log,
-  Trace,
-} from '@sluice/testing/internal'
+import { type Operation, type Rule, ruleOf, type Shape, Trace } from '@sluice/testing/internal'
 import { Decision } from '../../../core/src/limiter/decision.js'
 import type { Answer, Booking } from '../../../core/src/stores/store.js'
 import type { GivenBackScenario } from './given-back-scenarios.js'
@@ -57,10 +50,8 @@ export class Worker {
     const open = () => shapes.map((shape, i) => new Trace(promiseOf(shape, ruleOf(shape.model, numbers[i]!))))
     this.#traces = { store: open(), local: open() }
 
-    function promiseOf({ title, variant, model }: Shape, rule: Rule): Rule {
-      // A lease makes the window longer, so its buckets lie elsewhere: what is left is the limit in every window.
-      const isLonger = leaseTtl !== undefined && title.startsWith('sliding-window')
-      const bound = isLonger && variant.count !== 'weighted' ? log.bound : model.bound
+    function promiseOf({ model }: Shape, rule: Rule): Rule {
+      const bound = (leaseTtl !== undefined && model.leasedBound) || model.bound
       return { ...rule, model: { ...model, bound } }
     }
   }

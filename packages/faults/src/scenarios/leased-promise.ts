@@ -1,4 +1,5 @@
-import { type Rule, ruleOf, type Shape, slidingLogModel as log } from '@sluice/testing/internal'
+import { ruleOf } from '@sluice/testing/internal'
+import { isAligned } from '../every-algorithm.js'
 import type { Booked, Served } from './leased-fleet.js'
 import type { LeasedScenario } from './leased-scenarios.js'
 
@@ -12,22 +13,14 @@ export function excess({ shapes, tiers, leases, delays }: LeasedScenario, served
   const isLate = 2 * Math.max(...delays) > leases.ttl * 1000
   for (const [i, shape] of shapes.entries()) {
     const rule = ruleOf(shape.model, tiers[0]![i]!)
+    // Windows and refills begin at instants of the store's clock.
     const byStore = isLate || isAligned(shape)
+    const { model } = shape
     const calls = served.map(({ at, decidedAt, cost }) => ({ at: BigInt(byStore ? decidedAt : at), cost }))
-    const span = overfull(calls, (from, to) => boundOf(shape, rule, from, to))
+    const span = overfull(calls, (from, to) => (model.leasedBound ?? model.bound)(rule, from, to))
     if (span) return `${shape.title}: ${span}`
   }
   return undefined
-}
-
-/** Windows and refills that begin at instants of the store's clock. */
-const isAligned = ({ title, variant }: Shape): boolean =>
-  title.startsWith('fixed-window') || variant.refill === 'interval'
-
-/** Buckets may lie elsewhere in a longer window: what is promised is the limit in every span of the window. */
-function boundOf({ title, variant, model }: Shape, rule: Rule, from: bigint, to: bigint): bigint {
-  const isWhole = title.startsWith('sliding-window') && variant.count !== 'weighted'
-  return (isWhole ? log : model).bound(rule, from, to)
 }
 
 /**

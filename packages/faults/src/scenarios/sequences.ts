@@ -34,11 +34,6 @@ export async function openGrounds(): Promise<Grounds> {
   }
 }
 
-/** The largest cost of one call that both stores take under a list of these algorithms. */
-export function mostCost(shapes: readonly Shape[]): number {
-  return shapes.some(({ title }) => title === 'sliding-log') ? 1000 : 2 ** 31
-}
-
 /** Sequences that are played at the same time, so that Redis is not waited for. */
 const LANES = 8
 

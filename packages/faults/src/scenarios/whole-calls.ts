@@ -3,7 +3,7 @@ import { consumeAll, createLimiter, type Limiter, type LimiterOptions, type Stor
 import { redisStore } from '@sluice/core/redis'
 import { machineStore } from '@sluice/machine'
 import type { Address } from '@sluice/harness/redis'
-import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import { watched } from './watched-store.js'
 
 /* Calls on behalf of users of a tenant, each of them on both keys, for row 39. */

@@ -1,12 +1,4 @@
-import {
-  createLimiter,
-  gcra,
-  type Limiter,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  type Store,
-} from '@sluice/core'
+import { createLimiter, gcra, type Limiter, type Policy, slidingLog, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { machineStore } from '@sluice/machine'
 import type { Address } from '@sluice/harness/redis'
@@ -20,7 +12,7 @@ export const LARGE = 10_000
 export const LISTS = {
   free: [gcra({ limit: 2, window: '1d' })],
   paid: [slidingLog({ limit: LARGE, window: '1d' })],
-  team: [slidingWindow({ limit: LARGE, window: '1h' }), gcra({ limit: LARGE, window: '1d' })],
+  team: [slidingLog({ limit: LARGE, window: '1h' }), gcra({ limit: LARGE, window: '1d' })],
 } as const satisfies Readonly<Record<string, readonly Policy[]>>
 
 export type Place =

@@ -2,7 +2,7 @@ import './caller-clock.js'
 import { type Answer, createLimiter, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
 import { ANSWER } from '@sluice/core/internal'
 import { redisStore } from '@sluice/core/redis'
-import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import { serve } from './fleet-member.js'
 
 /** Callers of one process who call for one key, each again as soon as it is answered. */

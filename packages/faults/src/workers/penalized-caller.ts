@@ -1,7 +1,7 @@
 import { createLimiter, type Duration, type Limiter, type PenaltyOptions, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, until } from '@sluice/harness/redis'
-import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import { serve } from './fleet-member.js'
 
 /* One process of a fleet whose limiter has a penalty, for row 36. */

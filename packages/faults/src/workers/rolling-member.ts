@@ -1,7 +1,7 @@
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import type { Address } from '@sluice/harness/redis'
-import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import { serve } from './fleet-member.js'
 
 /*

@@ -8,6 +8,8 @@ export interface Options {
   readonly count?: 'whole' | 'weighted'
   readonly refill?: 'greedy' | 'interval'
   readonly slots?: number
+  /** Any other option of one algorithm. */
+  readonly [option: string]: unknown
 }
 
 /** One policy in exact numbers, read from its options and never from the product. Times in microseconds. */
@@ -69,6 +71,13 @@ export interface Model<Standing = unknown> {
   parts?(rule: Rule): bigint
   /** The promise: the most net cost that may be admitted at instants within the closed span. */
   bound(rule: Rule, from: bigint, to: bigint): bigint
+  /**
+   * The options by which a store decides where units are served from memory up to `ttl` milliseconds after they were booked
+   * (docs/decisions/0008-leases.md); undefined if they leave nothing to lease. Without it the algorithm cannot be leased.
+   */
+  leased?(options: Options, ttl: number): Options | undefined
+  /** The promise for what is served so; default `bound`. */
+  leasedBound?(rule: Rule, from: bigint, to: bigint): bigint
   /** Which units a refund takes out of the trace: the newest of all, or the newest at or before its instant. */
   readonly refunds: 'newest' | 'newest until now'
 }

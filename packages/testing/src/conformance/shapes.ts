@@ -6,6 +6,8 @@ import type { Model, Options } from './rule.js'
 /** One algorithm in one of its variants, with the factory that makes its policies and the model that judges them. */
 export interface Shape {
   readonly title: string
+  /** The name of the factory. */
+  readonly algorithm: string
   /** Options that make this variant; the numbers are added to them. */
   readonly variant: Partial<Options>
   readonly factory: (options: Options) => Policy
@@ -23,10 +25,31 @@ export function findShapes(): { readonly shapes: readonly Shape[]; readonly unju
   const unjudged: string[] = []
   for (const [name, factory] of Object.entries(algorithms).sort(([a], [b]) => (a < b ? -1 : 1))) {
     const model = models[name]
-    if (model) shapes.push(...variantsOf(kebab(name), factory, model))
+    if (model) shapes.push(...variantsOf(name, factory, model))
     else unjudged.push(kebab(name))
   }
   return { shapes, unjudged }
+}
+
+/**
+ * Returns the shapes that differ by more than a number: every algorithm, and each variant that a word chooses, as `refill` does. They
+ * are what is measured or broken of each algorithm where all shapes would take too long.
+ */
+export function mainShapes(): readonly Shape[] {
+  return findShapes().shapes.filter(({ variant }) => {
+    const values = Object.values(variant)
+    return values.length === 0 || values.some((value) => typeof value === 'string')
+  })
+}
+
+/** The largest cost of one call under a list of these shapes in a store that pushes at most 1,000 entries to a log at once, as Redis does. */
+export function mostCost(shapes: readonly Shape[]): number {
+  return shapes.some((shape) => sampleOf(shape).algorithm.ring) ? 1000 : 2 ** 31
+}
+
+/** A policy of this shape, with a limit of 1 a second. */
+export function sampleOf({ factory, variant }: Shape): Policy {
+  return factory({ limit: 1, window: 1000, ...variant })
 }
 
 /** Returns a policy with these numbers for each variant of each algorithm, each after the title of its variant. */
@@ -41,17 +64,17 @@ export function everyPolicy(numbers: Options): readonly (readonly [title: string
  * Returns the shapes of one algorithm: the plain one, without further options, and one for each variant that its model names. All
  * have its factory and its model; a counterexample of fast-check shows the title in place of the whole object.
  */
-function variantsOf(title: string, factory: Shape['factory'], model: Model): Shape[] {
+function variantsOf(algorithm: string, factory: Shape['factory'], model: Model): Shape[] {
   return [{}, ...(model.variants ?? [])].map((variant) => {
-    const name = titleOf(title, variant)
-    return { title: name, variant, factory, model, [toStringMethod]: () => name }
+    const title = titleOf(kebab(algorithm), variant)
+    return { title, algorithm, variant, factory, model, [toStringMethod]: () => title }
   })
 }
 
 /** The name of an algorithm with the options of a variant, for the titles of tests: "token-bucket, refill interval". */
 function titleOf(algorithm: string, variant: Partial<Options>): string {
   const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
-  return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')
+  return [algorithm, ...options.map(([option, value]) => `${option} ${String(value)}`)].join(', ')
 }
 
 /** The name of an algorithm as its title has it: `sliding-log` for `slidingLog`. */

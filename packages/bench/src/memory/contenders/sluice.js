@@ -1,12 +1,5 @@
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, gcra, slidingLog } from '@sluice/core'
+import { measured } from '../../algorithms.js'
 import { GENEROUS } from '../../contender.js'
 
 /** @typedef {import('../../contender.js').Limit} Limit */
@@ -26,11 +19,12 @@ export const sluice = {
     const limiter = createLimiter({ policies: [logPolicy(limit)] })
     return { call: (key) => limiter.decide(key), allowed, sync: true }
   },
-  'Sluice, six limiters, decide': (limit) => {
+  'Sluice, all algorithms, decide': (limit) => {
     const given = { limit: limit.limit, window: limit.windowMs }
-    const others = [tokenBucket, leakyBucket, fixedWindow, slidingWindow].map((algorithm) => algorithm(given))
-    const policies = [policy(limit), logPolicy(limit), ...others]
-    const limiters = policies.map((each) => createLimiter({ policies: [each] }))
+    const plain = measured.filter(({ isPlain }) => isPlain)
+    const limiters = plain.map(({ isLog, policy: plainPolicy }) =>
+      createLimiter({ policies: [isLog ? logPolicy(limit) : plainPolicy(given)] }),
+    )
     // By the last digit of the key, so that limiters take turns and a key stays with its own.
     const limiterOf = (/** @type {string} */ key) =>
       limiters[key.charCodeAt(key.length - 1) % limiters.length]

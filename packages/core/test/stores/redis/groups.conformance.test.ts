@@ -1,5 +1,5 @@
 import { Cluster as Ioredis } from 'ioredis'
-import { conformance } from '@sluice/testing/internal'
+import { conformance, mostCost } from '@sluice/testing/internal'
 import { type Cluster, startCluster } from '@sluice/harness/redis'
 import { redisStore } from '../../../src/stores/redis/index.js'
 
@@ -20,5 +20,5 @@ afterAll(async () => {
 conformance('Redis Cluster with groups', (clock) => redisStore(client, { clock, groups: 16 }), {
   sequences: 500,
   lawRuns: 4,
-  mostCost: (shapes) => (shapes.some(({ title }) => title === 'sliding-log') ? 1000 : 2 ** 31),
+  mostCost,
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Policy } from '@sluice/core'
+import { algorithms } from '@sluice/core/store'
 import type { Pair } from './copy.js'
 
 type Case = (pair: Pair) => Promise<void>
@@ -9,13 +10,12 @@ const DAY = { window: '1d' } as const
 /** Policies of one copy in a limiter of the other, and errors of one that the other meets. */
 export const limiters: Readonly<Record<string, Case>> = {
   async 'each algorithm decides'([made, used]) {
-    const { fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket, gcra } = made.core
-    const all = [fixedWindow, slidingLog, slidingWindow, tokenBucket, leakyBucket, gcra]
-    for (const algorithm of all) {
+    for (const name of Object.keys(algorithms) as (keyof typeof algorithms)[]) {
+      const algorithm = made.core[name]
       const limiter = used.core.createLimiter({ policies: [algorithm({ limit: 2, ...DAY })] })
-      assert.equal(await admitted(4, () => limiter.consume('caller')), 2, algorithm.name)
+      assert.equal(await admitted(4, () => limiter.consume('caller')), 2, name)
       await limiter.refund('caller')
-      assert.equal(await admitted(2, () => limiter.consume('caller')), 1, `${algorithm.name} after a refund`)
+      assert.equal(await admitted(2, () => limiter.consume('caller')), 1, `${name} after a refund`)
       await limiter.close()
     }
   },

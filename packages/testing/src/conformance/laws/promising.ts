@@ -30,7 +30,8 @@ export function promising(subject: Subject): void {
       const span = Math.max(1, Math.floor((windows + part) * policy.window) + off)
       const most = policy.algorithm.bounds.most(policy, span)
       // The span holds the instants from `from` on; a window or bucket that ends with the first of them is the worst place.
-      const edges = [policy.window, policy.window / policy.buckets].filter((edge) => Number.isInteger(edge))
+      const { window, buckets, algorithm } = policy
+      const edges = [window, window / buckets, algorithm.bounds.scale(policy)].filter(Number.isInteger)
       const places = edges.map((edge) => session.now - (session.now % edge) + edge - 1)
       const bounds = [session.now, ...places].map((from) =>
         Number(model.bound(rule, BigInt(from), BigInt(from + span - 1))),

@@ -48,6 +48,12 @@ export const debt = {
   },
 
   bound: (rule: Rule, from: bigint, to: bigint) => rule.capacity + (rule.limit * (to - from)) / rule.window,
+
+  leased(this: Model<Debt>, options: Options, ttl: number): Options | undefined {
+    const name = this.capacity!
+    const left = (options[name] ?? options.limit) - Math.ceil((options.limit * ttl) / options.window)
+    return left < 1 ? undefined : { ...options, [name]: left }
+  },
 } as const satisfies Model<Debt>
 
 export interface Debt {

@@ -40,6 +40,8 @@ export const model: Model<Count> = {
   kept: (newest, rule, instant) => (instant / rule.window > newest.window ? 0n : newest.units),
 
   bound: (rule, from, to) => rule.limit * (to / rule.window - from / rule.window + 1n),
+
+  leased: (options) => options,
 }
 
 interface Count {

@@ -37,6 +37,8 @@ export const model: Model<readonly Entry[]> = {
 
   // A closed span of n microseconds holds n + 1 instants; (t-W, t] holds W of them.
   bound: (rule, from, to) => rule.limit * ((to - from) / rule.window + 1n),
+
+  leased: (options, ttl) => ({ ...options, window: options.window + ttl }),
 }
 
 interface Entry {

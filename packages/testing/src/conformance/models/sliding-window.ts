@@ -1,5 +1,6 @@
 import { latest } from '../instant.js'
-import type { Model, Options, Rule } from '../rule.js'
+import { type Model, type Options, type Rule, ticksOf } from '../rule.js'
+import { model as log } from './sliding-log.js'
 
 /**
  * Sliding window of N buckets aligned to the Unix epoch, each W/N wide. At an instant in bucket k the buckets k-N..k
@@ -67,6 +68,25 @@ export const model: Model<Buckets> = {
     if (span <= rule.window) return rule.limit + (rule.limit * span) / rule.window
     return rule.limit * ((span + rule.window - 1n) / rule.window + 1n)
   },
+
+  leased(options, ttl) {
+    const longer = divisible({ ...options, window: options.window + ttl })
+    if (options.count !== 'weighted') return longer
+    const least = Math.floor((options.limit * longer.window) / (longer.window + ttl))
+    return least < 1 ? undefined : { ...longer, limit: least }
+  },
+
+  /** Buckets may lie elsewhere in a longer window: what is promised of whole ones is the limit in every span of the window. */
+  leasedBound(rule, from, to) {
+    return (rule.options.count === 'weighted' ? model : log).bound(rule, from, to)
+  },
+}
+
+/** The options with their window, in milliseconds, rounded up until it can be divided into the buckets evenly. */
+function divisible(options: Options): Options {
+  const ticks = (options.window * 1000) / Number(ticksOf(model, options))
+  const fits = ticks % (options.buckets ?? 10) === 0
+  return fits ? options : divisible({ ...options, window: options.window + 1 })
 }
 
 type Buckets = Map<bigint, bigint>

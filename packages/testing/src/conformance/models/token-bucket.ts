@@ -54,6 +54,10 @@ export const model: Model<Debt> = {
     if (rule.options.refill !== 'interval') return debt.bound(rule, from, to)
     return rule.capacity + rule.limit * (to / rule.window - from / rule.window)
   },
+
+  leased(options, ttl) {
+    return options.refill === 'interval' ? options : debt.leased.call(this, options, ttl)
+  },
 }
 
 /**
