@@ -172,11 +172,17 @@ export class RemoteServer implements MachineServer {
   /**
    * The number that stands for a list of policies in requests to this server, so that the list itself is sent only once. A list
    * without a number gets the next, and is written with it before the request. Once all `MOST_LISTS` numbers are used, it gets
-   * that of the list which was sent first, which is sent anew with its next call.
+   * that of the list which was used least recently, which is sent anew with its next call.
    */
   #numberFor(list: WirePolicies): number {
     const known = this.#lists.get(list.text)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      if (this.#lists.size < MOST_LISTS) return known
+      // Deleted first, so that it becomes the newest of the map: no other list of the same call may take its number.
+      this.#lists.delete(list.text)
+      this.#lists.set(list.text, known)
+      return known
+    }
     let number = this.#lists.size
     if (number === MOST_LISTS) {
       const [text, oldest] = this.#lists.entries().next().value!

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { FrameReader, FrameWriter } from '../src/frames.js'
 import { PROTOCOL, REPLY, REQUEST } from '../src/protocol.js'
 import { machineStore } from '../src/index.js'
+import { MOST_LISTS } from '../src/session.js'
 import { collect } from '@sluice/harness/figures'
 import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
@@ -123,6 +124,20 @@ describe('a machine store', () => {
     expect(server.keyspace('api', policies, ignore).decide('peek', 'k2', 1, 0)).toMatchObject({
       now: expect.any(Number),
     })
+  })
+
+  it('decides each key of a call by its own list, where one of them takes the number of another', async () => {
+    const [, client] = await meeting.pair()
+    const of = (limit: number) => client.keyspace('api', [gcra({ limit, window: '1d' })], ignore)
+    const first = of(1)
+    await first.decide('consume', 'k', 0, 0)
+    // As many lists as a connection has numbers: a further one takes the number of one that was not used for long.
+    for (let limit = 2; limit <= MOST_LISTS; limit++) await of(limit).decide('consume', 'k', 0, 0)
+    const parts = [first, of(5000)].map((keyspace, i) => ({ keyspace, key: `k${i}`, cost: 1, enforce: true }))
+    const answers = await new Promise((answered, failed) => {
+      void Promise.resolve(first.together!.decide(parts, { answered, failed })).then(answered, failed)
+    })
+    expect(answers).toMatchObject([{ remaining: 0 }, { remaining: 4999 }])
   })
 
   it('counts the refusals of all processes for a penalty, and blocks the key in each', async () => {

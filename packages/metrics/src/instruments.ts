@@ -102,7 +102,7 @@ export const INSTRUMENTS = {
     attributes: ['kind', 'name', 'key'],
     meaning:
       'An unknown limit, as this process found it last: calls at once of a semaphore, units per window of a queue ' +
-      "or client. key: the first 100, then 'other'",
+      "or client. key: the first 100, then 'other'; a long one by its digest",
   },
   keys: {
     name: 'sluice.keys',

@@ -1,3 +1,4 @@
+import { storedKey } from '@sluice/core/internal'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
 import { BoundedLabels } from './bounded-labels.js'
@@ -27,10 +28,10 @@ export class WaitingCounts implements Source {
 
   /**
    * Notes the limit that a semaphore or queue has just found for a key. Adaptive limits are found by trial, where the
-   * limit of a service is not known; the latest one of each key is reported.
+   * limit of a service is not known; the latest one of each key is reported. A long key is a label by its digest, as stores keep it.
    */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
-    this.#limits[this.#keys.numberFor(key)] = limit
+    this.#limits[this.#keys.numberFor(storedKey(key))] = limit
   }
 
   /**

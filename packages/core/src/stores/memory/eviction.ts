@@ -295,7 +295,9 @@ export class Overflow {
       const message =
         `the memory store forgets exhausted callers, who may call again: ` +
         `maxKeys is ${this.maxKeys} and had to be ${needed}`
-      return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
+      // Tables of other shapes name other numbers: by the number itself callers who choose shapes would choose how many are reported.
+      const id = `STORE_FULL ${Math.floor(Math.log2(needed))}`
+      return { event: 'warning', code: 'STORE_FULL', message, id }
     }
     if (table.hasWarned || table.neededKeys > 0) return undefined
     table.hasWarned = true

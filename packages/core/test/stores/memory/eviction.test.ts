@@ -186,6 +186,19 @@ describe('STORE_FULL', () => {
     expect(needed).toEqual([101, 202, 404])
   })
 
+  it('is reported once for each doubling, however many lists of shapes callers bring', async () => {
+    const { limiter, warnings } = open([gcra({ limit: 1, window: '1h' })], 100)
+    for (let i = 0; i < 200; i++) {
+      const policies = [gcra({ limit: 1, window: `${3600 + i}s` })]
+      for (let key = 0; key < 40; key++) void limiter.decide(`k${key}`, { policies })
+    }
+    await Promise.resolve()
+    const needed = warnings
+      .filter((message) => message.includes('exhausted'))
+      .map((message) => /\d+$/.exec(message)![0])
+    expect(needed.map((each) => Math.floor(Math.log2(Number(each))))).toEqual([6, 7, 8, 9, 10, 11, 12])
+  })
+
   it('reports that keys are forgotten before exhausted callers are', async () => {
     const { limiter, warnings } = open([gcra({ limit: 10, window: '1h' })], 100)
     for (let i = 0; i < 800; i++) void limiter.decide(`k${i}`)
