@@ -69,11 +69,19 @@ const MOST_KEYS = 64
 export const MOST_CALLS = 128
 
 /**
- * The calls of a batch in a new order, and the script's arguments. Calls that share one (the same cost and limits), usually all,
- * come last, as the script uses the last argument for all remaining keys. A call with duplicates has an argument of its own.
+ * The calls of a batch and the script's arguments. Calls on one key each get a new order: those that share an argument (the same
+ * cost and limits), usually all, come last, as the script uses the last argument for all remaining keys. A call with duplicates
+ * has an argument of its own. Calls on several keys may have keys in common, so they stay in their order: an empty argument is
+ * that of the call before.
  */
 export function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
+  if (gathered[0]!.keys) {
+    const shares = (call: ScriptCall, i: number): boolean => i > 0 && call.sharesArgument(gathered[i - 1]!)
+    const args = gathered.map((call, i) => (shares(call, i) ? Buffer.alloc(0) : argumentOf(call)))
+    while (args.at(-1)!.length === 0) args.pop()
+    return { calls: gathered, args }
+  }
   const common = gathered.find(({ duplicates }) => !duplicates)
   const own: ScriptCall[] = []
   const sharing: ScriptCall[] = []

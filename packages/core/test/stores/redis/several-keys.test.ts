@@ -129,6 +129,20 @@ describe.each(LISTS)('several keys under %s on one server', (_, policy) => {
     }
   })
 
+  it('are decided in the order of their calls, whatever each costs', async () => {
+    const two = limiterOf('two', policy(2), store)
+    const part = (key: string, cost: number) =>
+      consumeAll([
+        { limiter: two, key, cost },
+        { limiter: limiters[1], key, cost },
+      ])
+    // The first ones are sent, and the others wait to go in one batch.
+    const others = Array.from({ length: 20 }, (_, i) => part(`other ${i}`, 1))
+    const [first, second] = await Promise.all([part('key', 1), part('key', 2)])
+    await Promise.all(others)
+    expect([first!.allowed, second!.allowed]).toEqual([true, false])
+  })
+
   it('may be 16 parts of ten policies each', async () => {
     const algorithms = [gcra, slidingLog, slidingWindow, tokenBucket, fixedWindow]
     const policies = [10, 20].flatMap((limit) =>
