@@ -1,9 +1,11 @@
 import fc from 'fast-check'
+import { runInNewContext } from 'node:vm'
 import { forbidsRetry, pauseMsOf } from '../src/other-side/pause.js'
 
 /** 64 kB of any text in every header must not block the event loop. */
 const SIZE = 65_536
-const MOST_MS = 5
+/** Text of this size takes a millisecond where the work grows with it, and several seconds where it grows with its square. */
+const MOST_MS = 1000
 
 /** Texts that make a regular expression with overlapping repetitions backtrack. */
 const repeated = [
@@ -44,33 +46,25 @@ const repeated = [
 
 const fill = (part: string) => part.repeat(Math.ceil(SIZE / part.length)).slice(0, SIZE)
 
-/** The quickest of five, because other programs use the machine too. */
-function msFor(value: string): number {
+/** Reads a reply with this text in every header, and throws where that does not end. */
+function read(value: string): void {
   const reply = { status: 429, header: () => value }
-  const times = Array.from({ length: 5 }, () => {
-    const start = performance.now()
-    pauseMsOf(reply)
-    forbidsRetry(reply)
-    return performance.now() - start
-  })
-  return Math.min(...times)
+  const both = (): unknown => [pauseMsOf(reply), forbidsRetry(reply)]
+  runInNewContext('both()', { both }, { timeout: MOST_MS })
 }
 
-it.each(repeated)('64 kB of %j take less than 5 ms', (part) => {
-  expect(msFor(fill(part))).toBeLessThan(MOST_MS)
-  expect(msFor(`"a";r=0${fill(part)}`)).toBeLessThan(MOST_MS)
-  expect(msFor(`${fill(part)}x`)).toBeLessThan(MOST_MS)
+it.each(repeated)('64 kB of %j are read to their end', (part) => {
+  for (const value of [fill(part), `"a";r=0${fill(part)}`, `${fill(part)}x`])
+    expect(() => read(value)).not.toThrow()
 })
 
-it('64 kB of random parts take less than 5 ms', () => {
+it('64 kB of random parts are read to their end', () => {
   const parts = fc.array(fc.oneof(fc.constantFrom(...repeated), fc.string({ minLength: 1, maxLength: 8 })), {
     minLength: 1,
     maxLength: 12,
   })
   fc.assert(
-    fc.property(parts, (some) => {
-      expect(msFor(fill(some.join('')))).toBeLessThan(MOST_MS)
-    }),
+    fc.property(parts, (some) => read(fill(some.join('')))),
     { numRuns: 60 },
   )
 })
