@@ -1,6 +1,9 @@
-// The paths of calls that other packages than core carry: decisions by a store of one machine, and calls that a queue runs. No
-// limit is reached.
-import { machineOf, outboundOf } from './library.js'
+// The paths of calls that other packages than core carry: decisions by a store of one machine, calls that a queue runs, and requests to
+// Express without a socket. No limit is reached but where a denial is measured.
+import { createServer } from 'node:http'
+import express from 'express'
+import { callerOf } from '../http/in-process/exchange.js'
+import { expressOf, machineOf, outboundOf } from './library.js'
 
 /** @typedef {import('./library.js').Library} Library */
 /** @typedef {ReturnType<Library['createLimiter']>} Limiter */
@@ -16,6 +19,8 @@ import { machineOf, outboundOf } from './library.js'
  * @property {import('./library.js').Library} library
  */
 
+const MANY = 50_000_000
+
 /** @type {Readonly<Record<string, CallPath>>} */
 export const machinePaths = {
   'machine, the process that serves': { callers: 1, open: (build) => onMachine(build, true) },
@@ -28,6 +33,13 @@ export const queuePaths = {
   'createQueue().run': { callers: 1, open: queued },
   'createQueue().run, 64 callers': { callers: 64, open: queued },
   limitFetch: { callers: 1, open: fetched },
+}
+
+/** @type {Readonly<Record<string, CallPath>>} */
+export const httpPaths = {
+  'Express, allowed': { callers: 1, open: (build) => served(build, [MANY]) },
+  'Express, denied': { callers: 1, open: (build) => served(build, [1]) },
+  'Express, two limits': { callers: 1, open: (build) => served(build, [MANY, MANY]) },
 }
 
 /** Server and client are in one process, so that the CPU of both is counted. @param {Build} build @param {boolean} serves */
@@ -56,6 +68,21 @@ async function fetched({ root, library }) {
   const answer = async () => new Response('')
   const fetch = limitFetch(answer, { limiter: limiterOf(library) })
   return () => fetch('https://api.example.com/')
+}
+
+/** @param {Build} build @param {readonly number[]} limits */
+async function served({ root, library: { gcra } }, limits) {
+  const { rateLimit } = await expressOf(root)
+  const options = limits.map((limit, i) => ({
+    name: `bench-${i}`,
+    policies: [gcra({ limit, window: '1m' })],
+  }))
+  const app = express()
+  app.use(rateLimit(options[1] ? { limits: options } : { ...options[0] }))
+  app.use((_req, res) => void res.send('Hello'))
+  const { request } = callerOf(createServer(app))
+  await request()
+  return request
 }
 
 /**

@@ -2,11 +2,11 @@
 // for so many calls, and tells the CPU that each took.
 import { answering } from '../processes/child.js'
 import { closedLoop } from '../redis/loops/closed.js'
-import { machinePaths, queuePaths } from './call-paths.js'
+import { httpPaths, machinePaths, queuePaths } from './call-paths.js'
 import { libraryOf } from './library.js'
 
 const [root = '', name = '', folder = ''] = process.argv.slice(2)
-const path = { ...machinePaths, ...queuePaths }[name]
+const path = { ...httpPaths, ...machinePaths, ...queuePaths }[name]
 if (!path) throw new Error(`no path is called ${name}`)
 const { callers, open } = path
 

@@ -1,11 +1,11 @@
-// npm run bench -- before [ref] [--dir PATH] [--memory] [--machine] [--queue] [--redis] [--bar 0.95] [--rounds 31] [--only REGEX]
+// npm run bench -- before [ref] [--dir PATH] [--memory] [--machine] [--queue] [--http] [--redis] [--bar 0.95] [--rounds 31] [--only REGEX]
 // Compares this build with that of another commit (default: HEAD~1), or with a checkout that is built already.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadNow, machine } from '../figures/machine.js'
 import { markdownOf } from '../figures/table.js'
 import { buildOf, commitOf, isChanged, root } from './builds.js'
-import { inMemory, onMachine, queued } from './in-process.js'
+import { inMemory, onMachine, overHttp, queued } from './in-process.js'
 import { overRedis } from './redis.js'
 import { tableOf, verdictOf } from './rows.js'
 
@@ -14,6 +14,7 @@ const parts = {
   memory: { title: 'In memory, CPU a call', measure: inMemory },
   machine: { title: 'With the store of one machine, CPU a call', measure: onMachine },
   queue: { title: 'Calls that a queue runs, CPU a call', measure: queued },
+  http: { title: 'Requests to Express, without a socket, CPU a request', measure: overHttp },
   redis: { title: 'Over Redis', measure: overRedis },
 }
 const names = /** @type {(keyof typeof parts)[]} */ (Object.keys(parts))
@@ -33,6 +34,7 @@ export async function compare(args) {
       redis: { type: 'boolean' },
       machine: { type: 'boolean' },
       queue: { type: 'boolean' },
+      http: { type: 'boolean' },
       bar: { type: 'string', default: '0.95' },
       rounds: { type: 'string', default: '31' },
       only: { type: 'string', default: '' },

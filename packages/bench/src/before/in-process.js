@@ -2,7 +2,7 @@
 import { temporaryFolder } from '../../../../scripts/temporary-folder.js'
 import { inGroups } from '../figures/groups.js'
 import { startChild } from '../processes/child.js'
-import { machinePaths, queuePaths } from './call-paths.js'
+import { httpPaths, machinePaths, queuePaths } from './call-paths.js'
 import { memoryPaths } from './memory-paths.js'
 import { rowOf, SIDES } from './rows.js'
 
@@ -16,6 +16,7 @@ const calls = new URL('calls-side.js', import.meta.url)
 export const inMemory = measureIn(new URL('memory-side.js', import.meta.url), memoryPaths)
 export const onMachine = measureIn(calls, machinePaths)
 export const queued = measureIn(calls, queuePaths)
+export const overHttp = measureIn(calls, httpPaths)
 
 /**
  * @param {URL} module What each build runs, in processes of its own.

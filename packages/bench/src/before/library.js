@@ -10,6 +10,9 @@ export async function libraryOf(root) {
   return { ...(await load(root, 'core')), ...(await load(root, 'core', './redis')) }
 }
 
+/** @param {string} root @returns {Promise<typeof import('@sluice/express')>} */
+export const expressOf = (root) => load(root, 'express')
+
 /** @param {string} root @returns {Promise<typeof import('@sluice/machine')>} */
 export const machineOf = (root) => load(root, 'machine')
 
