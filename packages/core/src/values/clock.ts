@@ -89,8 +89,7 @@ const DATE = Date
 const PERFORMANCE = performance
 
 /** Warns once that fake timers move the system's clocks and not limits. */
-const FAKED =
-  'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'
+const FAKED = 'limits do not follow fake timers: use installFakeClock() of @sluice/testing'
 
 /** Microseconds as whole milliseconds, rounded up, at least 0. */
 export function wholeMs(us: number): number {

@@ -158,8 +158,7 @@ export function expected<Code extends SluiceErrorCode>(
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'bigint') return `${value}n`
-  if (typeof value === 'function') return 'a function'
-  if (typeof value === 'symbol') return 'a symbol'
+  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
   if (Array.isArray(value)) return `an array of ${value.length}`
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

@@ -162,7 +162,7 @@ export class Policy {
     this.buckets = numbers.buckets ?? 1
     this.name = name ?? `${limit}-per-${formatDuration(window)}`
     this.isNamed = name !== undefined
-    this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
+    this.shape = [algorithm.name, this.windowMs, numbers.buckets].filter(Boolean).join('/')
     this.#numbers = numbers
     Object.freeze(this)
     algorithm.check?.(this, capacityName)

@@ -292,9 +292,7 @@ export class Overflow {
     const needed = this.maxKeys + Math.max(this.#forgotten, this.#before)
     if (wasExhausted && needed >= 2 * table.neededKeys) {
       table.neededKeys = needed
-      const message =
-        `the memory store forgets exhausted callers, who may call again: ` +
-        `maxKeys is ${this.maxKeys} and had to be ${needed}`
+      const message = `the memory store forgets exhausted callers: maxKeys is ${this.maxKeys} and had to be ${needed}`
       return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
     }
     if (table.hasWarned || table.neededKeys > 0) return undefined
