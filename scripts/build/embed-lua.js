@@ -1,9 +1,12 @@
-// Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments that
-// only people read are left out; those that begin with "-- word:" say what a module needs and stay.
+// Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments and spaces that
+// only people read are left out; comments that begin with "-- word:" say what a module needs and stay.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** A comment that says what a module needs. */
 const DECLARATION = /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /
+
+/** A text in quotes, which stays, or a comma or an operator with spaces that Lua does not need, or a comment behind a line. */
+const SPACED = /'(?:[^'\\]|\\.)*'|(,) | ([=~<>]=|[=<>+*/%]) | -- (?!\s*@).*$/g
 
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
 const modules = readdirSync('lua')
@@ -23,5 +26,15 @@ function stripped(lua) {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && (!line.startsWith('--') || DECLARATION.test(line)))
+    .map((line) => (line.startsWith('--') ? line : line.replace(SPACED, tight)))
     .join('\n')
+}
+
+/**
+ * @param {string} text
+ * @param {string | undefined} comma
+ * @param {string | undefined} operator
+ */
+function tight(text, comma, operator) {
+  return text.startsWith("'") ? text : (comma ?? operator ?? '')
 }

@@ -7,7 +7,7 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 20],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    58,
+    59,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 30],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 30],

@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** The listeners to call when the response has been sent. */
-const LISTENERS = Symbol('listeners of the limiters')
+const LISTENERS = Symbol('listeners')
 
 /** On the context itself: a property costs less than a WeakMap. */
 type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined }

@@ -67,7 +67,7 @@ export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
  */
 export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
   const caller = nameOf(source.address(req)) ?? nameOf(source.socketAddress(req))
-  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError()
+  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError('the caller hung up')
   const warning = proxyWarning(req, source)
   if (warning) source.warn(warning)
   if (caller === undefined) source.warn('ADDRESS_UNKNOWN')
@@ -155,10 +155,6 @@ export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
 /** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
 export class HungUpError extends Error {
   override readonly name = 'HungUpError'
-
-  constructor() {
-    super('the caller hung up before its address could be read')
-  }
 }
 
 /** Whether an error is a HungUpError: the caller hung up before its address could be read, so no key could be found. */

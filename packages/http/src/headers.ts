@@ -129,7 +129,7 @@ export interface RememberedHeader {
   readonly earlier: RememberedHeader | undefined
 }
 
-const LATEST = Symbol('headers of the limiters')
+const LATEST = Symbol('headers')
 
 /** A property of the response costs less than a WeakMap. */
 interface Remembering {

@@ -16,11 +16,9 @@ const MESSAGES = {
   FORWARDED_IGNORED:
     'requests carry Forwarded, which frameworks do not read, so all callers behind one proxy share a limit: have the proxy send ' +
     'X-Forwarded-For, and trust it (SETTING)',
-  KEY_RAW_IPV6:
-    'the key holds a whole IPv6 address, of which one host has 2^64: use byIp() or ipKey(address)',
-  LIMITER_IN_HANDLER:
-    'a limiter was made while a request was handled and starts empty for each: make it once, beside the routes',
-  COUNTED_TWICE: 'one limiter counted a request twice under one key: it is mounted twice before this route',
+  KEY_RAW_IPV6: 'the key holds a whole IPv6 address, and a host has 2^64: use byIp() or ipKey(address)',
+  LIMITER_IN_HANDLER: 'a limiter was made in a handler and starts empty for each request: make it outside',
+  COUNTED_TWICE: 'one limiter counted a request twice under one key: it is mounted twice',
   NAME_TWICE: 'two limiters of this name and store counted one request: give each a name of its own',
   USER_MISSING:
     'byUser found no user, and the request is limited by address: put the limiter behind authentication',

@@ -163,7 +163,10 @@ export class SeveralGuard<Req, Res> {
     decisions: readonly Decision[],
   ): MaybePromise<Denied | undefined> {
     const isAllowed = decisions.every(({ allowed }) => allowed)
-    const decided = decidedParts(counted, decisions)
+    // Limits that count the request under one key of one limiter share a decision, and appear once.
+    const decided = counted
+      .map(({ part }, i) => ({ part, decision: decisions[i]! }))
+      .filter(({ decision }, i) => decisions.indexOf(decision) === i)
     const binding = decided.reduce((one, other) =>
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
@@ -232,18 +235,4 @@ function identifyUnder<Req, Res>(
     part.guard.check(req, counted as unknown as Res), // its steps get the list in place of the response: see oneLimit
     (denied) => denied ?? identifyUnder(req, parts, counted, next + 1),
   )
-}
-
-/**
- * The limits, each with its decision, as they are recorded and shown in headers. Limits that count the request under one key of one
- * limiter share a decision, and appear once.
- */
-function decidedParts<Req, Res>(
-  counted: readonly Counted<Req, Res>[],
-  decisions: readonly Decision[],
-): readonly Decided<Req, Res>[] {
-  return counted.flatMap(({ part }, i) => {
-    const decision = decisions[i]!
-    return decisions.indexOf(decision) === i ? [{ part, decision }] : []
-  })
 }

@@ -76,8 +76,6 @@ function penaltyOf(numbers: readonly number[]): Penalty {
   }
 }
 
-type Factory = (options: object) => Policy
-
 /** Options that are sent as numbers, or change no decision. */
 const NUMBERS: ReadonlySet<string> = new Set(['limit', 'window', 'capacity', 'burst', 'name'])
 
@@ -96,11 +94,11 @@ function waysOf(options: Declaration, parts: number): readonly object[] {
 }
 
 /** By the name of each algorithm its factory and the place of its way, of several the last, which sets the number of parts. */
-const MAKERS = new Map<string, readonly [factory: Factory, options: Declaration, way: number]>()
+const MAKERS = new Map<string, readonly [factory: PolicyFactory<object>, way: number]>()
 for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
   for (const [i, way] of waysOf(factory.options, 4).entries()) {
     try {
-      MAKERS.set(factory({ limit: 1, window: '1d', ...way }).algorithm.name, [factory, factory.options, i])
+      MAKERS.set(factory({ limit: 1, window: '1d', ...way }).algorithm.name, [factory, i])
     } catch {
       // Options that exclude each other.
     }
@@ -114,11 +112,11 @@ for (const factory of Object.values(algorithms) as readonly PolicyFactory<object
  */
 function policyOf(shape: string, limit: number, capacity: number): Policy {
   const [name = '', windowMs, parts = '1'] = shape.split('/')
-  const [factory, options, way] = MAKERS.get(name) ?? []
+  const [factory, way] = MAKERS.get(name) ?? []
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity }
   // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
-  const given = Object.create({ ...numbers, ...waysOf(options!, Number(parts))[way!] }) as object
+  const given = Object.create({ ...numbers, ...waysOf(factory.options, Number(parts))[way!] }) as object
   const policy = factory(given)
   // Leases make policies of a smaller capacity, also where the algorithm has no option for it.
   return policy.capacity === capacity ? policy : policy.with({ capacity })

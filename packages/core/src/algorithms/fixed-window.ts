@@ -1,4 +1,4 @@
-import { type Algorithm, factory, POLICY, Policy } from './contract/policy.js'
+import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import type { State } from './contract/state.js'
 
@@ -114,8 +114,8 @@ const algorithm: Algorithm = {
   bounds: {
     // A span may begin with the last microsecond of a window.
     most: ({ limit, window }, span) => limit * (Math.ceil((span - 1) / window) + 1),
-    reach: ({ window }) => window,
-    scale: ({ window }) => window,
+    reach: windowOf,
+    scale: windowOf,
   },
 
   /** Units that are booked in a window are served in it. */

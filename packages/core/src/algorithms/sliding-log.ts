@@ -1,4 +1,4 @@
-import { type Algorithm, factory, POLICY, Policy } from './contract/policy.js'
+import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import { expected, PolicyError } from '../values/errors.js'
 import { MOST_ENTRIES, type State } from './contract/state.js'
@@ -103,8 +103,8 @@ const algorithm: Algorithm = {
 
   bounds: {
     most: ({ limit, window }, span) => limit * Math.ceil(span / window),
-    reach: ({ window }) => window,
-    scale: ({ window }) => window,
+    reach: windowOf,
+    scale: windowOf,
   },
 
   leasing: {

@@ -1,4 +1,4 @@
-import { factory, LARGEST_PRODUCT, POLICY, Policy } from './contract/policy.js'
+import { factory, LARGEST_PRODUCT, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { Algorithm, PolicyFactory, PolicyOptions, View } from './contract/policy.js'
 import type { State } from './contract/state.js'
 import { expected, PolicyError } from '../values/errors.js'
@@ -138,7 +138,7 @@ const inWhole = {
     },
     // A call counts until its whole bucket has left the window.
     reach: (policy) => policy.window + width(policy),
-    scale: ({ window }) => window,
+    scale: windowOf,
   },
 
   leasing: {

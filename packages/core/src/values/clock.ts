@@ -26,18 +26,17 @@ const TIME = ((globalThis as Record<symbol, unknown>)[Symbol.for('sluice.time')]
 
 /** Milliseconds of a clock that does not run back: `performance.now()`, or the time of a test. */
 export function nowMs(): number {
-  return TIME.test === undefined ? performance.now() : TIME.test.now()
+  return (TIME.test ?? performance).now()
 }
 
 /** `setTimeout` on the clock of `nowMs`. */
 export function setTimer(task: () => void, ms: number): TimerHandle {
-  return TIME.test === undefined ? setTimeout(task, ms) : TIME.test.setTimeout(task, ms)
+  return (TIME.test ?? globalThis).setTimeout(task, ms)
 }
 
 /** Cancels a timer of `setTimer`. */
 export function clearTimer(timer: TimerHandle | undefined): void {
-  if (TIME.test === undefined) clearTimeout(timer)
-  else TIME.test.clearTimeout(timer)
+  ;(TIME.test ?? globalThis).clearTimeout(timer)
 }
 
 /**
@@ -90,8 +89,7 @@ const DATE = Date
 const PERFORMANCE = performance
 
 /** Warns once that fake timers move the system's clocks and not limits. */
-const FAKED =
-  'Date or performance was replaced (fake timers?), and limits do not follow: use installFakeClock() of @sluice/testing'
+const FAKED = 'limits do not follow fake timers: use installFakeClock() of @sluice/testing'
 
 /** Microseconds as whole milliseconds, rounded up, at least 0. */
 export function wholeMs(us: number): number {

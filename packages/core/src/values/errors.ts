@@ -19,7 +19,7 @@ const KIND = Symbol.for('sluice.error')
  */
 export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends Error {
   /** @internal */
-  static readonly [KIND]: string = 'SluiceError'
+  declare static [KIND]: string
   readonly code: Code
 
   /**
@@ -33,6 +33,7 @@ export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends
   }
 
   static {
+    this[KIND] = 'SluiceError'
     Object.defineProperty(this, Symbol.hasInstance, { value: isOfKind })
   }
 }
@@ -44,8 +45,8 @@ export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends
  */
 function isOfKind(this: typeof SluiceError, error: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(this, error)) return true
-  if (typeof error !== 'object' || error === null || !Object.hasOwn(this, KIND)) return false
-  for (let proto: object | null = error; proto; proto = Object.getPrototypeOf(proto) as object | null) {
+  if (!Object.hasOwn(this, KIND)) return false
+  for (let proto = error; proto; proto = Object.getPrototypeOf(proto) as unknown) {
     const { constructor: kind } = proto as { readonly constructor?: Partial<typeof SluiceError> }
     if (kind && Object.hasOwn(kind, KIND) && kind[KIND] === this[KIND]) return true
   }
@@ -54,7 +55,9 @@ function isOfKind(this: typeof SluiceError, error: unknown): boolean {
 
 /** An option of a policy, limiter, store or middleware cannot work. Thrown while it is made, never by a call. */
 export class PolicyError extends SluiceError<PolicyErrorCode> {
-  static override readonly [KIND]: string = 'PolicyError'
+  static {
+    this[KIND] = 'PolicyError'
+  }
 }
 
 export type PolicyErrorCode =
@@ -74,7 +77,9 @@ export type PolicyErrorCode =
 
 /** The key, the cost or another argument of one call cannot be used. Nothing was charged. */
 export class InputError extends SluiceError<InputErrorCode> {
-  static override readonly [KIND]: string = 'InputError'
+  static {
+    this[KIND] = 'InputError'
+  }
 }
 
 export type InputErrorCode =
@@ -108,7 +113,9 @@ export interface StoreErrorOptions extends ErrorOptions {
 
 /** The store is closed or could not answer. `cause` holds the Redis client's own error, if there is one. */
 export class StoreError extends SluiceError<StoreErrorCode> {
-  static override readonly [KIND]: string = 'StoreError'
+  static {
+    this[KIND] = 'StoreError'
+  }
   /** Why the store did not decide; undefined for CLOSED and CLIENT_MISSING. */
   readonly failure: StoreFailure | undefined
   /** Whether the call may have been carried out. If false, it was not, and may be repeated. */
@@ -151,8 +158,7 @@ export function expected<Code extends SluiceErrorCode>(
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'bigint') return `${value}n`
-  if (typeof value === 'function') return 'a function'
-  if (typeof value === 'symbol') return 'a symbol'
+  if (typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`
   if (Array.isArray(value)) return `an array of ${value.length}`
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

@@ -107,6 +107,11 @@ export function factory<Options extends object, D extends option.DeclarationOf<O
   return Object.assign(read, { options })
 }
 
+/** The `reach` and `scale` of an algorithm whose units come back after a window, in microseconds. */
+export function windowOf({ window }: Policy): number {
+  return window
+}
+
 /** How an algorithm keeps its promise at the moments at which units are served, some time after they were booked. */
 export interface Leasing {
   /** The policy to book by if units are served up to `ttlMs` later; undefined if it would leave no unit. */
@@ -157,7 +162,7 @@ export class Policy {
     this.buckets = numbers.buckets ?? 1
     this.name = name ?? `${limit}-per-${formatDuration(window)}`
     this.isNamed = name !== undefined
-    this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
+    this.shape = [algorithm.name, this.windowMs, numbers.buckets].filter(Boolean).join('/')
     this.#numbers = numbers
     Object.freeze(this)
     algorithm.check?.(this, capacityName)

@@ -292,9 +292,7 @@ export class Overflow {
     const needed = this.maxKeys + Math.max(this.#forgotten, this.#before)
     if (wasExhausted && needed >= 2 * table.neededKeys) {
       table.neededKeys = needed
-      const message =
-        `the memory store forgets exhausted callers, who may call again: ` +
-        `maxKeys is ${this.maxKeys} and had to be ${needed}`
+      const message = `the memory store forgets exhausted callers: maxKeys is ${this.maxKeys} and had to be ${needed}`
       // Tables of other shapes name other numbers: by the number itself callers who choose shapes would choose how many are reported.
       const id = `STORE_FULL ${Math.floor(Math.log2(needed))}`
       return { event: 'warning', code: 'STORE_FULL', message, id }

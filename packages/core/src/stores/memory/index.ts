@@ -67,7 +67,9 @@ const SLICE_ROWS = 4096
 const SLICE_MS = 0.9
 
 class Memory implements MemoryStore, TableOwner<Table>, Together {
-  readonly [CONTRACT] = CONTRACT_NUMBER
+  get [CONTRACT](): number {
+    return CONTRACT_NUMBER
+  }
   readonly local = true
   readonly maxShapes: number
   readonly chunks = new Chunks<Table>()

@@ -134,7 +134,9 @@ class StoreInRedis implements RedisStore {
   readonly keepsTime: boolean
   readonly maxShapes: number
   readonly guard = guard
-  readonly [CONTRACT] = CONTRACT_NUMBER
+  get [CONTRACT](): number {
+    return CONTRACT_NUMBER
+  }
   readonly #settings: option.Settings<typeof REDIS_STORE>
   readonly #client: object
   /** The connection, if the store made it. */

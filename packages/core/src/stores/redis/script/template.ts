@@ -68,7 +68,7 @@ const REDIS_GLOBALS: ReadonlySet<string> = new Set(['KEYS', 'ARGV'])
 const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
   max: (a, b) => `(${a} > ${b} and ${a} or ${b})`,
   min: (a, b) => `(${a} < ${b} and ${a} or ${b})`,
-  floor: (a) => (/^\(\w+ \/ 1\)$/.test(a) ? a : `(${a} - ${a} % 1)`), // ticks of a microsecond are whole
+  floor: (a) => (/^\(\w+ ?\/ ?1\)$/.test(a) ? a : `(${a} - ${a} % 1)`), // ticks of a microsecond are whole
   ceil: (a) => `(${a} + -${a} % 1)`,
 }
 
