@@ -83,7 +83,7 @@ export interface Bounds {
    * `(t - reach, t]`.
    */
   readonly reach: (policy: Policy) => number
-  /** The time in which a key that has nothing left is full again, and so within which its calls affect each other. */
+  /** The window, or of a debt the time in which a full one drains: calls of a key affect each other for about so long. */
   readonly scale: (policy: Policy) => number
 }
 
