@@ -19,6 +19,7 @@ import {
   type Option,
   read,
   unchecked,
+  MOST_PARTS,
 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
@@ -180,8 +181,6 @@ export const REQUEST_LIMIT = {
   deny: unchecked(),
   limits: unchecked(),
 } satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
-
-const MOST_PARTS = 16
 
 /**
  * The options of each limit in the option `limits`, with those that its limiter inherits from beside the list, such as
