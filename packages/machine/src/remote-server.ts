@@ -196,15 +196,15 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Sends a call: at once while fewer than `FEW_CALLS` are unanswered, otherwise at the end of this turn of the event loop, in
-   * one write with all calls that wait by then. A call that waits is marked as `unsent`: its caller can still give up without a
+   * one write with all calls that wait by then. A call that waits counts as `queued`: its caller can still give up without a
    * charge. After the connection has ended, it fails the call.
    */
   readonly #send = (call: RemoteCall): void => {
     if (this.#error) return call.fail(this.#error)
     this.#waiting.push(call)
-    if (this.#waiting.length > 1) return void (call.caller && (call.caller.unsent = true))
+    if (this.#waiting.length > 1) return call.caller?.queued?.(true)
     if (this.#written.length - this.#answered < FEW_CALLS) return this.#flush()
-    if (call.caller) call.caller.unsent = true
+    call.caller?.queued?.(true)
     setImmediate(() => this.#flush())
   }
 
@@ -218,7 +218,7 @@ export class RemoteServer implements MachineServer {
         call.fail(notSent('the caller gave up before it was sent'))
         continue
       }
-      if (caller) caller.unsent = false
+      caller?.queued?.(false)
       try {
         call.write(this.#writer)
         this.#written.push(call)

@@ -83,11 +83,11 @@ export class ServerAccess {
     if (this.#server) return act(this.#server)
     if (this.#isClosed) throw storeClosed()
     if (!this.#waiting) throw unavailable(this.#failure)
-    if (caller) caller.unsent = true
+    caller?.queued?.(true)
     return new Promise((resolve, reject) => {
       this.#waiting!.push(() => {
         if (caller?.gone) return reject(notSent('the caller gave up before it was sent'))
-        if (caller) caller.unsent = false
+        caller?.queued?.(false)
         try {
           resolve(this.ask(act, caller))
         } catch (error) {

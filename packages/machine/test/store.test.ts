@@ -208,7 +208,13 @@ describe('a machine store', () => {
   it('leaves out calls whose caller gave up before they were sent', async () => {
     const [server, client] = await meeting.pair()
     const keyspace = client.keyspace('api', policies, ignore)
-    const callers = Array.from({ length: 8 }, () => ({ gone: false, unsent: false }))
+    const callers = Array.from({ length: 8 }, () => ({
+      gone: false,
+      unsent: false,
+      queued(isQueued: boolean) {
+        this.unsent = isQueued
+      },
+    }))
     const calls = callers.map(async (caller) => keyspace.decide('consume', 'k', 1, 0, caller))
     expect(callers.map(({ unsent }) => unsent)).toEqual([...Array(4).fill(false), ...Array(4).fill(true)])
     for (const caller of callers.slice(4)) caller.gone = true

@@ -81,7 +81,7 @@ export class WaitQueue {
     let asked = 0
     for (;;) {
       const sent = this.store.now()
-      const caller: BookingCaller = { gone: false, unsent: false }
+      const caller: BookingCaller = { gone: false }
       // Without a caller the store is not waited for beyond its deadline: in shadow mode no call waits.
       const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
       // If the store fails to take it back, the booking stays.

@@ -5,7 +5,7 @@ import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { passTo } from './decide-parts.js'
-import type { DenialCache } from './denial-cache.js'
+import type { BegunCall, DenialCache } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked } from './failure.js'
 import { NOTHING_PASSES, undecidedAnswer } from './failure.js'
 import { answerTo, type Peek, type PeekCache } from './peek-cache.js'
@@ -28,8 +28,17 @@ export interface ResilientKeyspaceOptions {
   readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
-  /** Whether `local`, under any list, was given blocks that the store reported. */
-  readonly blocks: { areKept: boolean }
+  readonly blocks: KeptBlocks
+}
+
+/** Whether the state in this process's memory, under any list, was given blocks that the store reported. */
+export class KeptBlocks {
+  areKept = false
+
+  /** Notes that a block is given to it. */
+  keep(): void {
+    this.areKept = true
+  }
 }
 
 /** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
@@ -48,6 +57,8 @@ type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
+  readonly channel: StoreChannel
+  readonly deadline: Deadline
   /** The smallest capacity of all policies: no larger cost ever fits. */
   readonly capacity: number
 
@@ -56,6 +67,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
+    this.channel = options.channel
+    this.deadline = options.deadline
   }
 
   /** The means to decide calls on several keys in one step, behind deadline and circuit; undefined if the store has none. */
@@ -73,12 +86,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const known = this.known(key, cost, ask)
     if (known) return known
     if (caller?.isDenied) return this.#peeked(key, cost)
-    const call = this.#callOf(ask, key, cost, maxWait)
+    const question = { kind: ask, key, cost, maxWait }
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
-    if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(call, caller)
-    if (caller && (ask === 'try' || ask === 'reserve')) return this.#decideStep(call, caller)
-    return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
+    if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
+    if (caller && (ask === 'try' || ask === 'reserve')) return this.#decideStep(question, caller)
+    const refusal = this.refusal(key)
+    if (refusal) return this.fallBack(question, refusal, true)
+    return new Promise((answered, failed) =>
+      this.channel.submit(new PendingCall(this, { answered, failed }, key, cost, question)),
+    )
   }
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
@@ -90,18 +107,26 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const known = this.known(key, cost)
     if (known) return known
     if (this.options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
-    return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
+    const refusal = this.refusal(key)
+    if (refusal) return this.fallBack({ kind: 'consume', key, cost, maxWait: 0 }, refusal, true)
+    this.channel.submit(new PendingCall(this, receiver, key, cost))
+    return undefined
   }
 
-  /** Sends a call to the store, which returns its answer at once or passes it to the call later. */
-  ask(call: PendingCall<Answer>): void {
-    const { remote } = this.options
+  /**
+   * Sends a call to the store, which returns its answer at once or passes it to the call later. A `consume` or `try` is noted for
+   * the cache of denials: its beginning is returned.
+   */
+  ask(call: PendingCall<Answer>): BegunCall | undefined {
+    const { remote, denials } = this.options
     const { kind, key, cost, maxWait } = call
+    const begun = kind === 'consume' || kind === 'try' ? denials?.begin() : undefined
     const answer =
       kind === 'consume' && remote.consume
         ? remote.consume(key, cost, call, call)
         : remote.decide(kind, key, cost, maxWait, call)
     if (answer) call.receive(answer)
+    return begun
   }
 
   /**
@@ -192,7 +217,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
-    blocks.areKept ||= change.kind === 'block'
+    if (change.kind === 'block') blocks.keep()
     Promise.resolve(local().correct(change)).catch(() => {})
   }
 
@@ -234,27 +259,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Sends a peek of `cost` units. */
   #peek(key: string, cost: number): Peek {
-    const { channel, remote, deadline, peeks } = this.options
+    const { remote, peeks } = this.options
     const peek = peeks.begin(this.policies, key, cost)
-    peek.ended = channel
-      .send((caller) => remote.decide('peek', key, cost, 0, caller), deadline)
-      .then((answer) => {
+    const asked = this.channel.send((caller) => remote.decide('peek', key, cost, 0, caller), this.deadline)
+    peek.endWith(
+      asked.then((answer) => {
         peeks.record(peek, cost, answer)
         this.answered({ key, cost, begun: undefined }, answer)
-      })
-      .catch((error: unknown) => void (peek.failure = error))
+      }),
+    )
     return peek
-  }
-
-  /** Makes a call, not sent yet, which may be booked up to `maxWait` microseconds ahead. Its `receiver` may be set later. */
-  #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
-    const { channel, deadline } = this.options
-    const call = new PendingCall<Answer>(channel, this, deadline, receiver)
-    call.kind = kind
-    call.key = key
-    call.cost = cost
-    call.maxWait = maxWait
-    return call
   }
 
   /** Asks a store that answers at once, in this process, so no deadline is needed. The answer may end an earlier outage. */
@@ -266,63 +280,51 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Sends a call to the store, and returns undefined: the call's receiver gets the answer. If the store may not be asked now
-   * (`refusal`), returns the failure mode's answer. A `consume` or `try` is noted for the cache of denials.
-   */
-  #submit(call: PendingCall<Answer>): Answer | undefined {
-    const { denials, channel } = this.options
-    const refusal = this.refusal(call.key)
-    if (refusal) return this.fallBack(call, refusal, true)
-    if (denials && (call.kind === 'consume' || call.kind === 'try')) call.begun = denials.begin()
-    channel.submit(call)
-    return undefined
-  }
-
-  /**
    * Takes one step for one key of a call on several: 'try' charges nothing, 'reserve' charges. One deadline is for both steps:
    * that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is over already, the store is
    * not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
    */
-  #decideStep(call: PendingCall<Answer>, whole: Caller): MaybePromise<Answer> {
-    const { ms } = this.options.deadline
-    if (call.kind === 'reserve' && whole.since !== undefined) {
-      call.since = whole.since
+  #decideStep(question: Question, whole: Caller): MaybePromise<Answer> {
+    const { ms } = this.deadline
+    const { kind, key, cost } = question
+    const since = kind === 'reserve' ? whole.since : undefined
+    if (since !== undefined && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
-      const isLate = nowMs() - call.since >= ms
-      if (isLate) return this.fallBack(call, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
+      return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
     }
-    return (
-      this.#submit(call) ??
-      new Promise((resolve, failed) => {
-        /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
-        const answered = (answer: Answer): void => {
-          whole.since = Math.max(whole.since ?? 0, call.since)
-          resolve(answer)
-        }
-        const answeredTooLate = (late: Answer): void => {
-          if (call.kind === 'reserve' && whole.gone) this.#giveBack(call.key, call.cost, late).catch(() => {})
-        }
-        call.receiver = { answered, failed, answeredTooLate }
-      })
-    )
+    const refusal = this.refusal(key)
+    if (refusal) return this.fallBack(question, refusal, true)
+    return new Promise((resolve, failed) => {
+      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
+      const answered = (answer: Answer): void => {
+        whole.began?.(call.since)
+        resolve(answer)
+      }
+      const answeredTooLate = (late: Answer): void => {
+        if (kind === 'reserve' && whole.gone) this.#giveBack(key, cost, late).catch(() => {})
+      }
+      const receiver = { answered, failed, answeredTooLate }
+      const call = new PendingCall(this, receiver, key, cost, { ...question, since })
+      this.channel.submit(call)
+    })
   }
 
   /** Books a turn, past the deadline too, and again after failures that may pass. After others, the failure mode decides. */
-  async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
-    const { recovery, remote, deadline } = this.options
-    const { kind, key, cost, maxWait } = call
+  async #bookUntilMaxWait(question: Question, caller: Caller): Promise<Answer> {
+    const { recovery, remote } = this.options
+    const { kind, key, cost, maxWait } = question
     try {
-      const answer = await bookUntilMaxWait(recovery, deadline, {
+      const answer = await bookUntilMaxWait(recovery, this.deadline, {
         maxWait,
         caller,
         book: (most, sender) => remote.decide(kind, key, cost, most, sender),
         read: () => remote.decide('peek', key, 0, 0),
         giveBack: (late) => this.#giveBack(key, cost, late),
       })
-      this.answered(call, answer)
+      this.answered({ key, cost, begun: undefined }, answer)
       return answer
     } catch (failure) {
-      return this.fallBack(call, failure)
+      return this.fallBack(question, failure)
     }
   }
 
@@ -332,7 +334,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * carry it out after that; never rejects. If it fails, the units stay charged and unused.
    */
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
-    const { remote, channel, deadline } = this.options
+    const { channel, deadline } = this
+    const { remote } = this.options
     const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
       new Promise((answered, failed) => channel.sendFor({ overdue: failed, answered, failed }, act, deadline))
     const sender = {
@@ -353,9 +356,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * asked. While the circuit is open, this also sends a probe, a read of this key, if one is due.
    */
   refusal(key: string): Error | undefined {
-    const { channel, remote, deadline } = this.options
+    const { channel } = this
     const refusal = channel.refusal()
-    if (refusal) channel.probeIfOpen(() => remote.decide('peek', key, 0, 0), deadline)
+    if (refusal) channel.probeIfOpen(() => this.options.remote.decide('peek', key, 0, 0), this.deadline)
     return refusal
   }
 
@@ -366,7 +369,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     const refusal = caller ? undefined : this.refusal(key)
     if (refusal) throw notAsked(refusal)
-    const { channel, remote, deadline } = this.options
+    const { channel, deadline } = this
+    const { remote } = this.options
     return channel.send(() => act(remote), deadline, caller?.since)
   }
 

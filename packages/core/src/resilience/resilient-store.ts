@@ -11,7 +11,7 @@ import { Deadline } from './deadline.js'
 import { DenialCache } from './denial-cache.js'
 import { Health, notAsked } from './failure.js'
 import { PeekCache } from './peek-cache.js'
-import { ResilientKeyspace } from './resilient-keyspace.js'
+import { KeptBlocks, ResilientKeyspace } from './resilient-keyspace.js'
 import { ResilientTogether } from './resilient-together.js'
 import { StoreChannel } from './store-channel.js'
 
@@ -70,8 +70,7 @@ function shareOf(policy: Policy, processes: number): Policy {
 export class SharedStoreState {
   readonly channel: StoreChannel
   readonly recovery: RecoveryQueue
-  /** Whether `local` was given blocks that the store reported. */
-  readonly blocks = { areKept: false }
+  readonly blocks = new KeptBlocks()
   /** Each is held by its keyspaces. */
   readonly #denialCaches = new WeakValues<DenialCache>()
   readonly #peekCaches = new WeakValues<PeekCache>()

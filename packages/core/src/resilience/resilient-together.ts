@@ -1,9 +1,10 @@
 import type { Answer, Keyspace, Part, Together, WholeReceiver } from '../stores/store.js'
 import { decideAtOnce } from '../stores/together.js'
+import type { Deadline } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
 import { isOutage } from './failure.js'
 import type { ResilientKeyspace } from './resilient-keyspace.js'
-import { PendingCall, type StoreRequest } from './store-channel.js'
+import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
 type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
 
@@ -35,37 +36,35 @@ export class ResilientTogether implements Together {
     const { keyspace, key } = parts[0]!
     const refusal = keyspace.refusal(key)
     if (refusal) return fallBack(parts, refusal, true)
-    const { channel } = keyspace.options
-    let { deadline } = keyspace.options
-    for (const { keyspace: other } of parts) {
-      if (other.options.deadline.ms < deadline.ms) deadline = other.options.deadline
-    }
-    channel.submit(new PendingCall(channel, new WholeRequest(parts, this.together), deadline, receiver))
+    const { channel } = keyspace
+    const deadlines = parts.map(({ keyspace: { deadline } }) => deadline)
+    const deadline = deadlines.reduce((shortest, other) => (other.ms < shortest.ms ? other : shortest))
+    const request = new WholeRequest(parts, this.together, channel, deadline)
+    channel.submit(new PendingCall(request, receiver, '', 0))
     return undefined
   }
 }
 
 /** The request that asks the store about all parts. */
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
-  readonly #begun: readonly (BegunCall | undefined)[]
+  #begun: readonly (BegunCall | undefined)[] = []
 
-  /**
-   * The request of a call on several keys. Each part's cache of denials is told before the call is sent that it begins. By that
-   * the cache later knows whether the key was corrected meanwhile, in which case it must not keep the answer if that is a denial.
-   */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,
-  ) {
-    this.#begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
-  }
+    readonly channel: StoreChannel,
+    readonly deadline: Deadline,
+  ) {}
 
   /**
    * Sends the request to the store. Each part's keyspace, which would answer by itself in an outage, is replaced by the store's
    * own (`remote`), because only those can be decided in one step there. `call` is both the receiver of the answers and the
-   * caller, who may have given up. Answers that are returned, and not handed to the receiver, are passed to it here.
+   * caller, who may have given up. Answers that are returned, and not handed to the receiver, are passed to it here. Each part's
+   * cache of denials notes before that the call begins. By that it later knows whether the key was corrected meanwhile, in which
+   * case it must not keep the answer if that is a denial.
    */
   ask(call: PendingCall<readonly Answer[] | undefined>): void {
+    this.#begun = this.parts.map(({ keyspace }) => keyspace.options.denials?.begin())
     const parts = this.parts.map(({ keyspace, key, cost, enforce }) => {
       return { keyspace: keyspace.options.remote, key, cost, enforce }
     })

@@ -1,5 +1,4 @@
 import { nowMs } from '../values/clock.js'
-import { type Cohort, InFlight } from '../stores/in-flight.js'
 import type { Ask, Caller, MaybePromise, Receiver, Store } from '../stores/store.js'
 import { codeOf, StoreError, type StoreFailure } from '../values/errors.js'
 import { Circuit } from './circuit.js'
@@ -13,11 +12,14 @@ import { failureOf, type Health, isOutage, processHealth, SILENCES } from './fai
  */
 export class StoreChannel implements Traffic {
   readonly #circuit = new Circuit<Error>()
-  readonly #inFlight = new InFlight(MOST_IN_FLIGHT)
   readonly #health: Health
   readonly #mostPending: number
   /** Calls that wait for room, the oldest first. */
   readonly #queue = new Set<PendingCall<unknown>>()
+  /** Calls that were sent and have no outcome, including those whose caller has stopped waiting. */
+  #inFlight = 0
+  /** Those of them whose deadline has passed, the oldest first, each with the instant (of `nowMs`) at which it had. */
+  readonly #overdue = new Map<PendingCall<unknown>, number>()
   /** Calls that were answered, in time or not, and those of them that were answered before their deadline. */
   answered = 0
   answeredInTime = 0
@@ -53,10 +55,9 @@ export class StoreChannel implements Traffic {
   /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
-    const now = this.#isStarting ? 0 : call.beginDeadline()
-    const mustWait = this.#isStarting || this.#queue.size > 0 || this.#inFlight.room <= 0
-    if (mustWait) this.#queue.add(call)
-    else call.start(this.#inFlight, now)
+    if (!this.#isStarting) call.beginDeadline()
+    if (this.#isStarting || this.#queue.size > 0 || !this.#hasRoom()) this.#queue.add(call)
+    else this.#begin(call)
   }
 
   /** Promises the answer to `act`, which calls the store. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
@@ -74,9 +75,8 @@ export class StoreChannel implements Traffic {
     deadline: Deadline,
     since = 0,
   ): PendingCall<T> {
-    const request: StoreRequest<T> = { ask: (call) => call.receive(act(call)) }
-    const call = new PendingCall(this, request, deadline, receiver)
-    call.since = since
+    const request = { channel: this, deadline, ask: (each: PendingCall<T>) => each.receive(act(each)) }
+    const call = new PendingCall<T>(request, receiver, '', 0, { ...CONSUME, since })
     this.submit(call)
     return call
   }
@@ -102,17 +102,22 @@ export class StoreChannel implements Traffic {
 
   /** Tests the store by `read`, which changes nothing, if a probe is due and there is room. A failure is only counted. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
-    if (!this.#circuit.claimProbe() || this.#inFlight.room <= 0) return
+    if (!this.#circuit.claimProbe() || !this.#hasRoom()) return
     this.send(read, deadline).catch(() => {})
   }
 
+  /** Notes that the deadline of a call in flight has passed. A minute later, without an outcome, it counts as lost. */
+  callOverdue<T>(call: PendingCall<T>): void {
+    this.#overdue.set(call, nowMs())
+  }
+
   /**
-   * Notes that a call in flight was answered or failed, and sends those that wait. `cohort`, the calls sent within one second,
-   * counts it. One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
+   * Notes that a call in flight was answered or failed, and sends those that wait. If it had counted as lost, its room was free
+   * already. One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
    */
-  callEnded(cohort: Cohort, unsent: boolean): void {
-    this.#inFlight.end(cohort)
-    if (!unsent) {
+  callEnded<T>(call: PendingCall<T>): void {
+    if (!call.isOverdue || this.#overdue.delete(call)) this.#inFlight--
+    if (!call.unsent) {
       this.#isSilent = false
       this.answered++
     }
@@ -131,14 +136,14 @@ export class StoreChannel implements Traffic {
    * such as a timeout, may open the circuit; other errors are answers and close it. An `unsent` call counts only while the store
    * is silent: it says nothing about one that answers others. Returns the failure for the caller; a misuse is no outage.
    */
-  callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
+  callFailed<T>(error: unknown, { request, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error
     const failure = this.#explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
     if ((SILENCES as readonly StoreFailure[]).includes(failureOf(error)))
-      this.#circuit.failed(failure, deadline.ms)
+      this.#circuit.failed(failure, request.deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
@@ -177,16 +182,37 @@ export class StoreChannel implements Traffic {
   /** Sends the queued calls, the oldest first, while fewer calls are in flight than allowed. */
   #sendQueued(): void {
     for (const next of this.#queue) {
-      if (this.#inFlight.room <= 0) return
+      if (!this.#hasRoom()) return
       this.#queue.delete(next)
-      next.startOrDrop(this.#inFlight, nowMs())
+      if (!next.dropIfOver()) this.#begin(next)
     }
+  }
+
+  /** Sends a call, which counts as in flight from now on. */
+  #begin<T>(call: PendingCall<T>): void {
+    this.#inFlight++
+    call.start()
+  }
+
+  /**
+   * Whether one more call may be sent. Where there is no room, calls that are overdue for a minute are first counted as lost, as
+   * some clients never settle a call after its connection broke.
+   */
+  #hasRoom(): boolean {
+    if (this.#inFlight < MOST_IN_FLIGHT) return true
+    const lost = nowMs() - LOST_MS
+    for (const [call, since] of this.#overdue) {
+      if (since > lost) break
+      this.#overdue.delete(call)
+      this.#inFlight--
+    }
+    return this.#inFlight < MOST_IN_FLIGHT
   }
 
   /** The error for a further call when as many wait, sent or not, as `maxPending` allows; undefined while there is room. */
   #overload(): StoreError | undefined {
-    if (!this.#isStarting && this.#inFlight.room > 0) return undefined // enough for nearly every call
-    if (this.#inFlight.count + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
+    if (!this.#isStarting && this.#hasRoom()) return undefined // enough for nearly every call
+    if (this.#inFlight + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
     return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
   }
 }
@@ -195,49 +221,58 @@ export class StoreChannel implements Traffic {
 export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   gone = false
   unsent = true
-  /** May be set before the call is submitted. */
-  since = 0
+  isOverdue = false
+  since: number
   endsAt = 0
   before: DeadlineEntry | undefined = undefined
   after: DeadlineEntry | undefined = undefined
-  #isOverdue = false
-  /** The calls sent at about the same time, with which this one is counted while it is sent and has no outcome. */
-  #cohort: Cohort | undefined = undefined
+  #isInFlight = false
   /** Of a decision: what is asked, and its beginning if the denial cache is to record the answer. */
-  kind: Ask = 'consume'
-  key = ''
-  cost = 0
-  maxWait = 0
+  readonly kind: Ask
+  readonly maxWait: number
   begun: BegunCall | undefined = undefined
 
-  /** A call of `channel` for `request`, within `deadline`. `receiver` gets its outcome, and may be set until there is one. */
+  /** A call for `request`, whose outcome `receiver` gets. A decision is about `cost` units of `key`. */
   constructor(
-    readonly channel: StoreChannel,
     readonly request: StoreRequest<T>,
-    readonly deadline: Deadline,
-    public receiver?: LateReceiver<T>,
-  ) {}
+    readonly receiver: LateReceiver<T>,
+    readonly key: string,
+    readonly cost: number,
+    { kind, maxWait, since = 0 }: Asking = CONSUME,
+  ) {
+    this.kind = kind
+    this.maxWait = maxWait
+    this.since = since
+  }
 
-  /** Begins the deadline of the call, counted from `since` if that was set to an earlier instant. Returns now in milliseconds. */
-  beginDeadline(): number {
+  /** Notes that the store keeps the call back, or sends it. */
+  queued(isQueued: boolean): void {
+    this.unsent = isQueued
+  }
+
+  /** Begins the deadline of the call, counted from `since` if that is an earlier instant. */
+  beginDeadline(): void {
     const now = nowMs()
     this.since ||= now
-    this.deadline.begin(this, now)
-    return now
+    this.request.deadline.begin(this, now)
   }
 
-  /** Sends a call that was queued, or drops it if its deadline has passed and its receiver does not wait beyond (`overdue`). */
-  startOrDrop(inFlight: InFlight, now: number): void {
-    if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
-    else this.start(inFlight, now)
+  /** Drops a queued call if its deadline has passed and its receiver does not wait beyond (`overdue`). Returns whether it did. */
+  dropIfOver(): boolean {
+    const { deadline } = this.request
+    if (this.receiver.overdue || !deadline.isOver(this)) return false
+    deadline.expire(this)
+    return true
   }
 
-  /** Sends the call, which counts as in flight from `now`. An error that the store throws at once is received as its failure. */
-  start(inFlight: InFlight, now: number): void {
+  /** Sends the call. An error that the store throws at once is received as its failure. */
+  start(): void {
+    const { request } = this
     this.unsent = false
-    this.#cohort = inFlight.begin(now)
+    this.#isInFlight = true
+    if (this.isOverdue) request.channel.callOverdue(this)
     try {
-      this.request.ask(this)
+      this.begun = request.ask(this) ?? undefined
     } catch (error) {
       this.receive(Promise.reject(error))
     }
@@ -249,12 +284,14 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
    */
   expire(error: StoreError): void {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
-    this.#isOverdue = true
-    if (this.receiver?.overdue) {
-      return this.receiver.overdue(this.channel.callFailed(failure, this, true) as StoreError)
+    const { channel } = this.request
+    this.isOverdue = true
+    if (this.#isInFlight) channel.callOverdue(this)
+    if (this.receiver.overdue) {
+      return this.receiver.overdue(channel.callFailed(failure, this, true) as StoreError)
     }
     this.gone = true
-    this.channel.drop(this)
+    channel.drop(this)
     this.#settleFailed(failure)
   }
 
@@ -262,8 +299,8 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   leave(): void {
     if (this.gone) return
     this.gone = true
-    this.channel.drop(this)
-    this.deadline.end(this)
+    this.request.channel.drop(this)
+    this.request.deadline.end(this)
   }
 
   /** Ends the call with a value or a promise's outcome, but never before the function that made the call has returned. */
@@ -279,55 +316,67 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
    * gets it by `answeredTooLate` alone, to undo what was charged. An answer after the deadline does not count as one in time.
    */
   answered(answer: T): void {
+    const { request, receiver } = this
     if (!this.#end()) return
-    if (this.gone) return this.receiver?.answeredTooLate?.(answer)
-    if (!this.#isOverdue) {
-      this.deadline.end(this)
-      this.channel.callAnsweredInTime()
+    if (this.gone) return receiver.answeredTooLate?.(answer)
+    if (!this.isOverdue) {
+      request.deadline.end(this)
+      request.channel.callAnsweredInTime()
     }
     try {
-      this.request.answered?.(this, answer)
+      request.answered?.(this, answer)
     } catch (error) {
-      return this.receiver!.failed(error)
+      return receiver.failed(error)
     }
-    this.receiver!.answered(answer)
+    receiver.answered(answer)
   }
 
   /** Gets the failure of the call, and ends it with the failure mode's answer or the error, unless the receiver has given up. */
   failed(error: unknown): void {
     if (!this.#end() || this.gone) return
-    this.deadline.end(this)
+    this.request.deadline.end(this)
     this.unsent = false
     this.#settleFailed(error)
   }
 
-  /** Notes that the call has ended, so that the next one is sent. Returns false if it was not in flight and had no cohort. */
+  /** Notes that the call has ended, so that the next one is sent. Returns false if it was not in flight. */
   #end(): boolean {
-    const cohort = this.#cohort
-    if (!cohort) return false
-    this.#cohort = undefined
-    this.channel.callEnded(cohort, this.unsent)
+    if (!this.#isInFlight) return false
+    this.#isInFlight = false
+    this.request.channel.callEnded(this)
     return true
   }
 
   /** Passes on the failure, once the channel has counted it: as the answer of `fallBack` if there is one, else as an error. */
   #settleFailed(error: unknown): void {
-    const failure = this.channel.callFailed(error, this, this.gone)
-    if (!this.request.fallBack) return this.receiver!.failed(failure)
+    const { request, receiver } = this
+    const failure = request.channel.callFailed(error, this, this.gone)
+    if (!request.fallBack) return receiver.failed(failure)
     let answer: T
     try {
-      answer = this.request.fallBack(this, failure)
+      answer = request.fallBack(this, failure)
     } catch (final) {
-      return this.receiver!.failed(final)
+      return receiver.failed(final)
     }
-    this.receiver!.answered(answer)
+    receiver.answered(answer)
   }
 }
 
+/** How a decision is asked for, and the instant (of `nowMs`) from which its deadline counts; 0 is when it is submitted. */
+interface Asking {
+  readonly kind: Ask
+  readonly maxWait: number
+  readonly since?: number | undefined
+}
+
+const CONSUME: Asking = { kind: 'consume', maxWait: 0 }
+
 /** The way to ask a store, and to answer in its place: for one call, or for all calls of a keyspace. */
 export interface StoreRequest<T> {
-  /** Asks the store, which answers `call` later. */
-  ask(call: PendingCall<T>): void
+  readonly channel: StoreChannel
+  readonly deadline: Deadline
+  /** Asks the store, which answers `call` later. Returns the beginning of the call if the denial cache is to record the answer. */
+  ask(call: PendingCall<T>): BegunCall | void
   /** Records an answer of the store. */
   answered?(call: PendingCall<T>, answer: T): void
   /** The answer that the caller gets in place of the store's. Throws where that is the failure. */
@@ -348,3 +397,5 @@ const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['timeout', 'unavailabl
 /** Calls of a process that may wait for answers, unless the store sets another number, and those of them that may be sent. */
 const MOST_PENDING = 10_000
 const MOST_IN_FLIGHT = 1000
+/** A call that is overdue for so long counts as lost, and takes up no more room. */
+const LOST_MS = 60_000

@@ -219,17 +219,16 @@ export interface Caller {
   /** True once the caller no longer waits for the answer. A store need not carry out its call. */
   readonly gone: boolean
   /**
-   * Set by a store that queues calls, while it has not sent the call. If the deadline passes meanwhile, the call was not
-   * carried out, and its timeout says nothing about the store.
+   * Called by a store that queues calls: with true when it keeps the call back, with false when it sends it. If the deadline
+   * passes in between, the call was not carried out, and its timeout says nothing about the store.
    */
-  unsent: boolean
+  queued?(isQueued: boolean): void
   /** A store may set it, to be called when the caller is gone. Only callers of `book` call it. */
   left?: (() => void) | undefined
-  /**
-   * An instant of `nowMs`, of a caller that takes several steps: the deadline of all counts from the first. Kept by
-   * what measures it.
-   */
-  since?: number
+  /** An instant of `nowMs`, of a caller that takes several steps: the deadline of all counts from it. */
+  readonly since?: number | undefined
+  /** Called once a step is answered, with the instant at which it began. */
+  began?(at: number): void
   /** Set on a call on several keys that is known to be denied: 'try' may say how a key stood within the last second. */
   readonly isDenied?: boolean
 }

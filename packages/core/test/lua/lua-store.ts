@@ -5,7 +5,7 @@ import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace, SmallestLimits } from '../../src/stores/redis/keyspace.js'
 import { ScriptRunner } from '../../src/stores/redis/script/runner.js'
-import { packRequest, unpackAnswer } from '../../src/stores/redis/script/wire.js'
+import { packRequest, REDIS_TIME, unpackAnswer } from '../../src/stores/redis/script/wire.js'
 import { guard } from '../../src/leases/leased-store.js'
 import type { Keyspace, Store } from '../../src/stores/store.js'
 import type { LuaRedis } from './lua-redis.js'
@@ -40,12 +40,12 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       penalty,
       keyspace: name,
       group: () => group,
-      tagOf: () => '',
+      tagOf: undefined,
       smallestLimits: smallestLimits.get(
         `${name} ${policies.map(({ shape }) => shape).join()}`,
         () => new SmallestLimits(),
       ),
-      clock: readsTime,
+      clock: undefined,
       report,
     })
   }
@@ -60,7 +60,7 @@ export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }
   const keyspace: Store['keyspace'] = (_, policies) => {
     const script = composeScript(policies)
     const decide: Keyspace['decide'] = (operation, caller, cost) => {
-      const argument = packRequest({ operation, policies, cost }, readsTime(), 1)
+      const argument = packRequest({ operation, policies, cost }, REDIS_TIME, 1)
       const request = { operation, policies, cost }
       return unpackAnswer(redis.run(script, clock(), key, argument), request, caller)
     }
@@ -68,5 +68,3 @@ export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }
   }
   return { local: true, keyspace, now: clock, close() {} }
 }
-
-const readsTime: Clock = () => -1

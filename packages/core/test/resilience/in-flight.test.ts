@@ -1,36 +1,63 @@
-import { InFlight } from '../../src/stores/in-flight.js'
+import { Deadline } from '../../src/resilience/deadline.js'
+import { StoreChannel } from '../../src/resilience/store-channel.js'
+import type { Store } from '../../src/index.js'
+
+const MINUTE = 60_000
+const DEADLINE = 100
+
+/** A way to a store that answers a call when the test says so. */
+function way() {
+  const channel = new StoreChannel({ now: () => 0 } as Store)
+  const deadline = new Deadline(DEADLINE, channel)
+  /** Of each call that was sent, what answers it. */
+  const sent: (() => void)[] = []
+  return {
+    sent,
+    async send(calls: number) {
+      const act = () => new Promise<void>((answer) => void sent.push(answer))
+      for (let i = 0; i < calls; i++) channel.send(act, deadline).catch(() => {})
+      await jest.advanceTimersByTimeAsync(0)
+    },
+    async answer(from: number, to: number) {
+      for (const answer of sent.slice(from, to)) answer()
+      await jest.advanceTimersByTimeAsync(0)
+    },
+  }
+}
 
 describe('calls in flight', () => {
-  it('are at most 1,000, and make room when they end', () => {
-    const inFlight = new InFlight(1000, () => 0)
-    const begun = Array.from({ length: 1000 }, () => inFlight.begin(0))
-    expect(inFlight.room).toBe(0)
-    inFlight.end(begun[500]!)
-    expect(inFlight.room).toBeGreaterThan(0)
+  beforeEach(() => void jest.useFakeTimers())
+  afterEach(() => void jest.useRealTimers())
+
+  it('are at most 1,000, and make room when they end', async () => {
+    const { send, answer, sent } = way()
+    await send(1001)
+    expect(sent).toHaveLength(1000)
+    await answer(500, 501)
+    expect(sent).toHaveLength(1001)
   })
 
-  it('count as lost after a minute, to the second', () => {
-    let now = 0
-    const inFlight = new InFlight(1000, () => now)
-    const begun = Array.from({ length: 1000 }, (_, i) => inFlight.begin(i))
-    now = 60_000
-    expect(inFlight.room).toBe(0)
-    now = 61_000
-    expect(inFlight.room).toBeGreaterThan(0)
-    for (const call of begun) inFlight.end(call)
-    for (let i = 0; i < 999; i++) inFlight.begin(now)
-    expect(inFlight.room).toBeGreaterThan(0)
-    inFlight.begin(now)
-    expect(inFlight.room).toBe(0)
+  it('count as lost a minute after their deadline, and once', async () => {
+    const { send, answer, sent } = way()
+    await send(1000)
+    await jest.advanceTimersByTimeAsync(MINUTE)
+    await send(1)
+    expect(sent).toHaveLength(1000)
+    await jest.advanceTimersByTimeAsync(2 * DEADLINE)
+    await send(999)
+    expect(sent).toHaveLength(1999)
+    await answer(0, 1000)
+    await send(2)
+    expect(sent).toHaveLength(2000)
   })
 
-  it('make room for no more calls than were lost', () => {
-    let now = 0
-    const inFlight = new InFlight(1000, () => now)
-    for (let i = 0; i < 1500; i++) inFlight.begin(i)
-    now = 61_000
-    expect(inFlight.room).toBeGreaterThan(0)
-    for (let i = 0; i < 500; i++) inFlight.begin(now)
-    expect(inFlight.room).toBe(0)
+  it('make room for no more calls than were lost', async () => {
+    const { send, sent } = way()
+    await send(500)
+    await jest.advanceTimersByTimeAsync(MINUTE / 2)
+    await send(500)
+    await jest.advanceTimersByTimeAsync(MINUTE / 2 + 2 * DEADLINE)
+    await send(501)
+    expect(sent).toHaveLength(1500)
   })
 })

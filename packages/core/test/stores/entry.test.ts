@@ -76,7 +76,7 @@ class OnePolicyKeyspace implements Keyspace {
   }
 
   async decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
-    if (caller) caller.unsent = false
+    caller?.queued?.(false)
     const now = this.now()
     const state = this.#stateOf(key)
     const at = cost > 0 ? this.#algorithm.earliest(state, this.#policy, now, cost) : now

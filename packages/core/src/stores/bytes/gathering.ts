@@ -60,11 +60,11 @@ export class Gathering {
 
   /**
    * Puts a call into the queue of those that wait to be sent. They are sent at the end of this turn of the event loop (a
-   * microtask), so that the calls of one turn go together in an update. Until then the call is marked as unsent: if its deadline
+   * microtask), so that the calls of one turn go together in an update. Until then the call counts as queued: if its deadline
    * passes meanwhile, it was surely not carried out.
    */
   #enqueue(call: GatheredCall<unknown>): void {
-    if (call.caller) call.caller.unsent = true
+    call.caller?.queued?.(true)
     this.#waiting.push(call)
     if (!this.#isDue) queueMicrotask(() => this.#sendWaiting())
     this.#isDue = true
@@ -113,7 +113,7 @@ export class Gathering {
   #ask(calls: readonly GatheredCall<unknown>[]): MaybePromise<readonly string[]> {
     const { updates } = this
     const ids = [...idsOf(calls)]
-    for (const { caller } of calls) if (caller) caller.unsent = false
+    for (const { caller } of calls) caller?.queued?.(false)
     /**
      * Makes the new states, in the order of `ids`, from the states `before`, by carrying out all calls one after the other at the
      * instant `now`. The store calls this within the update, and again if another process was faster to write. A state that no

@@ -1,5 +1,5 @@
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
-import { argumentOf, failAll, keysOf, type ScriptCall } from './script-call.js'
+import { failAll, keysOf, type ScriptCall } from './script-call.js'
 import type { Replies } from './script/runner.js'
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
@@ -41,7 +41,8 @@ export class Batch {
       calls.set(call.callerKey, call)
       this.calls.push(call)
     } else if (!first.sharesArgument(call)) return false
-    else (first.duplicates ??= []).push(call)
+    else if (first.duplicates) first.duplicates.push(call)
+    else first.lead!([call])
     this.size++
     this.#units += call.units
     return true
@@ -69,18 +70,30 @@ const MOST_KEYS = 64
 export const MOST_CALLS = 128
 
 /**
- * The calls of a batch and the script's arguments. Calls on one key each get a new order: those that share an argument (the same
- * cost and limits), usually all, come last, as the script uses the last argument for all remaining keys. A call with duplicates
- * has an argument of its own. Calls on several keys may have keys in common, so they stay in their order: an empty argument is
- * that of the call before.
+ * Adds the keys of a batch's calls and the script's arguments for them to `keys` and `args`, and returns the calls in that order.
+ * Calls on one key each get a new order: those that share an argument (the same cost and limits), usually all, come last, as the
+ * script uses the last argument for all remaining keys. A call with duplicates has an argument of its own. Calls on several keys
+ * may have keys in common, so they stay in their order: an empty argument is that of the call before. One at the end says that
+ * some of them do.
  */
-export function packBatch(gathered: readonly ScriptCall[]): { calls: readonly ScriptCall[]; args: Buffer[] } {
-  if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
+export function packBatch(
+  gathered: readonly ScriptCall[],
+  keys: string[],
+  args: Buffer[],
+): readonly ScriptCall[] {
+  if (gathered.length === 1) {
+    gathered[0]!.addTo(keys, args)
+    return gathered
+  }
   if (gathered[0]!.keys) {
-    const shares = (call: ScriptCall, i: number): boolean => i > 0 && call.sharesArgument(gathered[i - 1]!)
-    const args = gathered.map((call, i) => (shares(call, i) ? Buffer.alloc(0) : argumentOf(call)))
+    for (const [i, call] of gathered.entries()) {
+      const shares = i > 0 && call.sharesArgument(gathered[i - 1]!)
+      call.addTo(keys, shares ? undefined : args)
+      if (shares) args.push(Buffer.alloc(0))
+    }
     while (args.at(-1)!.length === 0) args.pop()
-    return { calls: gathered, args }
+    if (new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
+    return gathered
   }
   const common = gathered.find(({ duplicates }) => !duplicates)
   const own: ScriptCall[] = []
@@ -89,9 +102,9 @@ export function packBatch(gathered: readonly ScriptCall[]): { calls: readonly Sc
     const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
     ;(shares ? sharing : own).push(call)
   }
-  const args = own.map(argumentOf)
-  if (common) args.push(common.argument(1))
-  return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
+  for (const call of own) call.addTo(keys, args)
+  for (const call of sharing) call.addTo(keys, call === sharing[0] ? args : undefined)
+  return own.length === 0 ? sharing : [...own, ...sharing]
 }
 
 /**

@@ -4,22 +4,25 @@ import type { Board } from '../store.js'
 import { redisKey } from './key.js'
 import { modules } from './script/modules.gen.js'
 import type { ScriptRunner } from './script/runner.js'
-import { packed } from './script/wire.js'
+import { packed, REDIS_TIME } from './script/wire.js'
 
 /**
  * Makes a board, on which processes leave texts for each other, such as the counts of their most frequent keys. An author's new
  * text replaces the last one, and each text expires after its life. All are in one hash in Redis, whose key begins with
- * `keyspace`. A post or a read is one call of lua/board.lua, which takes a life of 0 for a read. `clock` returns microseconds, or
- * -1 for Redis's own clock.
+ * `keyspace`. A post or a read is one call of lua/board.lua, which takes a life of 0 for a read. `clock` returns microseconds;
+ * undefined is Redis's own clock.
  */
-export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
+export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock | undefined): Board {
   /**
    * Runs lua/board.lua, which posts `text` for `author`, or with a life of 0 reads all texts. The author and the text are sent as
    * one piece, behind three numbers. The last number is the author's length in bytes, at which the script parts the two.
    */
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
     const [from, words] = [Buffer.from(author), Buffer.from(text)]
-    const argument = packed([lifeMs * 1000, clock(), from.length], Buffer.concat([from, words]))
+    const argument = packed(
+      [lifeMs * 1000, clock?.() ?? REDIS_TIME, from.length],
+      Buffer.concat([from, words]),
+    )
     return runner.run(modules['board']!, redisKey(keyspace, ''), argument)
   }
   return {

@@ -1,16 +1,17 @@
+import { nowMs } from '../../values/clock.js'
 import { storeClosed } from '../../values/closing.js'
-import { type Cohort, InFlight } from '../in-flight.js'
+import type { Receiver } from '../store.js'
 import { type Batch, gather, MOST_CALLS, packBatch, settleAll } from './batch.js'
 import { isRefusedBy } from './clients/failure.js'
-import { failAll, keysOf, markSent, type ScriptCall, stillWaitedFor } from './script-call.js'
-import type { ScriptRunner } from './script/runner.js'
+import { failAll, noteSent, type ScriptCall, stillWaitedFor } from './script-call.js'
+import type { Replies, ScriptRunner } from './script/runner.js'
 
 export interface GroupCommitOptions {
   /** Default true. false: every call is sent on its own, immediately. */
   readonly gathers?: boolean
   /** Runs a task at the end of the turn, after pending socket data was read. Default `setImmediate`. */
   readonly atTurnEnd?: (task: () => void) => void
-  /** Milliseconds on a clock that does not run back. Default `performance.now`. */
+  /** Milliseconds on a clock that does not run back. Default `nowMs`. */
   readonly now?: () => number
 }
 
@@ -34,9 +35,11 @@ export class GroupCommit {
   readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
   readonly #now: () => number
-  /** Calls that were sent, equal ones included. */
-  readonly #calls: InFlight
-  readonly #batches: InFlight
+  /** What was sent and has no outcome, the oldest first. What has none for a minute counts as lost, and is left out. */
+  readonly #sent = new Set<SentBatch>()
+  /** The calls in it, and the batches that take up room. */
+  #inFlight = 0
+  #batches = 0
   /** Batches that wait to be sent, the oldest first, by tag; where a call may have any keys, all without one. */
   readonly #waiting = new Map<string, Batch[]>()
   #isFlushDue = false
@@ -47,26 +50,33 @@ export class GroupCommit {
   /** Calls at which a batch is sent before the turn ends. */
   #part = MOST_CALLS
   #closed = false
-  /** The number of its latest use, as its owner counts. */
-  lastUse = 0
+  /** When a batch was last sent. */
+  lastUse: number
+  /** Whether its owner has let go of it, so that the script need not be kept: calls go to another group. */
+  isDropped = false
 
   /** Batches calls of `script`: `runner` runs a batch as one script call. Outside a Cluster the batches in flight are bounded. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
-    readonly script: string,
+    public script: string,
     options: GroupCommitOptions = {},
   ) {
     this.#gathers = options.gathers ?? true
     this.#atTurnEnd = options.atTurnEnd ?? setImmediate
-    this.#now = options.now ?? ((): number => performance.now())
-    this.#calls = new InFlight(Infinity, this.#now)
-    this.#batches = new InFlight(MOST_BATCHES, this.#now)
+    this.#now = options.now ?? nowMs
+    this.lastUse = this.#now()
   }
 
   /** Whether no call waits to be sent or for its answer. Calls without an answer for a minute count as lost, and do not. */
   get isIdle(): boolean {
-    this.#calls.dropLost()
-    return this.#waiting.size === 0 && this.#calls.count === 0
+    this.#dropLost()
+    return this.#waiting.size === 0 && this.#inFlight === 0
+  }
+
+  /** Lets go of an idle group. */
+  drop(): void {
+    this.isDropped = true
+    this.script = ''
   }
 
   /**
@@ -78,14 +88,14 @@ export class GroupCommit {
    */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
-    const isAlone = this.#waiting.size === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
-    if (isAlone || !this.#gathers) return this.#send([call])
-    if (call.caller) call.caller.unsent = true
+    const isAlone = this.#waiting.size === 0 && this.#inFlight + this.#justAnswered < FEW_CALLS
+    if (isAlone || !this.#gathers) return this.#sendBatch([call], this.runner.takesManyKeys)
+    call.caller?.queued?.(true)
     const tag = this.runner.takesManyKeys ? '' : call.tag
     const waiting = this.#waiting.get(tag) ?? []
     if (waiting.length === 0) this.#waiting.set(tag, waiting)
     gather(call, waiting)
-    if (this.#batches.room <= 0) return
+    if (!this.#hasRoom()) return
     // In a Cluster none is sent before the end of the turn: each server then gets all in one write.
     const [oldest] = waiting
     const isReady = oldest!.isFull || oldest!.size >= this.#part
@@ -122,7 +132,7 @@ export class GroupCommit {
     this.#answeredBefore = 0
     this.#part = MOST_CALLS
     if (this.#waiting.size === 0) return
-    this.#calls.dropLost()
+    this.#dropLost()
     if (this.runner.takesManyKeys) this.#sendWaiting()
     else this.runner.connection.inOneWrite(() => this.#sendWaiting())
   }
@@ -133,7 +143,7 @@ export class GroupCommit {
    * Nodes reply one after the other, and answered callers ask again. When a turn brings no more replies, the calls are sent.
    */
   #isFilling(): boolean {
-    const isFilling = this.#justAnswered > this.#answeredBefore && this.#calls.count > 0
+    const isFilling = this.#justAnswered > this.#answeredBefore && this.#inFlight > 0
     this.#answeredBefore = this.#justAnswered
     return isFilling && this.#waiting.size > 0 && !this.#waiting.has('')
   }
@@ -145,9 +155,9 @@ export class GroupCommit {
   #sendWaiting(): void {
     const most = this.#partSize()
     for (const [tag, waiting] of this.#waiting) {
-      while (waiting.length > 0 && this.#batches.room > 0) {
+      while (waiting.length > 0 && this.#hasRoom()) {
         const { calls, keys } = waiting.shift()!
-        const parts = tag === '' ? Math.min(Math.ceil(keys / most), this.#batches.room) : 1
+        const parts = tag === '' ? Math.min(Math.ceil(keys / most), MOST_BATCHES - this.#batches) : 1
         const size = Math.ceil(calls.length / parts)
         for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size), tag)
       }
@@ -161,18 +171,42 @@ export class GroupCommit {
    * process work at the same time. Each of several equal calls counts.
    */
   #partSize(): number {
-    let calls = this.#calls.count + this.#justAnswered
+    let calls = this.#inFlight + this.#justAnswered
     for (const { size } of this.#waiting.get('') ?? []) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
+  /** Whether one more batch may be in flight. Where there is no room, those that are lost are left out first. */
+  #hasRoom(): boolean {
+    if (this.#batches >= MOST_BATCHES) this.#dropLost()
+    return this.#batches < MOST_BATCHES
+  }
+
+  /** Leaves out what has no outcome for a minute, as some clients never settle a call after its connection broke. */
+  #dropLost(): void {
+    const lost = this.#now() - LOST_MS
+    for (const batch of this.#sent) {
+      if (batch.sentAt > lost) return
+      this.#end(batch)
+    }
+  }
+
+  /** Counts a batch as in flight no more. Returns false if it had been left out as lost. */
+  #end(batch: SentBatch): boolean {
+    if (!this.#sent.delete(batch)) return false
+    this.#inFlight -= batch.size
+    if (batch.takesRoom) this.#batches--
+    return true
+  }
+
   /**
-   * Sends calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with one
+   * Sends gathered calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with one
    * hash tag, whose keys lie in one slot, go together too, but take no room from others; without a tag each goes by itself.
    */
   #send(gathered: ScriptCall[], tag = ''): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
+    calls.forEach(noteSent)
     if (this.runner.takesManyKeys) return this.#sendBatch(calls, true)
     // Not counted as batches: a Cluster node that does not answer must not hold up calls to the others.
     if (tag !== '') return this.#sendBatch(calls, false)
@@ -180,55 +214,61 @@ export class GroupCommit {
   }
 
   /**
-   * Sends calls as one script call. `isBatch` says whether it counts against the bound of batches in flight. If Redis refuses the
-   * batch because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its calls are
-   * sent again, one by one. Any other failure fails them all. `callers` is the number of calls in flight: equal calls on a key
-   * are sent as one but each counts, and a call on several keys counts once for each key.
+   * Sends calls as one script call. `takesRoom` says whether it counts against the bound of batches in flight. If Redis refuses
+   * the batch because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its calls are
+   * sent again, one by one. Any other failure fails them all.
    */
-  #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
-    const { calls, args } = packBatch(gathered)
+  #sendBatch(gathered: ScriptCall[], takesRoom: boolean): void {
     const keys: string[] = []
-    let callers = 0
-    for (const call of calls) {
-      if (call.keys) keys.push(...call.keys)
-      else keys.push(call.key)
-      markSent(call)
-      callers += call.duplicates ? 1 + call.duplicates.length : keysOf(call)
-    }
-    // Only calls on several keys share one, and an empty argument says that some do.
-    if (keys.length > calls.length && new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
-    const now = this.#now()
-    const cohort = this.#calls.begin(now, callers)
-    const batch = isBatch ? this.#batches.begin(now) : undefined
-    this.runner.runAll(this.script, keys, args, {
+    const args: Buffer[] = []
+    const calls = packBatch(gathered, keys, args)
+    // Equal calls on a key are sent as one but each counts, and a call on several keys counts once for each key.
+    let size = keys.length
+    for (const { duplicates } of calls) if (duplicates) size += duplicates.length
+    const batch: SentBatch = {
+      size,
+      sentAt: this.#now(),
+      takesRoom,
       answered: (replies) => {
-        this.#returned(callers, cohort, batch)
+        this.#returned(batch)
         settleAll(calls, replies)
       },
       failed: (error) => {
-        this.#returned(callers, cohort, batch)
-        const areApart = calls.length > 1 && isApart((error as Error).cause)
+        this.#returned(batch)
+        const areApart = calls.length > 1 && !this.isDropped && isApart((error as Error).cause)
         if (areApart) for (const call of stillWaitedFor(gathered)) this.#sendBatch([call], false)
         else for (const call of calls) failAll(call, error)
       },
-    })
+    }
+    this.#sent.add(batch)
+    this.#inFlight += size
+    if (takesRoom) this.#batches++
+    this.lastUse = batch.sentAt
+    this.runner.runAll(this.script, keys, args, batch)
   }
 
   /**
-   * Notes that `callers` calls, sent together, were answered or failed, and sends those that wait for room. What is in flight is
-   * counted by the second in which it was sent: `cohort` is the count that has these calls, and `batch` the one that has their
-   * batch, undefined if it took no room. Callers who were answered together usually ask again in this turn. So their number helps
-   * to set the size of the next batch (`#part`), and what has not been sent by the turn's end is sent then.
+   * Notes that calls sent together were answered or failed, and sends those that wait for room. Callers who were answered together
+   * usually ask again in this turn. So their number helps to set the size of the next batch (`#part`), and what has not been sent
+   * by the turn's end is sent then.
    */
-  #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
-    if (batch) this.#batches.end(batch)
-    if (!this.#calls.end(cohort, callers)) return // they counted as lost before, which made room for others then
+  #returned(batch: SentBatch): void {
+    if (!this.#end(batch)) return // as it was lost, others were sent in its place before
     if (!this.#isFlushDue) this.#flushAll()
-    if (callers < LEAST_PART) return
-    this.#justAnswered += callers
+    if (batch.size < LEAST_PART) return
+    this.#justAnswered += batch.size
     this.#part = this.#partSize()
     this.#flushLater()
   }
+}
+
+/** Calls that are in flight together, and the receiver of the outcome. */
+interface SentBatch extends Receiver<Replies> {
+  /** The number of calls. */
+  readonly size: number
+  readonly sentAt: number
+  /** Whether it counts as one of the batches whose number is bounded. */
+  readonly takesRoom: boolean
 }
 
 /** With fewer calls than this in flight, a call is sent immediately. */
@@ -239,6 +279,7 @@ const MANY_CALLS = 64
 const LEAST_PART = 2
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
+const LOST_MS = 60_000
 
 /** Whether the server refused a call because its keys lie in several slots, or some of them on another server. */
 function isApart(cause: unknown): boolean {

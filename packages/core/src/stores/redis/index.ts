@@ -143,15 +143,13 @@ class StoreInRedis implements RedisStore {
   readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
-  readonly #tagOf: (callerKey: string) => string
+  readonly #tagOf: ((callerKey: string) => string) | undefined
   /** By the beginning of their keys. Each is held by its keyspaces. */
   readonly #smallestLimits = new WeakValues<SmallestLimits>()
   readonly #groups: Groups
   readonly #together: RedisTogether
   readonly #permits = new Set<Permits>()
   readonly #eviction: EvictionCheck
-  /** The clock that scripts read. */
-  readonly #clock: Clock
   readonly #now: Clock
   #started: Promise<unknown> | undefined
   /** The latest trouble, and its StoreError. */
@@ -166,10 +164,9 @@ class StoreInRedis implements RedisStore {
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
-    this.#tagOf = groups ? hashTags(groups) : () => ''
+    this.#tagOf = groups ? hashTags(groups) : undefined
     this.maxPending = maxPending
     this.maxShapes = maxShapes
-    this.#clock = clock ?? REDIS_CLOCK
     this.keepsTime = clock === undefined
     this.#now = clock ?? machineClock()
     if (denialCache) this.denialCache = denialCache
@@ -185,8 +182,8 @@ class StoreInRedis implements RedisStore {
   }
 
   /**
-   * Opens the state of the limiter `name` under one list of policies. The first `group()` composes its script now, so that a
-   * mistake in it is found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
+   * Opens the state of the limiter `name` under one list of policies. Its script is composed now, so that a mistake in it is
+   * found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
    * share a script. Those of one name and equal shapes share state, which Redis keeps until it would be full under the smallest
    * of their limits. Without calls on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
@@ -196,8 +193,6 @@ class StoreInRedis implements RedisStore {
     const shapes = policies.map((policy) => policy.shape)
     const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
     const compose = (): string => composeScript(policies, penalty)
-    const group = (): GroupCommit => this.#groups.get(listId, compose, report)
-    group()
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({
       listId,
@@ -205,10 +200,10 @@ class StoreInRedis implements RedisStore {
       policies,
       penalty,
       keyspace,
-      group,
+      group: () => this.#groups.get(listId, compose, report),
       smallestLimits: this.#smallestLimits.get(keyspace, () => new SmallestLimits()),
       tagOf: this.#tagOf,
-      clock: this.#clock,
+      clock: this.#settings.clock,
       report,
     })
   }
@@ -274,14 +269,15 @@ class StoreInRedis implements RedisStore {
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
-    const permits = redisPermits(keyspace, leaseMs, this.#runner, this.#clock, ended)
+    const permits = redisPermits(keyspace, leaseMs, this.#runner, this.#settings.clock, ended)
     this.#permits.add(permits)
     return permits
   }
 
   /** The board of this name: texts that processes leave for each other in Redis, each until it expires. */
   board(name: string): Board {
-    return redisBoard(keyspaceOf(this.#settings.prefix, name, ['board']), this.#runner, this.#clock)
+    const { prefix, clock } = this.#settings
+    return redisBoard(keyspaceOf(prefix, name, ['board']), this.#runner, clock)
   }
 
   /** Aborted once the store is closed, for those who wait for something of it. */
@@ -298,13 +294,9 @@ class StoreInRedis implements RedisStore {
   }
 }
 
-/** Makes scripts read Redis's TIME. */
-const REDIS_CLOCK: Clock = () => -1
-
 /** The scripts of a store by their shapes and penalty, each with the group that sends its calls. */
 class Groups {
   readonly #byShapes = new Map<string, GroupCommit>()
-  #uses = 0
   #isClosed = false
 
   /** Makes groups that send by `runner`, and combine calls if `gathers`. To save memory, idle ones beyond `most` are dropped. */
@@ -318,8 +310,7 @@ class Groups {
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
     const group = held ?? this.#add(id, compose())
-    group.lastUse = ++this.#uses
-    if (!held && this.#trim()) report({ event: 'warning', ...SHAPES })
+    if (!held && this.#trim(group)) report({ event: 'warning', ...SHAPES })
     return group
   }
 
@@ -331,14 +322,15 @@ class Groups {
     return group
   }
 
-  /** Drops the least recently used scripts beyond `most`, but not the one used just now nor those with calls in flight. */
-  #trim(): boolean {
+  /** Drops the least recently used scripts beyond `most`, but not the one that was just added nor those with calls in flight. */
+  #trim(added: GroupCommit): boolean {
     const surplus = this.#byShapes.size - this.most
     if (surplus <= 0) return false
-    const idle = [...this.#byShapes].filter(([, group]) => group.lastUse < this.#uses && group.isIdle)
+    const idle = [...this.#byShapes].filter(([, group]) => group !== added && group.isIdle)
     const dropped = idle.toSorted(([, one], [, other]) => one.lastUse - other.lastUse).slice(0, surplus)
-    for (const [id, { script }] of dropped) {
-      this.runner.forget(script)
+    for (const [id, group] of dropped) {
+      this.runner.forget(group.script)
+      group.drop()
       this.#byShapes.delete(id)
     }
     return dropped.length > 0

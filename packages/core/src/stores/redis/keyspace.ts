@@ -7,17 +7,17 @@ import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
-import { hasHealed, packCharge, packRequest } from './script/wire.js'
+import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
 import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
 import type { PackedReply, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
-  /** Returns the hash tag before a caller's part; empty without groups. */
-  readonly tagOf: (callerKey: string) => string
-  /** Microseconds, or -1 for Redis's own clock. */
-  readonly clock: Clock
+  /** Returns the hash tag before a caller's part. Undefined without groups. */
+  readonly tagOf: ((callerKey: string) => string) | undefined
+  /** Microseconds. Undefined for Redis's own clock. */
+  readonly clock: Clock | undefined
   readonly report: Report
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
@@ -34,15 +34,19 @@ export interface RedisKeyspaceOptions {
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly #hasLog: boolean
-  #consumption: ScriptRequest | undefined // the latest one: most calls of a keyspace have the same cost
+  readonly hasLog: boolean
+  #group: GroupCommit
+  /** The latest plain call, and the smallest limits at that time: most calls of a keyspace have the same cost. */
+  #consumption: KeyspaceRequest<Answer> | undefined
+  #smallestThen: readonly number[] = []
 
   /** Opens a limiter's state and notes its limits: Redis keeps a key until full under the smallest, which refill slowest. */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
     options.smallestLimits.observe(options.policies)
-    this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
+    this.hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
+    this.#group = options.group()
   }
 
   get together(): Together | undefined {
@@ -55,7 +59,7 @@ export class RedisKeyspace implements Keyspace {
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
-    return this.#ask({ operation: ask, cost, span: maxWait }, key, unpackAnswer, caller)
+    return this.#ask({ operation: ask, cost, span: maxWait, read: unpackAnswer }, key, caller)
   }
 
   /**
@@ -64,7 +68,7 @@ export class RedisKeyspace implements Keyspace {
    */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    this.#send(this.#consume(cost), key, unpackAnswer, receiver, caller)
+    this.#send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
   }
 
   /**
@@ -74,7 +78,7 @@ export class RedisKeyspace implements Keyspace {
    */
   partOf({ key, cost, enforce }: Part, list: number): WholePart {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    const units = this.#hasLog ? cost : 1
+    const units = this.hasLog ? cost : 1
     return { keyspace: this, key, list, request: this.#consume(cost), enforce, units }
   }
 
@@ -83,7 +87,7 @@ export class RedisKeyspace implements Keyspace {
    * The first 16 bytes of its token name it by two random numbers: the epoch, of state begun anew, and the version, of its write.
    */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
-    return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
+    return this.#ask({ operation: 'confirm', token: token.subarray(0, 16), read: unpackConfirmation }, key)
   }
 
   /**
@@ -91,17 +95,17 @@ export class RedisKeyspace implements Keyspace {
    * key since: then only its units that still count are given back. False, too, if the state is gone or it was cancelled before.
    */
   async cancel(booking: RedisBooking): Promise<boolean> {
-    if (booking.isCancelled) return false
-    booking.isCancelled = true
+    if (cancelled.has(booking)) return false
+    cancelled.add(booking)
     const { key, at, cost, token } = booking
-    return (await this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackEffect)) === 1
+    return (await this.#ask({ operation: 'cancel', cost, span: at, token, read: unpackEffect }, key)) === 1
   }
 
   /** Applies a refund, release, charge, block, hold or reset. Returns the units that took effect under every policy, if any. */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
     if (change.kind === 'charge') return this.#charge(key, change.cost)
-    return this.#ask({ operation, ...amountOf(change) }, key, unpackEffect)
+    return this.#ask({ operation, ...amountOf(change), read: unpackEffect }, key)
   }
 
   /**
@@ -109,11 +113,12 @@ export class RedisKeyspace implements Keyspace {
    * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
   async #charge(key: string, cost: number): Promise<number> {
-    const most = this.#hasLog ? MOST_ENTRIES : cost
+    const most = this.hasLog ? MOST_ENTRIES : cost
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
-        effect += await this.#ask({ operation: 'charge', cost: Math.min(left, most) }, key, unpackEffect)
+        const request = { operation: 'charge', cost: Math.min(left, most), read: unpackEffect } as const
+        effect += await this.#ask(request, key)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
         // An earlier call was carried out, so it is no longer true that nothing was sent.
@@ -124,30 +129,22 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Sends a request about `key`, and resolves with what `read` makes of the reply. If smaller limits than its own were used on
+   * Sends a request about `key`, and resolves with what its `read` makes of the reply. If smaller limits than its own were used on
    * this state, the request carries them (`slowest`): under them a key takes longest to be full again, and Redis must keep it so
    * long. A request with a token, which names an earlier booking or charge, has the token in their place.
    */
-  #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
+  #ask<T>(asked: Asked<T>, key: string, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
     const request = { ...asked, policies: this.policies, slowest }
     return new Promise((answered, failed) => {
-      this.#send(request, key, read, { answered, failed }, caller)
+      this.#send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
     })
   }
 
-  /** Puts a request into a batch, which bounds the `units` written to logs. `receiver` gets what `read` makes of the reply. */
-  #send<T>(
-    request: ScriptRequest,
-    key: string,
-    read: ReplyReader<T>,
-    receiver: Receiver<T>,
-    caller: Caller | undefined,
-  ): void {
-    const call = new KeyspaceCall(this.options, key, request, read, receiver)
-    if (this.#hasLog) call.units = request.cost ?? 1
-    call.caller = caller
-    this.options.group().add(call)
+  /** Sends a call with others of its script. */
+  #send<T>(call: KeyspaceCall<T>): void {
+    if (this.#group.isDropped) this.#group = this.options.group()
+    this.#group.add(call)
   }
 
   /**
@@ -155,26 +152,37 @@ export class RedisKeyspace implements Keyspace {
    * under them a key takes longest to be full again, and Redis must keep it so long. Most calls have the numbers of the last
    * one, and get the same object, which is quick to compare.
    */
-  #consume(cost: number): ScriptRequest {
-    const slowest = this.options.smallestLimits.below(this.policies)
+  #consume(cost: number): KeyspaceRequest<Answer> {
+    const { policies } = this
+    const { smallestLimits } = this.options
     const known = this.#consumption
-    if (known && known.cost === cost && known.slowest === slowest) return known
-    return (this.#consumption = { operation: 'consume', policies: this.policies, cost, slowest })
+    if (known?.cost === cost && this.#smallestThen === smallestLimits.all) return known
+    this.#smallestThen = smallestLimits.all
+    const slowest = smallestLimits.below(policies)
+    return (this.#consumption = { operation: 'consume', policies, cost, slowest, read: unpackAnswer })
   }
 
   /** Whether a call of this cost would write more entries of a sliding log, one for each unit, than one script call may. */
   #isTooCostly(cost: number): boolean {
-    return this.#hasLog && cost > MOST_ENTRIES
+    return this.hasLog && cost > MOST_ENTRIES
   }
 }
 
-type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
+/** Bookings that were cancelled, or are being. */
+const cancelled = new WeakSet<RedisBooking>()
+
+/** A request, and the function that reads the caller's result from its reply. */
+interface KeyspaceRequest<T> extends ScriptRequest {
+  read(this: void, reply: Buffer, request: ScriptRequest, key: string): T
+}
+
+type Asked<T> = Omit<KeyspaceRequest<T>, 'policies' | 'slowest'>
 
 /**
  * Returns the cost, duration and token of the request for a correction. A release names its charge by a token. For a block, a
  * cost of 1 says that a penalty began it, so that it never shortens another block, and 0 that an operator did.
  */
-function amountOf(change: Correction): Omit<Asked, 'operation'> {
+function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'token'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
   if ('cost' in change) return { cost: change.cost }
   if (!('duration' in change)) return {}
@@ -187,34 +195,30 @@ function tooCostly(cost: number): Error {
   return expected(InputError, 'INVALID_COST', bound, cost)
 }
 
-/** Reads the caller's result from a reply. */
-type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
-
 /** One operation of a keyspace on one key, and who gets its outcome. */
-export class KeyspaceCall<T> implements ScriptCall {
+class KeyspaceCall<T> implements ScriptCall {
+  readonly keyspace: string
   duplicates: KeyspaceCall<T>[] | undefined = undefined
-  units = 1
-  caller: Caller | undefined = undefined
+  readonly units: number
   readonly tag: string
+  readonly #context: RedisKeyspaceOptions
 
-  /** A call on one key: `receiver` gets what `read` makes of the reply. In a Cluster, calls of one hash `tag` go together. */
+  /** A call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
   constructor(
-    readonly context: RedisKeyspaceOptions,
+    { options, hasLog }: RedisKeyspace,
     readonly callerKey: string,
-    readonly request: ScriptRequest,
-    readonly read: ReplyReader<T>,
+    readonly request: KeyspaceRequest<T>,
     readonly receiver: Receiver<T>,
+    readonly caller: Caller | undefined,
   ) {
-    this.tag = context.tagOf(callerKey)
+    this.#context = options
+    this.keyspace = options.keyspace
+    this.units = hasLog ? (request.cost ?? 1) : 1
+    this.tag = options.tagOf ? options.tagOf(callerKey) : ''
   }
 
-  get keyspace(): string {
-    return this.context.keyspace
-  }
-
-  /** The Redis key of the caller's key. With groups it has a hash tag, which puts all keys of a group into one Cluster slot. */
-  get key(): string {
-    return redisKey(this.context.keyspace, this.callerKey, this.tag)
+  lead(duplicates: KeyspaceCall<T>[]): void {
+    this.duplicates = duplicates.length > 0 ? duplicates : undefined
   }
 
   /** Whether the other call may be sent with this one's argument: both are `consume`, with equal cost and limits. */
@@ -222,17 +226,20 @@ export class KeyspaceCall<T> implements ScriptCall {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /** Returns the script's argument for this call, made `times` times in a row: equal calls on the same key are sent once. */
-  argument(times: number): Buffer {
-    const request = times === 1 ? this.request : { ...this.request, count: times }
-    return packRequest(request, this.context.clock(), nonce())
+  /** Adds its key. With groups that has a hash tag, which puts all keys of a group into one Cluster slot. */
+  addTo(keys: string[], args?: Buffer[]): void {
+    const { duplicates, request } = this
+    keys.push(redisKey(this.keyspace, this.callerKey, this.tag))
+    if (!args) return
+    const made = duplicates ? { ...request, count: 1 + duplicates.length } : request
+    args.push(packRequest(made, this.#context.clock?.() ?? REDIS_TIME, nonce()))
   }
 
   /** Gives this call and its duplicates (equal calls on the key) their answers. Reports that unreadable state was discarded. */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
-    if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
-    if (!duplicates) return this.receiver.answered(this.read(reply, request, callerKey))
+    if (hasHealed(reply)) this.#context.report({ event: 'healed', key: callerKey })
+    if (!duplicates) return this.receiver.answered(request.read(reply, request, callerKey))
     const answers = unpackAnswers(reply, request.policies, 1 + duplicates.length) as readonly (Answer & T)[]
     this.receiver.answered(answers[0]!)
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
@@ -281,15 +288,16 @@ export function nonce(): number {
  * tier must still count when a lower tier asks, so a key's TTL covers a full refill at these. Keyspaces of all tiers share them.
  */
 export class SmallestLimits {
-  #limits: readonly number[] = []
+  /** Another list whenever one of them may have changed. */
+  all: readonly number[] = []
 
   /** Lowers the smallest limits to those of a list, where smaller: Redis keeps state until the allowance is full under all. */
   observe(policies: readonly Policy[]): void {
-    this.#limits = policies.map(({ limit }, i) => Math.min(limit, this.#limits[i] ?? limit))
+    this.all = policies.map(({ limit }, i) => Math.min(limit, this.all[i] ?? limit))
   }
 
   /** Returns the smallest limits seen if one is below that of its policy here; otherwise undefined, as nothing need be sent. */
   below(policies: readonly Policy[]): readonly number[] | undefined {
-    return policies.some(({ limit }, i) => limit > this.#limits[i]!) ? this.#limits : undefined
+    return policies.some(({ limit }, i) => limit > this.all[i]!) ? this.all : undefined
   }
 }

@@ -4,18 +4,18 @@ import { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, type Permits, TICKET_STATES
 import { modules } from './script/modules.gen.js'
 import { redisKey } from './key.js'
 import type { ScriptRunner } from './script/runner.js'
-import { packed } from './script/wire.js'
+import { packed, REDIS_TIME } from './script/wire.js'
 
 /**
  * The permits of one semaphore of this process in Redis. Each step is one call of lua/semaphore.lua. A granted permit is
- * announced on this semaphore's Pub/Sub channel. `keyspace` begins all keys and channels; `clock` gives microseconds, or -1 for
+ * announced on this semaphore's Pub/Sub channel. `keyspace` begins all keys and channels; `clock` gives microseconds; undefined is
  * Redis's own clock.
  */
 export function redisPermits(
   keyspace: string,
   leaseMs: number,
   runner: ScriptRunner,
-  clock: Clock,
+  clock: Clock | undefined,
   ended: (permits: Permits) => void,
 ): Permits {
   const semaphore = randomBytes(9).toString('base64url')
@@ -27,7 +27,7 @@ export function redisPermits(
      * semaphore's: its tickets get permits of the key only while fewer are held. Times are microseconds.
      */
     async ask(step, key, tickets, limit) {
-      const times = [leaseMs * 1000, CLAIM_US, ALIVE_US, GRACE_US, clock()]
+      const times = [leaseMs * 1000, CLAIM_US, ALIVE_US, GRACE_US, clock?.() ?? REDIS_TIME]
       const words = [`${keyspace}:to:`, semaphore, ...tickets.map((ticket) => `${semaphore}:${ticket}`)]
       const numbers = [PERMIT_STEPS.indexOf(step), limit, ...times]
       const argument = packed(numbers, Buffer.from(words.join('\n')))

@@ -7,21 +7,21 @@ export interface ScriptCall {
   /** The beginning of `key`, and the key that was passed to the limiter; together they are as unique. */
   readonly keyspace: string
   readonly callerKey: string
-  /** The key in Redis. */
-  readonly key: string
-  /** The hash tag in `key`: keys of one tag lie in one slot of a Cluster. Empty if it has none. */
+  /** The hash tag in its key in Redis: keys of one tag lie in one slot of a Cluster. Empty if it has none. */
   readonly tag: string
-  /** The keys in place of `key`, of a call on several. */
+  /** The keys in Redis of a call on several. */
   readonly keys?: readonly string[]
   /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
   readonly units: number
   readonly caller: Caller | undefined
   /** Later calls of the batch that are equal to this one. */
-  duplicates: ScriptCall[] | undefined
+  readonly duplicates: ScriptCall[] | undefined
+  /** Has equal calls travel with it as its `duplicates`. A call on several keys has none. */
+  lead?(duplicates: ScriptCall[]): void
   /** Whether `other` has the same argument, so that the two can share it, and be counted as one where the keys are equal. */
   sharesArgument(other: ScriptCall): boolean
-  /** The script's argument for this call made `times` times in a row. */
-  argument(times: number): Buffer
+  /** Adds its keys in Redis to those of a batch, and to `args` the script's argument for it and its duplicates. */
+  addTo(keys: string[], args?: Buffer[]): void
   /** Resolves this call and the equal ones with the script's reply. */
   answer(reply: Buffer): void
   /** The same where the reply is packed with those of other keys. */
@@ -35,15 +35,10 @@ export function keysOf({ keys }: ScriptCall): number {
   return keys ? keys.length : 1
 }
 
-/** The script's argument for a call and its duplicates, which are equal calls on the same key: it says how often it is made. */
-export function argumentOf(call: ScriptCall): Buffer {
-  return call.argument(1 + (call.duplicates?.length ?? 0))
-}
-
-/** Marks a call and its duplicates as sent: if it fails from now on, it may have been carried out. */
-export function markSent({ caller, duplicates }: ScriptCall): void {
-  if (caller) caller.unsent = false
-  if (duplicates) for (const other of duplicates) markSent(other)
+/** Notes that a call and its duplicates, which have waited, are sent: from now on it may have been carried out if it fails. */
+export function noteSent({ caller, duplicates }: ScriptCall): void {
+  caller?.queued?.(false)
+  duplicates?.forEach(noteSent)
 }
 
 /** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
@@ -64,7 +59,7 @@ export function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
     const all = [call, ...(call.duplicates ?? [])]
     for (const each of all) if (isGone(each)) each.fail(gaveUp)
     const [first, ...duplicates] = all.filter((each) => !isGone(each))
-    if (first) first.duplicates = duplicates.length > 0 ? duplicates : undefined
+    first?.lead?.(duplicates)
     return first ?? []
   })
 }

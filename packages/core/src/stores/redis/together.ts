@@ -8,7 +8,7 @@ import { redisKey } from './key.js'
 import { areEqualConsumes, nonce } from './keyspace.js'
 import type { RedisKeyspace, WholePart } from './keyspace.js'
 import type { ScriptList } from './script/compose.js'
-import { hasHealed, type PackedReply, packWhole, unpackAnswer } from './script/wire.js'
+import { hasHealed, type PackedReply, packWhole, REDIS_TIME, unpackAnswer } from './script/wire.js'
 
 /** Returns what sends calls on several keys whose parts have any of these lists. */
 export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
@@ -113,7 +113,6 @@ class WholeCall implements ScriptCall {
   readonly keyspace = ''
   /** Unlike that of any other call: calls on the same keys may share a batch, which decides them one after the other. */
   readonly callerKey = `${++calls}`
-  readonly key = ''
   readonly tag = ''
   readonly keys: readonly string[]
   readonly duplicates = undefined
@@ -128,7 +127,7 @@ class WholeCall implements ScriptCall {
     readonly caller: Caller | undefined,
   ) {
     this.keys = parts.map(({ keyspace: { options }, key }) =>
-      redisKey(options.keyspace, key, options.tagOf(key)),
+      redisKey(options.keyspace, key, options.tagOf?.(key)),
     )
   }
 
@@ -152,9 +151,11 @@ class WholeCall implements ScriptCall {
     })
   }
 
-  /** The script's argument for this call: the numbers of all its parts. */
-  argument(): Buffer {
-    return packWhole(this.parts, this.parts[0]!.keyspace.options.clock(), nonce)
+  /** Adds its keys, and the numbers of all its parts as the argument. */
+  addTo(keys: string[], args?: Buffer[]): void {
+    keys.push(...this.keys)
+    const { clock } = this.parts[0]!.keyspace.options
+    args?.push(packWhole(this.parts, clock?.() ?? REDIS_TIME, nonce))
   }
 
   /**

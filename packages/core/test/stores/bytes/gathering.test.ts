@@ -12,6 +12,7 @@ import {
   type UpdateMany,
   type Updates,
 } from '@sluice/core/store'
+import { NotingCaller } from '../noting-caller.js'
 
 /** Lets others run, as a round trip does. */
 const roundTrip = () => new Promise((resolve) => setImmediate(resolve))
@@ -88,7 +89,7 @@ describe('calls that meet an update of their key', () => {
 
     it('are left out once their callers are gone', async () => {
       const keyspace = open(updates())
-      const callers = [1, 2, 3].map(() => ({ gone: false, unsent: false }))
+      const callers = [1, 2, 3].map(() => new NotingCaller())
       await ask(keyspace, 'a')
       const answers = callers.map((caller) => ask(keyspace, 'a', caller))
       await Promise.resolve()
@@ -113,7 +114,7 @@ describe('calls that meet an update of their key', () => {
       const keyspace = open(updates())
       void ask(keyspace, 'a')
       await Promise.resolve()
-      const caller = { gone: false, unsent: false }
+      const caller = new NotingCaller()
       const answer = ask(keyspace, 'a', caller)
       expect(caller.unsent).toBe(true)
       await answer
@@ -175,7 +176,7 @@ describe('calls that meet an update of their key', () => {
   it('leave the queue with their callers, while an update of their key does not end', async () => {
     const keyspace = open(() => new Promise(() => {}))
     void ask(keyspace, 'a')
-    const caller = { gone: false, unsent: false }
+    const caller = new NotingCaller()
     const left = ask(keyspace, 'a', caller)
     caller.gone = true
     void ask(keyspace, 'a')
@@ -298,7 +299,7 @@ describe('calls that meet an update of their key', () => {
 
   it('reject with a StoreError that says they were not sent', async () => {
     const keyspace = open({ updateMany: comparingMany })
-    const caller = { gone: true, unsent: false }
+    const caller = new NotingCaller(true)
     const error = await ask(keyspace, 'a', caller).catch((error: unknown) => error as StoreError)
     expect(error).toMatchObject({ failure: 'timeout', sent: false })
     expect(states.size).toBe(0)

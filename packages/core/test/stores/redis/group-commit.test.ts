@@ -5,11 +5,12 @@ import type { RedisConnection, RedisKey } from '../../../src/stores/redis/redis-
 import type { Receiver } from '../../../src/stores/store.js'
 import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'
 import type { ScriptCall } from '../../../src/stores/redis/script-call.js'
+import { NotingCaller } from '../noting-caller.js'
 
 /** A call that asks something about a key, and what came of it. */
 class Asked implements ScriptCall {
-  duplicates: ScriptCall[] | undefined
-  readonly caller = { gone: false, unsent: false }
+  duplicates: Asked[] | undefined
+  readonly caller = new NotingCaller()
   outcome: unknown
 
   readonly callerKey: string
@@ -28,16 +29,21 @@ class Asked implements ScriptCall {
     return this.question === other.question
   }
 
-  argument(times: number): Buffer {
-    return Buffer.from(`${this.question} x${times}`)
+  lead(duplicates: Asked[]): void {
+    this.duplicates = duplicates
+  }
+
+  addTo(keys: string[], args?: Buffer[]): void {
+    keys.push(this.key)
+    args?.push(Buffer.from(`${this.question} x${1 + (this.duplicates?.length ?? 0)}`))
   }
 
   answer(reply: Buffer): void {
-    for (const call of [this, ...((this.duplicates ?? []) as Asked[])]) call.outcome = reply.toString()
+    for (const call of [this, ...(this.duplicates ?? [])]) call.outcome = reply.toString()
   }
 
   answerPlain(reply: PackedReply): void {
-    for (const call of [this, ...((this.duplicates ?? []) as Asked[])]) call.outcome = reply.next(1).remaining
+    for (const call of [this, ...(this.duplicates ?? [])]) call.outcome = reply.next(1).remaining
   }
 
   fail(error: unknown): void {

@@ -150,9 +150,8 @@ function isReplaced(client: object): boolean {
 interface Command {
   readonly name: string
   readonly args: (string | Buffer)[]
-  toWritable?: unknown
   /** Rejects the call; a Cluster client puts a function of its own in its place. */
-  reject: (error: Error) => void
+  readonly reject: (error: Error) => void
 }
 
 /**
@@ -163,7 +162,9 @@ interface Command {
 function rejectAtOnce(command: Command, reject: Command['reject']): void {
   const handle = command.reject
   if (handle === reject) return
-  command.reject = (error) => (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error)
+  const rejected: typeof reject = (error) =>
+    (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error)
+  Object.assign(command, { reject: rejected })
 }
 
 /**
@@ -173,8 +174,7 @@ function rejectAtOnce(command: Command, reject: Command['reject']): void {
  */
 export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[])[] = []): object {
   for (const list of lists) for (const item of list) (command as Command).args.push(item)
-  if ('toWritable' in command) command.toWritable = toWritable
-  return command
+  return 'toWritable' in command ? Object.assign(command, WRITER) : command
 }
 
 /**
@@ -184,6 +184,8 @@ export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[
 function toWritable(this: Command): Buffer {
   return encoded(this, charactersOf) ?? encoded(this, (text) => Buffer.byteLength(text))!
 }
+
+const WRITER = { toWritable }
 
 /**
  * Returns a command as the bytes that Redis reads, in which the length of each argument in bytes stands before it. `lengthOf`

@@ -104,12 +104,13 @@ function endRefreshersOf(client: IoredisClient): () => void {
   const refreshers = new Set<IoredisClient>()
   client.on('+node', (node: IoredisClient) => {
     const duplicate = node.duplicate.bind(node)
-    node.duplicate = (...options) => {
+    const noted: typeof duplicate = (...options) => {
       const refresher = duplicate(...options)
       refreshers.add(refresher)
       refresher.on('end', () => refreshers.delete(refresher))
       return refresher
     }
+    Object.assign(node, { duplicate: noted })
   })
   return () => {
     for (const refresher of refreshers) refresher.disconnect()

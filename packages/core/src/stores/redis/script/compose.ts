@@ -93,9 +93,9 @@ type Text = 'script' | 'list' | 'part'
  * number lie behind that, up to the byte `end`.
  */
 function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
-  const all = policies.map(describePolicy)
-  const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
-  const end = placeSlots(all, version + 8)
+  const described = policies.map(describePolicy)
+  const version = HEADER_BYTES + 8 * described.flatMap(({ cells }) => cells).length
+  const { all, end } = placeSlots(described, version + 8)
   const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, penalty)).split('@{modules}')
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
@@ -266,24 +266,25 @@ function withoutUnused(texts: readonly string[], rest: string): string {
 }
 
 /**
- * Sets for each policy with slots the byte at which they begin in the state, as Lua. Slots of a fixed number come first, from the
- * byte `start` on; then rings, which grow, so that the place of each depends on the sizes of those before it. Returns the byte at
- * which the fixed ones end.
+ * Returns the policies, those with slots with the byte at which they begin in the state, as Lua. Slots of a fixed number come
+ * first, from the byte `start` to `end`; then rings, which grow, so that the place of each depends on the sizes of those before.
  */
-function placeSlots(all: readonly ScriptPolicy[], start: number): number {
+function placeSlots(described: readonly ScriptPolicy[], start: number) {
   let end = start
-  for (const part of all) {
-    if (typeof part.slots !== 'number') continue
-    part.base = `${end}`
+  const fixed = described.map((part) => {
+    if (typeof part.slots !== 'number') return part
+    const base = `${end}`
     end += 8 * part.slots
-  }
-  let base = `${end}`
-  for (const part of all) {
-    if (part.slots !== 'ring') continue
-    part.base = base
-    base += ` + 8 * cap_${part.i}`
-  }
-  return end
+    return { ...part, base }
+  })
+  let next = `${end}`
+  const all = fixed.map((part) => {
+    if (part.slots !== 'ring') return part
+    const base = next
+    next += ` + 8 * cap_${part.i}`
+    return { ...part, base }
+  })
+  return { all, end }
 }
 
 /**

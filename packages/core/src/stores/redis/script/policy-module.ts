@@ -24,7 +24,7 @@ export interface ScriptPolicy {
   /** The function that decides a plain call: its parameters, body and results. */
   readonly take: RegExpExecArray | null
   /** The byte at which its slots begin, as Lua. */
-  base?: string
+  readonly base?: string
 }
 
 /**

@@ -24,6 +24,9 @@ export const OPERATIONS = {
   release: 13,
 } as const
 
+/** The time in an argument by which a script reads Redis's own clock. */
+export const REDIS_TIME = -1
+
 export interface ScriptRequest {
   readonly operation: keyof typeof OPERATIONS
   readonly policies: readonly Policy[]
@@ -99,7 +102,6 @@ export function packed(numbers: readonly number[], rest?: Buffer): Buffer {
 
 /** A booking in Redis, with what the script needs to confirm or cancel it. */
 export interface RedisBooking extends Booking {
-  isCancelled: boolean
   /** Epoch, version, and what the booking replaced. */
   readonly token: Buffer
 }
@@ -126,7 +128,7 @@ export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptReques
   if (reader.at === reply.length) return answer
   const { at, now: decidedAt } = answer
   const token = reply.subarray(reader.at)
-  const booking: RedisBooking = { key, at, cost, decidedAt, token, isCancelled: false }
+  const booking: RedisBooking = { key, at, cost, decidedAt, token }
   return { ...answer, booking }
 }
 
@@ -172,6 +174,13 @@ class NumberReader {
     const number = this.#numbers.getFloat64(this.at, true)
     this.at += DOUBLE
     return number
+  }
+
+  /** Passes the next number if it is below 0, and returns whether it was. */
+  passNegative(): boolean {
+    const isNegative = this.#numbers.getFloat64(this.at, true) < 0
+    if (isNegative) this.at += DOUBLE
+    return isNegative
   }
 
   /**
@@ -231,9 +240,7 @@ export class PackedReply {
 
   /** Passes the next number if it is a mark (below 0), which says that the key has its own reply. Returns whether it was one. */
   passMark(): boolean {
-    const isMark = this.#reader.next() < 0
-    if (!isMark) this.#reader.at -= DOUBLE
-    return isMark
+    return this.#reader.passNegative()
   }
 
   /** Reads the answer to the next plain call, which passed at once, under this number of policies. */
