@@ -136,7 +136,7 @@ export class Limiter {
     const answer = keyspace.decide('consume', stored, cost, 0)
     if (!('at' in answer)) {
       const later = new LaterDecision(set, key, cost, reports)
-      return answer.then((known) => later.decisionOf(known, later.waited))
+      return answer.then((known) => later.decisionOf(known))
     }
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
@@ -307,11 +307,6 @@ class LaterDecision implements Receiver<Answer> {
     if (reports) this.#sentAt = performance.now()
   }
 
-  /** Milliseconds since the call; 0 if they are not reported. */
-  get waited(): number {
-    return this.reports ? performance.now() - this.#sentAt : 0
-  }
-
   /** The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. */
   promise(): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -323,7 +318,7 @@ class LaterDecision implements Receiver<Answer> {
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.decisionOf(answer, this.waited))
+      this.#resolve(this.decisionOf(answer))
     } catch (error) {
       this.#reject(error)
     }
@@ -335,14 +330,15 @@ class LaterDecision implements Receiver<Answer> {
   }
 
   /**
-   * Makes the decision of an answer, for which the call waited `storeMs` milliseconds, and reports it to listeners. If a penalty
-   * has blocked the key (`blockedUntil`), the block is written under the limiter's other lists of policies too.
+   * Makes the decision of an answer, and reports it to listeners with the milliseconds that the call has waited: `storeMs`, by
+   * default since it was made. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
+   * lists of policies too.
    */
-  decisionOf(answer: Answer, storeMs: number): Decision {
+  decisionOf(answer: Answer, storeMs?: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    this.reports?.decided('consume', cost, decision, storeMs)
+    this.reports?.decided('consume', cost, decision, storeMs ?? performance.now() - this.#sentAt)
     return decision
   }
 }

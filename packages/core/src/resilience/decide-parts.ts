@@ -1,14 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
 import { isDenied } from '../stores/store.js'
-import type {
-  Answer,
-  Caller,
-  MaybePromise,
-  Part,
-  PlacedPart,
-  Receiver,
-  WholeReceiver,
-} from '../stores/store.js'
+import type { Answer, MaybePromise, Part, PlacedPart, Receiver, WholeReceiver } from '../stores/store.js'
 import { isWholeDenied, programOf } from '../stores/together.js'
 
 /**
@@ -92,7 +84,13 @@ function tryAll<T>(
  * given back; parts that were allowed then get the answers of the first step. Rejects with the failure of a store.
  */
 async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
-  const caller = new CallerOfSteps()
+  const caller = {
+    gone: false,
+    since: 0,
+    began(at: number) {
+      this.since = Math.max(this.since, at)
+    },
+  }
   const all = (ask: 'try' | 'reserve') =>
     parts.map(async ({ keyspace, key, cost }) => keyspace.decide(ask, key, cost, 0, caller))
   const first = await Promise.all(all('try'))
@@ -101,7 +99,7 @@ async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
   const failed = charges.find((charge) => charge.status === 'rejected')
   const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : first[i]!))
   if (!failed && !isWholeDenied(parts, answers)) return answers
-  caller.leave()
+  caller.gone = true
   // Where that fails, the units stay charged until they leave the window or drain.
   await Promise.allSettled(
     parts.map(async ({ keyspace, key, cost }, i) => {
@@ -112,19 +110,4 @@ async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
   )
   if (failed) throw failed.reason
   return answers.map((answer, i) => (isDenied(answer) ? answer : first[i]!))
-}
-
-/** The caller of two steps, each on every key. The deadline of the second counts from the latest key of the first. */
-class CallerOfSteps implements Caller {
-  gone = false
-  since: number | undefined
-
-  began(at: number): void {
-    this.since = Math.max(this.since ?? 0, at)
-  }
-
-  /** Notes that the call has ended: what is charged for it after this is given back. */
-  leave(): void {
-    this.gone = true
-  }
 }

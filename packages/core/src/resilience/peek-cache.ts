@@ -22,9 +22,14 @@ export class PeekCache {
     return peek && this.clock.now() - peek.askedAt < LIFE ? peek : undefined
   }
 
-  /** Notes that a peek is about to be sent. */
-  begin(policies: readonly Policy[], key: string, cost: number): Peek {
-    const peek = new Peek(policies, cost, this.clock.now())
+  /** Notes a peek, which `send` sends. */
+  begin(policies: readonly Policy[], key: string, cost: number, send: () => Promise<Answer>): Peek {
+    const askedAt = this.clock.now()
+    const ended = send().then(
+      (answer) => this.record(peek, cost, answer),
+      (error: unknown) => void (peek.failure = error),
+    )
+    const peek: Peek = { policies, cost, askedAt, ahead: 0, failure: undefined, ended }
     const others = this.#peeks.get(key)?.filter((other) => !haveEqualNumbers(other.policies, policies)) ?? []
     this.#peeks.set(key, [peek, ...others.slice(0, MOST_PER_KEY - 1)], peek.askedAt)
     this.isUsed = true
@@ -33,7 +38,7 @@ export class PeekCache {
 
   /** Records the answer to a peek. */
   record(peek: Peek, cost: number, answer: Answer): void {
-    peek.answered(cost, answer, answer.now - this.clock.now())
+    Object.assign(peek, { cost, answer, ahead: answer.now - this.clock.now() })
   }
 
   /** Records the answer to any other call, if its key was peeked at: less may remain since. */
@@ -60,32 +65,14 @@ interface Known {
   readonly answer: Answer
 }
 
-/** One peek. Instants are those of this process; `ahead` is how far the clock of the answer was ahead of it. */
-export class Peek implements Omit<Known, 'answer'> {
-  answer: Answer | undefined
-  ahead = 0
+/** Instants are those of this process; `ahead` is how far the clock of the answer was ahead of it. */
+export interface Peek extends Omit<Known, 'answer'> {
+  readonly answer?: Answer
+  readonly askedAt: number
+  readonly ahead: number
   failure: unknown
   /** Resolves when there is an answer or a failure. */
-  ended: Promise<void> | undefined
-
-  /** A peek of `cost` units, without an answer. */
-  constructor(
-    readonly policies: readonly Policy[],
-    public cost: number,
-    readonly askedAt: number,
-  ) {}
-
-  /** Ends the peek when `asked`, its call to the store, does: with the failure if it rejects. */
-  endWith(asked: Promise<void>): void {
-    this.ended = asked.catch((error: unknown) => void (this.failure = error))
-  }
-
-  /** Notes what the store says of a cost: this one, or one that it was asked about since. */
-  answered(cost: number, answer: Answer, ahead: number): void {
-    this.cost = cost
-    this.answer = answer
-    this.ahead = ahead
-  }
+  readonly ended: Promise<void>
 }
 
 /** Microseconds. */

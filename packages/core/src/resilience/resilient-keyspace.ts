@@ -12,7 +12,7 @@ import { answerTo, type Peek, type PeekCache } from './peek-cache.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
 import { nowMs } from '../values/clock.js'
 import { StoreError } from '../values/errors.js'
-import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
+import type { LateReceiver, PendingCall, StoreChannel, StoreRequest } from './store-channel.js'
 
 export interface ResilientKeyspaceOptions {
   /** The state in the store. */
@@ -28,17 +28,8 @@ export interface ResilientKeyspaceOptions {
   readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
-  readonly blocks: KeptBlocks
-}
-
-/** Whether the state in this process's memory, under any list, was given blocks that the store reported. */
-export class KeptBlocks {
-  areKept = false
-
-  /** Notes that a block is given to it. */
-  keep(): void {
-    this.areKept = true
-  }
+  /** Whether `local`, under any list, was given blocks that the store reported; `keep` notes that it is. */
+  readonly blocks: { readonly areKept: boolean; keep(): void }
 }
 
 /** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
@@ -91,11 +82,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
     if (caller && (ask === 'try' || ask === 'reserve')) return this.#decideStep(question, caller)
-    const refusal = this.refusal(key)
-    if (refusal) return this.fallBack(question, refusal, true)
-    return new Promise((answered, failed) =>
-      this.channel.submit(new PendingCall(this, { answered, failed }, key, cost, question)),
-    )
+    let receiver!: Receiver<Answer>
+    const outcome = new Promise<Answer>((answered, failed) => (receiver = { answered, failed }))
+    const refusal = this.channel.submit(this, receiver, key, cost, question)
+    return refusal ? this.#refuse(question, refusal) : outcome
   }
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
@@ -106,11 +96,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
     const known = this.known(key, cost)
     if (known) return known
-    if (this.options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
-    const refusal = this.refusal(key)
-    if (refusal) return this.fallBack({ kind: 'consume', key, cost, maxWait: 0 }, refusal, true)
-    this.channel.submit(new PendingCall(this, receiver, key, cost))
-    return undefined
+    const { remote, health } = this.options
+    if (remote.answersAtOnce) {
+      const answer = remote.decide('consume', key, cost, 0) as Answer
+      if (health.outage) health.decided()
+      return answer
+    }
+    const refusal = this.channel.submit(this, receiver, key, cost)
+    return refusal && this.#refuse({ kind: 'consume', key, cost, maxWait: 0 }, refusal)
   }
 
   /**
@@ -134,12 +127,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * booked (`booking`) makes the key's denials untrue. An answer may end an outage, and its block is kept for the next outage.
    */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
-    const { denials, peeks, health } = this.options
+    const { denials, peeks, health, blocks } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
     if (peeks.isUsed) peeks.learn(this.policies, key, cost, answer)
     if (health.outage) health.decided()
-    this.#keepBlock(key, answer)
+    if (blocks.areKept || answer.blockedUntil !== undefined) this.#keepBlock(key, answer)
   }
 
   /**
@@ -252,7 +245,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const question = { kind: 'peek', key, cost, maxWait: 0, isDenied: true } as const
     if (failure !== undefined) return this.fallBack(question, failure)
     const peek = known ?? this.#peek(key, cost)
-    return peek.ended!.then(() =>
+    return peek.ended.then(() =>
       peek.answer ? peeks.read(peek, cost) : this.fallBack(question, peek.failure),
     )
   }
@@ -260,23 +253,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** Sends a peek of `cost` units. */
   #peek(key: string, cost: number): Peek {
     const { remote, peeks } = this.options
-    const peek = peeks.begin(this.policies, key, cost)
-    const asked = this.channel.send((caller) => remote.decide('peek', key, cost, 0, caller), this.deadline)
-    peek.endWith(
-      asked.then((answer) => {
-        peeks.record(peek, cost, answer)
-        this.answered({ key, cost, begun: undefined }, answer)
-      }),
-    )
-    return peek
-  }
-
-  /** Asks a store that answers at once, in this process, so no deadline is needed. The answer may end an earlier outage. */
-  #askAtOnce(key: string, cost: number): Answer {
-    const { remote, health } = this.options
-    const answer = remote.decide('consume', key, cost, 0) as Answer
-    if (health.outage) health.decided()
-    return answer
+    const ask = (caller: Caller): MaybePromise<Answer> => remote.decide('peek', key, cost, 0, caller)
+    return peeks.begin(this.policies, key, cost, async () => {
+      const answer = await this.channel.send(ask, this.deadline)
+      this.answered({ key, cost, begun: undefined }, answer)
+      return answer
+    })
   }
 
   /**
@@ -288,25 +270,24 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { ms } = this.deadline
     const { kind, key, cost } = question
     const since = kind === 'reserve' ? whole.since : undefined
-    if (since !== undefined && nowMs() - since >= ms) {
+    if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
       return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
     }
-    const refusal = this.refusal(key)
-    if (refusal) return this.fallBack(question, refusal, true)
-    return new Promise((resolve, failed) => {
+    let receiver!: LateReceiver<Answer>
+    const outcome = new Promise<Answer>((resolve, failed) => {
       /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
-      const answered = (answer: Answer): void => {
-        whole.began?.(call.since)
+      const answered = (answer: Answer, began: number): void => {
+        whole.began?.(began)
         resolve(answer)
       }
       const answeredTooLate = (late: Answer): void => {
         if (kind === 'reserve' && whole.gone) this.#giveBack(key, cost, late).catch(() => {})
       }
-      const receiver = { answered, failed, answeredTooLate }
-      const call = new PendingCall(this, receiver, key, cost, { ...question, since })
-      this.channel.submit(call)
+      receiver = { answered, failed, answeredTooLate }
     })
+    const refusal = this.channel.submit(this, receiver, key, cost, { ...question, since })
+    return refusal ? this.#refuse(question, refusal) : outcome
   }
 
   /** Books a turn, past the deadline too, and again after failures that may pass. After others, the failure mode decides. */
@@ -356,10 +337,20 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * asked. While the circuit is open, this also sends a probe, a read of this key, if one is due.
    */
   refusal(key: string): Error | undefined {
-    const { channel } = this
-    const refusal = channel.refusal()
-    if (refusal) channel.probeIfOpen(() => this.options.remote.decide('peek', key, 0, 0), this.deadline)
+    const refusal = this.channel.refusal()
+    if (refusal) this.#probeIfOpen(key)
     return refusal
+  }
+
+  /** While the circuit is open, tests the store by a read of this key, if a probe is due. */
+  #probeIfOpen(key: string): void {
+    this.channel.probeIfOpen(() => this.options.remote.decide('peek', key, 0, 0), this.deadline)
+  }
+
+  /** Returns the failure mode's answer to a call that was not sent because of `refusal`, and may test the store. */
+  #refuse(question: Question, refusal: Error): Answer {
+    this.#probeIfOpen(question.key)
+    return this.fallBack(question, refusal, true)
   }
 
   /**

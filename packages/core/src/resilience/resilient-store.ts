@@ -11,7 +11,7 @@ import { Deadline } from './deadline.js'
 import { DenialCache } from './denial-cache.js'
 import { Health, notAsked } from './failure.js'
 import { PeekCache } from './peek-cache.js'
-import { KeptBlocks, ResilientKeyspace } from './resilient-keyspace.js'
+import { ResilientKeyspace } from './resilient-keyspace.js'
 import { ResilientTogether } from './resilient-together.js'
 import { StoreChannel } from './store-channel.js'
 
@@ -70,7 +70,12 @@ function shareOf(policy: Policy, processes: number): Policy {
 export class SharedStoreState {
   readonly channel: StoreChannel
   readonly recovery: RecoveryQueue
-  readonly blocks = new KeptBlocks()
+  readonly blocks = {
+    areKept: false,
+    keep(): void {
+      this.areKept = true
+    },
+  }
   /** Each is held by its keyspaces. */
   readonly #denialCaches = new WeakValues<DenialCache>()
   readonly #peekCaches = new WeakValues<PeekCache>()

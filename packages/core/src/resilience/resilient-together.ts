@@ -4,7 +4,7 @@ import type { Deadline } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
 import { isOutage } from './failure.js'
 import type { ResilientKeyspace } from './resilient-keyspace.js'
-import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
+import type { PendingCall, StoreChannel, StoreRequest } from './store-channel.js'
 
 type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
 
@@ -40,7 +40,7 @@ export class ResilientTogether implements Together {
     const deadlines = parts.map(({ keyspace: { deadline } }) => deadline)
     const deadline = deadlines.reduce((shortest, other) => (other.ms < shortest.ms ? other : shortest))
     const request = new WholeRequest(parts, this.together, channel, deadline)
-    channel.submit(new PendingCall(request, receiver, '', 0))
+    channel.submit(request, receiver, '', 0)
     return undefined
   }
 }

@@ -16,9 +16,9 @@ export class StoreChannel implements Traffic {
   readonly #mostPending: number
   /** Calls that wait for room, the oldest first. */
   readonly #queue = new Set<PendingCall<unknown>>()
-  /** Calls that were sent and have no outcome, including those whose caller has stopped waiting. */
+  /** Calls that were sent and have no outcome, whether or not their callers still wait. */
   #inFlight = 0
-  /** Those of them whose deadline has passed, the oldest first, each with the instant (of `nowMs`) at which it had. */
+  /** Those of them whose deadline has passed, the oldest first, with the instant at which that was noted. */
   readonly #overdue = new Map<PendingCall<unknown>, number>()
   /** Calls that were answered, in time or not, and those of them that were answered before their deadline. */
   answered = 0
@@ -52,12 +52,28 @@ export class StoreChannel implements Traffic {
     return refusal
   }
 
+  /**
+   * Makes a call for `request`. A decision is about `cost` units of `key`. If none may be made now, returns why (`refusal`).
+   * Otherwise `receiver` gets the outcome.
+   */
+  submit<T>(
+    request: StoreRequest<T>,
+    receiver: LateReceiver<T>,
+    key: string,
+    cost: number,
+    asking?: Asking,
+  ): Error | undefined {
+    const refusal = this.refusal()
+    if (!refusal) this.#take(new PendingCall(request, receiver, key, cost, asking))
+    return refusal
+  }
+
   /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
-  submit<T>(call: PendingCall<T>): void {
+  #take<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
     if (this.#isStarting || this.#queue.size > 0 || !this.#hasRoom()) this.#queue.add(call)
-    else this.#begin(call)
+    else call.start()
   }
 
   /** Promises the answer to `act`, which calls the store. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
@@ -77,7 +93,7 @@ export class StoreChannel implements Traffic {
   ): PendingCall<T> {
     const request = { channel: this, deadline, ask: (each: PendingCall<T>) => each.receive(act(each)) }
     const call = new PendingCall<T>(request, receiver, '', 0, { ...CONSUME, since })
-    this.submit(call)
+    this.#take(call)
     return call
   }
 
@@ -106,14 +122,20 @@ export class StoreChannel implements Traffic {
     this.send(read, deadline).catch(() => {})
   }
 
-  /** Notes that the deadline of a call in flight has passed. A minute later, without an outcome, it counts as lost. */
+  /** Notes that a call is sent. */
+  callSent<T>(call: PendingCall<T>): void {
+    this.#inFlight++
+    if (call.isOverdue) this.callOverdue(call)
+  }
+
+  /** Notes that the deadline of a call in flight has passed. */
   callOverdue<T>(call: PendingCall<T>): void {
     this.#overdue.set(call, nowMs())
   }
 
   /**
-   * Notes that a call in flight was answered or failed, and sends those that wait. If it had counted as lost, its room was free
-   * already. One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
+   * Notes that a call in flight was answered or failed, and sends those that wait. The room of one that was lost is free already.
+   * One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
    */
   callEnded<T>(call: PendingCall<T>): void {
     if (!call.isOverdue || this.#overdue.delete(call)) this.#inFlight--
@@ -121,7 +143,7 @@ export class StoreChannel implements Traffic {
       this.#isSilent = false
       this.answered++
     }
-    this.#sendQueued()
+    if (this.#queue.size > 0) this.#sendQueued()
   }
 
   /** Notes that the store answered a call within its deadline: closes the circuit, and may end an outage. */
@@ -184,20 +206,11 @@ export class StoreChannel implements Traffic {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return
       this.#queue.delete(next)
-      if (!next.dropIfOver()) this.#begin(next)
+      if (!next.dropIfOver()) next.start()
     }
   }
 
-  /** Sends a call, which counts as in flight from now on. */
-  #begin<T>(call: PendingCall<T>): void {
-    this.#inFlight++
-    call.start()
-  }
-
-  /**
-   * Whether one more call may be sent. Where there is no room, calls that are overdue for a minute are first counted as lost, as
-   * some clients never settle a call after its connection broke.
-   */
+  /** Whether one more call may be sent. Calls overdue for a minute are lost: some clients never settle one of a broken connection. */
   #hasRoom(): boolean {
     if (this.#inFlight < MOST_IN_FLIGHT) return true
     const lost = nowMs() - LOST_MS
@@ -270,7 +283,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     const { request } = this
     this.unsent = false
     this.#isInFlight = true
-    if (this.isOverdue) request.channel.callOverdue(this)
+    request.channel.callSent(this)
     try {
       this.begun = request.ask(this) ?? undefined
     } catch (error) {
@@ -328,7 +341,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     } catch (error) {
       return receiver.failed(error)
     }
-    receiver.answered(answer)
+    receiver.answered(answer, this.since)
   }
 
   /** Gets the failure of the call, and ends it with the failure mode's answer or the error, unless the receiver has given up. */
@@ -358,12 +371,12 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     } catch (final) {
       return receiver.failed(final)
     }
-    receiver.answered(answer)
+    receiver.answered(answer, this.since)
   }
 }
 
 /** How a decision is asked for, and the instant (of `nowMs`) from which its deadline counts; 0 is when it is submitted. */
-interface Asking {
+export interface Asking {
   readonly kind: Ask
   readonly maxWait: number
   readonly since?: number | undefined
@@ -384,7 +397,9 @@ export interface StoreRequest<T> {
 }
 
 /** The receiver of a call. One with `overdue` waits for the answer beyond the deadline. */
-export interface LateReceiver<T> extends Receiver<T> {
+export interface LateReceiver<T> extends Pick<Receiver<T>, 'failed'> {
+  /** The answer, and the instant (of `nowMs`) from which the deadline counted. */
+  answered(answer: T, since: number): void
   /** The deadline has passed without an answer. */
   overdue?(error: StoreError): void
   /** The answer came after the caller had left. */
@@ -397,5 +412,4 @@ const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['timeout', 'unavailabl
 /** Calls of a process that may wait for answers, unless the store sets another number, and those of them that may be sent. */
 const MOST_PENDING = 10_000
 const MOST_IN_FLIGHT = 1000
-/** A call that is overdue for so long counts as lost, and takes up no more room. */
 const LOST_MS = 60_000

@@ -225,8 +225,8 @@ export interface Caller {
   queued?(isQueued: boolean): void
   /** A store may set it, to be called when the caller is gone. Only callers of `book` call it. */
   left?: (() => void) | undefined
-  /** An instant of `nowMs`, of a caller that takes several steps: the deadline of all counts from it. */
-  readonly since?: number | undefined
+  /** An instant of `nowMs`, of a caller that takes several steps: the deadline of all counts from it. 0 is none yet. */
+  readonly since?: number
   /** Called once a step is answered, with the instant at which it began. */
   began?(at: number): void
   /** Set on a call on several keys that is known to be denied: 'try' may say how a key stood within the last second. */

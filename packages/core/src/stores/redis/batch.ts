@@ -1,5 +1,5 @@
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
-import { failAll, keysOf, type ScriptCall } from './script-call.js'
+import { failAll, type ScriptCall } from './script-call.js'
 import type { Replies } from './script/runner.js'
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
@@ -33,7 +33,7 @@ export class Batch {
     let calls = this.#byKeyspace.get(call.keyspace)
     const first = calls?.get(call.callerKey)
     if (first === undefined) {
-      const keys = keysOf(call)
+      const keys = call.keys?.length ?? 1
       if (this.size > 0 && this.keys + keys > MOST_KEYS) return false
       this.keys += keys
       this.size += keys - 1
@@ -70,20 +70,17 @@ const MOST_KEYS = 64
 export const MOST_CALLS = 128
 
 /**
- * Adds the keys of a batch's calls and the script's arguments for them to `keys` and `args`, and returns the calls in that order.
- * Calls on one key each get a new order: those that share an argument (the same cost and limits), usually all, come last, as the
- * script uses the last argument for all remaining keys. A call with duplicates has an argument of its own. Calls on several keys
- * may have keys in common, so they stay in their order: an empty argument is that of the call before. One at the end says that
- * some of them do.
+ * The calls of a batch, with the keys and the script's arguments in the same order. Calls on one key each get a new order: those
+ * that share an argument (the same cost and limits), usually all, come last, as the script uses the last argument for all
+ * remaining keys. A call with duplicates has an argument of its own. Calls on several keys may have keys in common, so they stay
+ * in their order: an empty argument is that of the call before, and one at the end says that some do.
  */
-export function packBatch(
-  gathered: readonly ScriptCall[],
-  keys: string[],
-  args: Buffer[],
-): readonly ScriptCall[] {
+export function packBatch(gathered: readonly ScriptCall[]) {
+  const keys: string[] = []
+  const args: Buffer[] = []
   if (gathered.length === 1) {
     gathered[0]!.addTo(keys, args)
-    return gathered
+    return { calls: gathered, keys, args }
   }
   if (gathered[0]!.keys) {
     for (const [i, call] of gathered.entries()) {
@@ -93,7 +90,7 @@ export function packBatch(
     }
     while (args.at(-1)!.length === 0) args.pop()
     if (new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
-    return gathered
+    return { calls: gathered, keys, args }
   }
   const common = gathered.find(({ duplicates }) => !duplicates)
   const own: ScriptCall[] = []
@@ -104,7 +101,7 @@ export function packBatch(
   }
   for (const call of own) call.addTo(keys, args)
   for (const call of sharing) call.addTo(keys, call === sharing[0] ? args : undefined)
-  return own.length === 0 ? sharing : [...own, ...sharing]
+  return { calls: own.length === 0 ? sharing : [...own, ...sharing], keys, args }
 }
 
 /**

@@ -19,10 +19,8 @@ export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock 
    */
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
     const [from, words] = [Buffer.from(author), Buffer.from(text)]
-    const argument = packed(
-      [lifeMs * 1000, clock?.() ?? REDIS_TIME, from.length],
-      Buffer.concat([from, words]),
-    )
+    const numbers = [lifeMs * 1000, clock?.() ?? REDIS_TIME, from.length]
+    const argument = packed(numbers, Buffer.concat([from, words]))
     return runner.run(modules['board']!, redisKey(keyspace, ''), argument)
   }
   return {

@@ -1,4 +1,3 @@
-import { nowMs } from '../../values/clock.js'
 import { storeClosed } from '../../values/closing.js'
 import type { Receiver } from '../store.js'
 import { type Batch, gather, MOST_CALLS, packBatch, settleAll } from './batch.js'
@@ -11,7 +10,7 @@ export interface GroupCommitOptions {
   readonly gathers?: boolean
   /** Runs a task at the end of the turn, after pending socket data was read. Default `setImmediate`. */
   readonly atTurnEnd?: (task: () => void) => void
-  /** Milliseconds on a clock that does not run back. Default `nowMs`. */
+  /** Milliseconds on a clock that does not run back. Default `performance.now`. */
   readonly now?: () => number
 }
 
@@ -35,9 +34,9 @@ export class GroupCommit {
   readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
   readonly #now: () => number
-  /** What was sent and has no outcome, the oldest first. What has none for a minute counts as lost, and is left out. */
+  /** What was sent and has no outcome, the oldest first, without what has none for a minute, which is lost. */
   readonly #sent = new Set<SentBatch>()
-  /** The calls in it, and the batches that take up room. */
+  /** The calls in it, equal ones included, and the batches that take up room. */
   #inFlight = 0
   #batches = 0
   /** Batches that wait to be sent, the oldest first, by tag; where a call may have any keys, all without one. */
@@ -52,7 +51,7 @@ export class GroupCommit {
   #closed = false
   /** When a batch was last sent. */
   lastUse: number
-  /** Whether its owner has let go of it, so that the script need not be kept: calls go to another group. */
+  /** Whether its owner has let go of it and of its script, so that calls go to another group. */
   isDropped = false
 
   /** Batches calls of `script`: `runner` runs a batch as one script call. Outside a Cluster the batches in flight are bounded. */
@@ -63,7 +62,7 @@ export class GroupCommit {
   ) {
     this.#gathers = options.gathers ?? true
     this.#atTurnEnd = options.atTurnEnd ?? setImmediate
-    this.#now = options.now ?? nowMs
+    this.#now = options.now ?? ((): number => performance.now())
     this.lastUse = this.#now()
   }
 
@@ -182,7 +181,7 @@ export class GroupCommit {
     return this.#batches < MOST_BATCHES
   }
 
-  /** Leaves out what has no outcome for a minute, as some clients never settle a call after its connection broke. */
+  /** Leaves out what is lost: some clients never settle a call after its connection broke. */
   #dropLost(): void {
     const lost = this.#now() - LOST_MS
     for (const batch of this.#sent) {
@@ -200,7 +199,7 @@ export class GroupCommit {
   }
 
   /**
-   * Sends gathered calls whose callers still wait: as one batch where the server takes several keys in a call. In a Cluster calls with one
+   * Sends calls that have waited and whose callers still do: as one batch where the server takes several keys in a call. In a Cluster calls with one
    * hash tag, whose keys lie in one slot, go together too, but take no room from others; without a tag each goes by itself.
    */
   #send(gathered: ScriptCall[], tag = ''): void {
@@ -219,11 +218,8 @@ export class GroupCommit {
    * sent again, one by one. Any other failure fails them all.
    */
   #sendBatch(gathered: ScriptCall[], takesRoom: boolean): void {
-    const keys: string[] = []
-    const args: Buffer[] = []
-    const calls = packBatch(gathered, keys, args)
-    // Equal calls on a key are sent as one but each counts, and a call on several keys counts once for each key.
-    let size = keys.length
+    const { calls, keys, args } = packBatch(gathered)
+    let size = keys.length // each counts of equal calls, which are sent as one, and each key of a call on several
     for (const { duplicates } of calls) if (duplicates) size += duplicates.length
     const batch: SentBatch = {
       size,
@@ -248,13 +244,12 @@ export class GroupCommit {
   }
 
   /**
-   * Notes that calls sent together were answered or failed, and sends those that wait for room. Callers who were answered together
-   * usually ask again in this turn. So their number helps to set the size of the next batch (`#part`), and what has not been sent
-   * by the turn's end is sent then.
+   * Notes that calls sent together were answered or failed, and sends those that wait for room. The number of these callers, who
+   * usually ask again in this turn, helps to set the size of the next batch (`#part`).
    */
   #returned(batch: SentBatch): void {
     if (!this.#end(batch)) return // as it was lost, others were sent in its place before
-    if (!this.#isFlushDue) this.#flushAll()
+    if (!this.#isFlushDue && this.#waiting.size > 0) this.#flushAll()
     if (batch.size < LEAST_PART) return
     this.#justAnswered += batch.size
     this.#part = this.#partSize()
@@ -262,12 +257,10 @@ export class GroupCommit {
   }
 }
 
-/** Calls that are in flight together, and the receiver of the outcome. */
+/** Calls in flight together, `size` in number; `takesRoom` says whether the number of such batches is bounded. */
 interface SentBatch extends Receiver<Replies> {
-  /** The number of calls. */
   readonly size: number
   readonly sentAt: number
-  /** Whether it counts as one of the batches whose number is bounded. */
   readonly takesRoom: boolean
 }
 

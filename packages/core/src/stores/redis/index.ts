@@ -309,16 +309,11 @@ class Groups {
   /** Returns the group of script `id`, composed if it is not held. If that drops others, warns that shapes exceed `most`. */
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
-    const group = held ?? this.#add(id, compose())
-    if (!held && this.#trim(group)) report({ event: 'warning', ...SHAPES })
-    return group
-  }
-
-  /** Adds the group of a script that is not held. A closed store rejects its calls. */
-  #add(id: string, script: string): GroupCommit {
-    const group = new GroupCommit(this.runner, script, { gathers: this.gathers })
+    if (held) return held
+    const group = new GroupCommit(this.runner, compose(), { gathers: this.gathers })
     if (this.#isClosed) group.close()
     this.#byShapes.set(id, group)
+    if (this.#trim(group)) report({ event: 'warning', ...SHAPES })
     return group
   }
 

@@ -35,6 +35,8 @@ export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
   readonly hasLog: boolean
+  /** A call of more units would write more entries of a sliding log, one for each, than one script call may. */
+  readonly #mostUnits: number
   #group: GroupCommit
   /** The latest plain call, and the smallest limits at that time: most calls of a keyspace have the same cost. */
   #consumption: KeyspaceRequest<Answer> | undefined
@@ -46,6 +48,7 @@ export class RedisKeyspace implements Keyspace {
     this.penalty = options.penalty
     options.smallestLimits.observe(options.policies)
     this.hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
+    this.#mostUnits = this.hasLog ? MOST_ENTRIES : Infinity
     this.#group = options.group()
   }
 
@@ -58,7 +61,7 @@ export class RedisKeyspace implements Keyspace {
    * writes an entry for each unit: a cost of more entries than one script call may write is refused, unless the call only reads.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
-    if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
+    if (ask !== 'peek' && cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
     return this.#ask({ operation: ask, cost, span: maxWait, read: unpackAnswer }, key, caller)
   }
 
@@ -67,7 +70,7 @@ export class RedisKeyspace implements Keyspace {
    * @throws {InputError} INVALID_COST for a cost that would write too many entries of a log.
    */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
-    if (this.#isTooCostly(cost)) throw tooCostly(cost)
+    if (cost > this.#mostUnits) throw tooCostly(cost)
     this.#send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
   }
 
@@ -77,7 +80,7 @@ export class RedisKeyspace implements Keyspace {
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log, which writes one for each unit.
    */
   partOf({ key, cost, enforce }: Part, list: number): WholePart {
-    if (this.#isTooCostly(cost)) throw tooCostly(cost)
+    if (cost > this.#mostUnits) throw tooCostly(cost)
     const units = this.hasLog ? cost : 1
     return { keyspace: this, key, list, request: this.#consume(cost), enforce, units }
   }
@@ -113,7 +116,7 @@ export class RedisKeyspace implements Keyspace {
    * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
   async #charge(key: string, cost: number): Promise<number> {
-    const most = this.hasLog ? MOST_ENTRIES : cost
+    const most = this.#mostUnits
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
@@ -160,11 +163,6 @@ export class RedisKeyspace implements Keyspace {
     this.#smallestThen = smallestLimits.all
     const slowest = smallestLimits.below(policies)
     return (this.#consumption = { operation: 'consume', policies, cost, slowest, read: unpackAnswer })
-  }
-
-  /** Whether a call of this cost would write more entries of a sliding log, one for each unit, than one script call may. */
-  #isTooCostly(cost: number): boolean {
-    return this.hasLog && cost > MOST_ENTRIES
   }
 }
 

@@ -30,11 +30,6 @@ export interface ScriptCall {
   fail(error: unknown): void
 }
 
-/** The number of keys of a call: 1 unless it is a call on several keys. */
-export function keysOf({ keys }: ScriptCall): number {
-  return keys ? keys.length : 1
-}
-
 /** Notes that a call and its duplicates, which have waited, are sent: from now on it may have been carried out if it fails. */
 export function noteSent({ caller, duplicates }: ScriptCall): void {
   caller?.queued?.(false)

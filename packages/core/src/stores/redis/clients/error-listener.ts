@@ -6,6 +6,19 @@ export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: Ev
 
 type EventListener = (...about: never[]) => void
 
+/** Listens to a client for all connections that share it. */
+interface Watch {
+  /** Begins and ends the use by one connection. With the last one the listeners are taken off. */
+  readonly join: () => void
+  readonly leave: () => void
+  /** Whether the client says that it is ready, and the server has not answered it yet. */
+  isUnanswered: boolean
+  /** Since the client was ready last. */
+  latest: unknown
+  /** Called once with the next event: an error, or undefined when the client is ready. */
+  waiting: ((error: unknown) => void)[]
+}
+
 const watches = new WeakMap<Emitter, Watch>()
 
 /**
@@ -20,96 +33,73 @@ export function listenForErrors(
   isReady: () => boolean,
   ask?: () => Promise<unknown>,
 ): Pick<RedisConnection, 'trouble' | 'connect' | 'close'> {
-  const watch = watches.get(client) ?? new Watch(client, isReady, ask)
-  return watch.use()
+  const watch = watches.get(client) ?? beginWatch(client, isReady, ask)
+  watch.join()
+  let held = true
+  return {
+    trouble: () => (isReady() && !watch.isUnanswered ? undefined : (watch.latest ?? NOT_CONNECTED)),
+    /**
+     * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
+     * for: it is connected, or has reported an error since it last was, which `trouble` returns. A client that says it is ready
+     * before the server has accepted its password is not connected yet (`isUnanswered`).
+     */
+    connect() {
+      if ((isReady() && !watch.isUnanswered) || watch.latest !== undefined) return undefined
+      return new Promise<void>((resolve, reject) => {
+        watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
+      })
+    },
+    /** Ends this use of the client, once. */
+    close() {
+      if (held) watch.leave()
+      held = false
+    },
+  }
 }
 
 /**
- * Watches a client for all connections that share it: notes its latest error until it is ready again, and calls those who wait for
- * either. The client is ready when it says so, or with `ask`, a command that the server answers only after the log-in, once that
- * has been answered.
+ * Begins to watch a client: notes its latest error until it is ready again, and calls those who wait for either. The client is
+ * ready when it says so, or with `ask`, a command that the server answers only after the log-in, once that has been answered. The
+ * error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
  */
-class Watch {
-  #users = 0
-  /** Whether the client says that it is ready, and the server has not answered it yet. */
-  #isUnanswered = false
-  /** Since the client was ready last. */
-  #latest: unknown
-  /** Called once with the next event: an error, or undefined when the client is ready. */
-  #waiting: ((error: unknown) => void)[] = []
-
-  constructor(
-    readonly client: Emitter,
-    readonly isReady: () => boolean,
-    readonly ask?: () => Promise<unknown>,
-  ) {
-    client.on('error', this.#failed)
-    client.on('ready', this.#ready)
-    watches.set(client, this)
+function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
+  // Notes an error of the client, or by undefined that it is connected, which clears the error. Tells those who wait for either.
+  const failed = (error?: unknown): void => {
+    // A refused log-in closes the connection, and what is reported of that says less.
+    const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
+    if (!isLess) watch.latest = error
+    const { waiting } = watch
+    watch.waiting = []
+    for (const each of waiting) each(error)
   }
-
-  /** Begins the use of the client by one more connection. */
-  use(): ReturnType<typeof listenForErrors> {
-    this.#users++
-    let held = true
-    return {
-      trouble: () => (this.#isConnected() ? undefined : (this.#latest ?? NOT_CONNECTED)),
-      /**
-       * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
-       * for: it is connected, or has reported an error since it last was, which `trouble` returns.
-       */
-      connect: () => {
-        if (this.#isConnected() || this.#latest !== undefined) return undefined
-        return new Promise<void>((resolve, reject) => {
-          this.#waiting.push((error) => (error === undefined ? resolve() : reject(error)))
-        })
-      },
-      /** Ends this use of the client, once. */
-      close: () => {
-        if (held) this.#leave()
-        held = false
-      },
-    }
+  /** Notes that the server has answered, so the client is connected: clears its error, and tells those who wait for that. */
+  const answered = (): void => {
+    watch.isUnanswered = false
+    failed(undefined)
   }
-
-  /** Ends the use by one connection. With the last one the listeners are taken off. */
-  #leave(): void {
-    if (--this.#users > 0) return
-    this.client.off('error', this.#failed)
-    this.client.off('ready', this.#ready)
-    watches.delete(this.client)
-  }
-
-  /** Whether the client is ready. One that says so before the server has accepted its password is not yet. */
-  #isConnected(): boolean {
-    return this.isReady() && !this.#isUnanswered
-  }
-
-  /**
-   * Notes an error of the client, or by undefined that it is connected, and passes it to those who wait for either. A refused
-   * log-in closes the connection, and what is reported of that says less, so the earlier error is kept.
-   */
-  readonly #failed = (error?: unknown): void => {
-    const isLess = isRefusal(this.#latest) && error !== undefined && !isRefusal(error)
-    if (!isLess) this.#latest = error
-    for (const each of this.#waiting.splice(0)) each(error)
-  }
-
-  /** Notes that the server has answered, so the client is connected. */
-  readonly #answered = (): void => {
-    this.#isUnanswered = false
-    this.#failed(undefined)
-  }
-
-  /** Notes that the client says it is ready. With `ask` it counts as connected when the server has answered that. */
-  readonly #ready = (): void => {
-    if (!this.ask) return this.#answered()
-    this.#isUnanswered = true
+  // Called when the client says that it is ready. A client that says so before the server has accepted its password has `ask`: it
+  // sends a command that the server answers only after the log-in, and the client counts as connected when that is answered.
+  const ready = (): void => {
+    if (!ask) return answered()
+    watch.isUnanswered = true
     // A refused log-in fails the command with the error reported of it, or NOAUTH. Any other, of a ready client, is an answer.
-    this.ask().then(this.#answered, (error) => {
-      if (this.isReady() && error !== this.#latest && !isRefusedBy('NOAUTH', error)) this.#answered()
+    ask().then(answered, (error) => {
+      if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
+  let users = 0
+  const join = (): void => void users++
+  const leave = (): void => {
+    if (--users > 0) return
+    client.off('error', failed)
+    client.off('ready', ready)
+    watches.delete(client)
+  }
+  const watch: Watch = { join, leave, isUnanswered: false, latest: undefined, waiting: [] }
+  client.on('error', failed)
+  client.on('ready', ready)
+  watches.set(client, watch)
+  return watch
 }
 
 /** Whether an error came from the server itself, for example of a wrong password, and not from a connection that failed. */

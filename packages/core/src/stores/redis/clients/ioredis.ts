@@ -33,7 +33,7 @@ interface IoredisScripts {
  * accepted it, so it is asked by a PING too.
  */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
-  const sender = scriptsOf(client)
+  const run = scriptRunnerOf(client)
   const isReady = (): boolean => client.status === 'ready'
   const errors = listenForErrors(client, isReady, client.options.password ? () => client.ping() : undefined)
   return {
@@ -49,8 +49,8 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       if (connected && client.status === 'wait') client.connect().catch(() => {})
       return connected
     },
-    evalsha: (sha, keys, args) => sender.evalshaBuffer(sha, keys.length, keys, args) as Promise<ScriptReply>,
-    eval: (script, keys, args) => sender.evalBuffer(script, keys.length, keys, args) as Promise<ScriptReply>,
+    evalsha: (sha, keys, args) => run('evalshaBuffer', sha, keys, args),
+    eval: (script, keys, args) => run('evalBuffer', script, keys, args),
     isReady,
     inOneWrite: (send) => inOneWrite(client.nodes?.('master') ?? [], send),
     isCluster: client.isCluster === true,
@@ -94,9 +94,14 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
   }
 }
 
+type RunScript = (
+  method: keyof IoredisScripts,
+  ...call: Parameters<RedisConnection['eval']>
+) => Promise<ScriptReply>
+
 /**
- * Returns the methods by which scripts are run on a client. They are the client's own, but called on a stand-in for it, which has
- * just what they use, `options` and `sendCommand`. That has two purposes:
+ * Returns a function that runs scripts on a client, by a method of the client that is called on a stand-in for it, which has just
+ * what the method uses, `options` and `sendCommand`. That has two purposes:
  *
  * - A command gets its keys and arguments after the client has made it, and is written in one Buffer. The client would look at
  * each argument three times and write each string as a piece of its own, which is slow with many keys (see `inOneBuffer`).
@@ -106,14 +111,18 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
  * Methods that a subclass or wrapper has replaced may need their client. They are left alone, unless the client uses
  * autopipelining.
  */
-function scriptsOf(client: IoredisClient): IoredisScripts {
+function scriptRunnerOf(client: IoredisClient): RunScript {
   const { enableAutoPipelining } = client.options
-  if (!enableAutoPipelining && isReplaced(client)) return client
+  if (!enableAutoPipelining && isReplaced(client))
+    return (method, script, keys, args) =>
+      client[method](script, keys.length, keys, args) as Promise<ScriptReply>
+  const isCluster = client.isCluster === true
   const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
-  // Runs a script by the client's method `name`. This makes a command and hands it to `sendCommand` of the stand-in, which adds
-  // the keys and arguments (`later`) and has the client send it. `rejectAtOnce` then keeps a Cluster client from sending it again
-  // and again while its keys are being moved to another node.
-  const run = (name: keyof IoredisScripts, script: string, count: number, lists: (readonly RedisKey[])[]) => {
+  // The method makes a command and hands it to `sendCommand` of the stand-in, which adds the keys and arguments (`later`) and has
+  // the client send it. `rejectAtOnce` then keeps a Cluster client from sending it again and again while its keys are being moved
+  // to another node.
+  return (method, script, keys, args) => {
+    const lists = [keys, args]
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
     /**
@@ -123,14 +132,11 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
     const sendCommand = (command: object) => {
       const { reject } = command as Command
       const sent = client.sendCommand(inOneBuffer(command, later))
-      rejectAtOnce(command as Command, reject)
+      if (isCluster) rejectAtOnce(command as Command, reject)
       return sent
     }
-    return client[name].apply({ options, sendCommand }, [script, count, ...first])
-  }
-  return {
-    evalshaBuffer: (sha, count, ...lists) => run('evalshaBuffer', sha, count, lists),
-    evalBuffer: (script, count, ...lists) => run('evalBuffer', script, count, lists),
+    const standIn = { options, sendCommand }
+    return client[method].apply(standIn, [script, keys.length, ...first]) as Promise<ScriptReply>
   }
 }
 
@@ -182,18 +188,17 @@ export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[
  * so characters are first counted for bytes, which is faster. Where that was wrong, each text is measured.
  */
 function toWritable(this: Command): Buffer {
-  return encoded(this, charactersOf) ?? encoded(this, (text) => Buffer.byteLength(text))!
+  return encoded(this, true) ?? encoded(this, false)!
 }
 
 const WRITER = { toWritable }
 
 /**
- * Returns a command as the bytes that Redis reads, in which the length of each argument in bytes stands before it. `lengthOf`
- * measures a text either in bytes or, by `charactersOf`, in characters. The latter is faster, and right if all texts are ASCII.
- * If it was used and some text has more bytes than characters, the lengths are wrong, and the result is undefined. Texts in a row
- * are joined and become bytes together.
+ * Returns a command as the bytes that Redis reads, in which the length of each argument in bytes stands before it. With
+ * `isAscii` texts are measured in characters, which is faster. If some text then has more bytes than characters, the lengths are
+ * wrong, and the result is undefined. Texts in a row are joined and become bytes together.
  */
-function encoded({ name, args }: Command, lengthOf: (text: string) => number): Buffer | undefined {
+function encoded({ name, args }: Command, isAscii: boolean): Buffer | undefined {
   const pieces: Buffer[] = []
   let characters = 0
   let bytes = 0
@@ -209,7 +214,7 @@ function encoded({ name, args }: Command, lengthOf: (text: string) => number): B
   }
   let text = `*${args.length + 1}${headerOf(name.length)}${name}`
   for (const arg of args) {
-    if (typeof arg === 'string') text += headerOf(lengthOf(arg)) + arg
+    if (typeof arg === 'string') text += headerOf(isAscii ? arg.length : Buffer.byteLength(arg)) + arg
     else {
       add(text + headerOf(arg.length))
       pieces.push(arg)
@@ -217,11 +222,7 @@ function encoded({ name, args }: Command, lengthOf: (text: string) => number): B
     }
   }
   add(`${text}\r\n`)
-  return lengthOf === charactersOf && bytes > characters ? undefined : Buffer.concat(pieces)
-}
-
-function charactersOf(text: string): number {
-  return text.length
+  return isAscii && bytes > characters ? undefined : Buffer.concat(pieces)
 }
 
 /** RESP header of the next argument of this length, with the CRLF that ends the one before. */
