@@ -20,8 +20,9 @@ const KITS = [
 const config: Config = {
   rootDir,
   testTimeout: base.testTimeout!,
+  reporters: base.reporters!,
   projects: ['a subclass', 'zone.js'].map((promise) => {
-    const { testTimeout: _, maxWorkers: _workers, ...project } = base
+    const { testTimeout: _, maxWorkers: _workers, reporters: _reporters, ...project } = base
     return {
       ...project,
       rootDir,

@@ -10,6 +10,7 @@ import {
 } from '../../src/index.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const MINUTE = 60_000
 const policies = [gcra({ limit: 2, window: '1m', name: 'calls' })]
@@ -104,7 +105,7 @@ describe('a limiter with a penalty', () => {
   })
 
   it('says once for a name what a fresh start after a short block allows', () => {
-    const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation()
+    const written = expectWarnings(['PENALTY_FRESH'])
     const lists = [slidingLog({ limit: 5, window: '90d' }), gcra({ limit: 10, window: '1m' })]
     const make = (then: 'fresh' | 'window', block: string) =>
       open({ name: 'sign-in', policies: lists, penalty: { block, maxBlock: '365d', then } })
@@ -115,13 +116,11 @@ describe('a limiter with a penalty', () => {
       ['fresh', '1h'],
     ] as const)
       make(then, block)
-    const written = emitWarning.mock.calls
-    emitWarning.mockRestore()
     expect(written).toEqual([
-      [
-        "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
-        { type: 'SluiceWarning', code: 'PENALTY_FRESH' },
-      ],
+      {
+        code: 'PENALTY_FRESH',
+        message: "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
+      },
     ])
   })
 
