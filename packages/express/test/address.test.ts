@@ -28,7 +28,12 @@ const SETTINGS: readonly Setting[] = [
 
 const addresses = fc.constantFrom('203.0.113.9', '198.51.100.2', '10.0.0.1', '127.0.0.1', '2001:db8::5')
 
-beforeEach(() => void expectWarnings([], { perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'] }))
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 
 describe.each([
   ['5', express],

@@ -14,7 +14,12 @@ const settings = fc.constantFrom<FastifyServerOptions['trustProxy']>(
   (_address, hop) => hop < 2,
 )
 
-beforeEach(() => void expectWarnings([], { perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'] }))
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 
 describe('the address of a request', () => {
   it('is request.ip for every setting of proxies', async () => {

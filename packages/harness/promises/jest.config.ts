@@ -22,7 +22,13 @@ const config: Config = {
   testTimeout: base.testTimeout!,
   reporters: base.reporters!,
   projects: ['a subclass', 'zone.js'].map((promise) => {
-    const { testTimeout: _, maxWorkers: _workers, reporters: _reporters, ...project } = base
+    const {
+      testTimeout: _,
+      maxWorkers: _workers,
+      reporters: _reporters,
+      workerGracefulExitTimeout: _exit,
+      ...project
+    } = base
     return {
       ...project,
       rootDir,

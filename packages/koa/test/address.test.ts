@@ -10,7 +10,12 @@ const settings = fc.record({
   proxyIpHeader: fc.constantFrom('X-Forwarded-For', 'X-Real-IP'),
 })
 
-beforeEach(() => void expectWarnings([], { perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'] }))
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 
 describe('the address of a request', () => {
   it('is ctx.ip for every setting of proxies', async () => {

@@ -26,7 +26,12 @@ const onExpress = (setting: string, value: unknown): ExpressAdapter => {
   return adapter
 }
 
-beforeEach(() => void expectWarnings([], { perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'] }))
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 afterEach(closeApps)
 
 describe('the address of a call is req.ip where', () => {

@@ -73,6 +73,7 @@ describe('a limiter with a penalty', () => {
   })
 
   it("begins with a full allowance after each block with then: 'fresh'", async () => {
+    expectWarnings(['PENALTY_FRESH'])
     const logins = slidingLog({ limit: 5, window: '90d' })
     const limiter = open({
       policies: [logins],
@@ -119,7 +120,8 @@ describe('a limiter with a penalty', () => {
     expect(written).toEqual([
       {
         code: 'PENALTY_FRESH',
-        message: "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
+        message:
+          "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
       },
     ])
   })
@@ -252,8 +254,8 @@ describe('a penalty that cannot work', () => {
     ...[0, -1, 1.5, NaN, Infinity, 1_000_001, '3', null].map((after) => [{ block: '1m', after }, 'after']),
     ...[0, 0.5, -1, NaN, Infinity, 1001, '2', null].map((factor) => [{ block: '1m', factor }, 'factor']),
     ...[...durations, undefined].map((block) => [{ block }, 'block']),
-    ...durations.map((maxBlock) => [{ block: 1, maxBlock }, 'maxBlock']),
-    ...durations.map((forgetAfter) => [{ block: 1, forgetAfter }, 'forgetAfter']),
+    ...durations.map((maxBlock) => [{ block: '1ms', maxBlock }, 'maxBlock']),
+    ...durations.map((forgetAfter) => [{ block: '1ms', forgetAfter }, 'forgetAfter']),
     [{ block: '10m', maxBlock: '9m' }, 'maxBlock'],
   ] as [PenaltyOptions, string][])('%j names %s', (given, name) => {
     const make = () => open({ penalty: given })
@@ -271,7 +273,7 @@ describe('a penalty that cannot work', () => {
       'penalty.maxBlock must be at least penalty.block, which is 10m, got "9m"',
     )
     expect(() => open({ penalty: 3 as never })).toThrow('penalty takes an object of options, got 3')
-    expect(() => open({ penalty: { block: 1, duration: 5 } as never })).toThrow(
+    expect(() => open({ penalty: { block: '1ms', duration: 5 } as never })).toThrow(
       "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter, then",
     )
   })
@@ -304,7 +306,7 @@ describe('a penalty that cannot work', () => {
   it('may be as short as a block and as long as a year', () => {
     expect(() => open({ penalty: { block: '365d' } })).not.toThrow()
     expect(() =>
-      open({ penalty: { block: 1, maxBlock: 1, forgetAfter: '365d', factor: 1.5, after: 1e6 } }),
+      open({ penalty: { block: '1ms', maxBlock: '1ms', forgetAfter: '365d', factor: 1.5, after: 1e6 } }),
     ).not.toThrow()
   })
 })

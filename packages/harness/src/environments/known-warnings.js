@@ -11,7 +11,8 @@ const KNOWN = [
     name: 'DeprecationWarning',
     code: 'JEST-01',
     message: /^'(?:test|all|current|Symbol\.species)' property was accessed on \[(?:Object|Function)\] after/,
-    reason: 'the sweep of a memory store reads the clock until the store is collected, and zone.js its Promise',
+    reason:
+      'the sweep of a memory store reads the clock until the store is collected, and zone.js its Promise',
   },
   {
     name: 'DeprecationWarning',

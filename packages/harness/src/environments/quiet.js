@@ -10,7 +10,8 @@ import { isKnown } from './known-warnings.js'
 /** @typedef {import('@jest/types').Circus.AsyncEvent} AsyncEvent */
 /** @typedef {import('@jest/types').Circus.SyncEvent} SyncEvent */
 /** @typedef {import('@jest/types').Circus.State} State */
-/** @typedef {Error & { readonly code?: unknown }} Warning */
+/** @typedef {Error & { readonly code?: string | undefined }} Warning */
+/** @typedef {{ getBuffer(): { type: string, message: string, origin: string }[] | null | undefined }} KeptLines */
 
 const STREAMS = /** @type {const} */ (['stdin', 'stdout', 'stderr'])
 
@@ -23,6 +24,7 @@ export default class Quiet extends TestEnvironment {
   #expected = []
   /** Puts back what `setup` replaced, the last first. @type {(() => void)[]} */
   #restored = []
+  /** The console of the file. @type {KeptLines} */
   #console
   /** Resources that kept this process alive before the file ran. @type {readonly string[]} */
   #open = []
@@ -30,7 +32,7 @@ export default class Quiet extends TestEnvironment {
   /** @param {ConstructorParameters<typeof TestEnvironment>} args */
   constructor(...args) {
     super(...args)
-    this.#console = args[1].console
+    this.#console = /** @type {KeptLines} */ (/** @type {unknown} */ (args[1].console))
   }
 
   async setup() {
@@ -62,12 +64,12 @@ export default class Quiet extends TestEnvironment {
 
   /**
    * Waits until the file keeps this process alive no longer than it was kept before; otherwise Jest would have to end it.
-   * @throws {Error} with the timers, sockets, servers and children that are left after a second.
+   * @throws {Error} with the timers, sockets, servers and children that are left after ten seconds, long enough on a busy machine.
    */
   async #closed() {
     /** @type {readonly string[]} */
     let left = []
-    for (let waited = 0; waited < 100; waited++) {
+    for (let waited = 0; waited < 1000; waited++) {
       left = resources()
       for (const each of this.#open) if (left.includes(each)) left = left.toSpliced(left.indexOf(each), 1)
       if (left.length === 0) return
@@ -98,7 +100,8 @@ export default class Quiet extends TestEnvironment {
   /** Lets a warning that is written once for a process be written again, so that it comes in whichever tests cause it. */
   #forget() {
     for (const symbol of Object.getOwnPropertySymbols(this.global)) {
-      if (/^sluice\.(?:warned|folders)\./.test(symbol.description ?? '')) this.global[symbol].clear()
+      if (/^sluice\.(?:warned|folders)\./.test(symbol.description ?? ''))
+        /** @type {Set<string>} */ (this.global[/** @type {never} */ (symbol)]).clear()
     }
   }
 
@@ -110,16 +113,19 @@ export default class Quiet extends TestEnvironment {
     own.emitWarning = /** @type {typeof process.emitWarning} */ (
       /** @param {Parameters<typeof process.emitWarning>} args */
       (...args) => {
-        const [text, details] = /** @type {[string | Error, { type?: string, code?: string } | undefined]} */ (args)
+        const [text, details] =
+          /** @type {[string | Error, { type?: string, code?: string } | undefined]} */ (args)
         if (details?.type !== 'SluiceWarning') return emitWarning(...args)
         const warning = Object.assign(new Error(String(text)), { name: details.type, code: details.code })
         this.#warnings.push(warning)
-        for (const { written } of this.#expected) written.push({ code: details.code ?? '', message: String(text) })
+        for (const { written } of this.#expected)
+          written.push({ code: details.code ?? '', message: String(text) })
       }
     )
     /** @param {Warning} warning */
     const heard = (warning) => {
-      if (!isKnown(warning)) this.#stray.push(found(`a warning that no list has: ${textOf(warning)}`, warning))
+      if (!isKnown(warning))
+        this.#stray.push(found(`a warning that no list has: ${textOf(warning)}`, warning))
     }
     const printers = /** @type {((warning: Error) => void)[]} */ (process.listeners('warning'))
     process.removeAllListeners('warning')
@@ -139,7 +145,7 @@ export default class Quiet extends TestEnvironment {
       const { write } = stream
       /** @param {Parameters<typeof write>} args */
       const heard = (...args) => {
-        if (args[0].length > 0) this.#stray.push(found(`a test wrote to ${name}: ${args[0]}`)) // spawnSync writes nothing too
+        if (args[0].length > 0) this.#stray.push(found(`a test wrote to ${name}: ${String(args[0])}`)) // spawnSync writes nothing too
         return write.apply(stream, args)
       }
       stream.write = /** @type {typeof write} */ (heard)
@@ -157,7 +163,9 @@ export default class Quiet extends TestEnvironment {
     prototype.spawn = function (options) {
       const { stdio = 'pipe' } = options
       const entries = Array.isArray(stdio) ? stdio : [stdio, stdio, stdio]
-      const inherited = [1, 2].filter((fd) => ['inherit', fd, process[STREAMS[fd] ?? 'stdin']].includes(entries[fd]))
+      const inherited = [1, 2].filter((fd) =>
+        ['inherit', fd, process[STREAMS[fd] ?? 'stdin']].includes(entries[fd]),
+      )
       const changed = entries.map((entry, fd) => (inherited.includes(fd) ? 'pipe' : entry))
       const result = spawn.call(this, { ...options, stdio: changed })
       for (const fd of inherited) {
@@ -187,7 +195,9 @@ function textOf({ name, code, message }) {
  */
 function found(text, origin) {
   const error = new Error(text)
-  const frames = origin?.stack?.split('\n').filter((line) => /^\s+at /.test(line) && !line.includes('/environments/quiet.js:'))
+  const frames = origin?.stack
+    ?.split('\n')
+    .filter((line) => /^\s+at /.test(line) && !line.includes('/environments/quiet.js:'))
   if (frames) error.stack = `Error: ${text}\n${frames.join('\n')}`
   return error
 }

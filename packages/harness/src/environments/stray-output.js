@@ -1,7 +1,6 @@
 // The reporter that fails a run in which something was written beside results and that no test answers for: what a worker of Jest
 // or a child of it wrote past its streams, and Jest's own messages, such as that of a worker that did not exit.
 
-/** @implements {import('@jest/reporters').Reporter} */
 export default class StrayOutput {
   /** @type {string[]} */
   #heard = []
@@ -9,7 +8,9 @@ export default class StrayOutput {
   constructor() {
     for (const stream of [process.stdout, process.stderr]) {
       // Jest pipes what its workers write.
-      stream.on('pipe', (source) => source.on('data', (chunk) => void this.#heard.push(String(chunk))))
+      stream.on('pipe', (source) => {
+        source.on('data', (/** @type {Buffer} */ chunk) => void this.#heard.push(String(chunk)))
+      })
     }
     const { error } = console
     console.error = (...args) => {

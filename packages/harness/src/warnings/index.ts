@@ -17,8 +17,11 @@ export function expectWarnings(
   codes: readonly string[],
   { perhaps = [] }: { readonly perhaps?: readonly string[] } = {},
 ): Expectation['written'] {
-  const { 'sluice.expectations': expectations } = globalThis as { readonly 'sluice.expectations'?: Expectation[] }
-  if (!expectations) throw new Error('expectWarnings is for tests in an environment of packages/harness/src/environments')
+  const { 'sluice.expectations': expectations } = globalThis as {
+    readonly 'sluice.expectations'?: Expectation[]
+  }
+  if (!expectations)
+    throw new Error('expectWarnings is for tests in an environment of packages/harness/src/environments')
   const expectation: Expectation = { required: codes, perhaps, written: [] }
   expectations.push(expectation)
   return expectation.written

@@ -23,7 +23,8 @@ describe('a test that writes what it does not expect', () => {
   })
 
   it('fails, and no other does', () => {
-    const as = (status: string) => results.filter((each) => each.status === status).map(({ fullName }) => fullName)
+    const as = (status: string) =>
+      results.filter((each) => each.status === status).map(({ fullName }) => fullName)
     expect(as('failed').filter((name) => !name.startsWith('fails: '))).toEqual([])
     expect(as('passed').filter((name) => !name.startsWith('passes: '))).toEqual([])
     expect([as('failed').length, as('passed').length]).toEqual([11, 4])
@@ -54,6 +55,12 @@ it('a file fails that writes a warning after its tests', async () => {
   expect(testResults[0]!.message).toContain('SluiceWarning [OF_THE_FILE] a text')
 })
 
+it('a file fails that leaves something open, and names it', async () => {
+  const { status, testResults } = await jestOn('open')
+  expect(status).toBe(1)
+  expect(testResults[0]!.message).toContain('the file has ended and left open: TCPServerWrap')
+})
+
 it('a run fails in which a worker of Jest writes past its streams', async () => {
   const { status, testResults } = await jestOn('past-streams')
   expect(testResults[0]!.assertionResults.map((each) => each.status)).toEqual(['passed'])
@@ -68,13 +75,23 @@ it('a run is quiet and passes whose tests expect what they write', async () => {
 
 /** Runs Jest in a child of its own, with a worker as in `npm test`, on a file that is no test of this repository. */
 function jestOn(fixture: string, ...args: readonly string[]): Promise<Run> {
-  const all = ['node_modules/jest/bin/jest.js', '--json', '--workerIdleMemoryLimit=4GB', '--maxWorkers=2']
+  const all = [
+    'node_modules/jest/bin/jest.js',
+    '--json',
+    '--verbose=false',
+    '--workerIdleMemoryLimit=4GB',
+    '--maxWorkers=2',
+  ]
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       [...all, '--testMatch', `**/environments/quiet/${fixture}.fixture.ts`, ...args],
       (error, stdout, stderr) =>
-        resolve({ status: error ? Number(error.code) : 0, stderr, ...(JSON.parse(stdout) as Omit<Run, 'status' | 'stderr'>) }),
+        resolve({
+          status: error ? Number(error.code) : 0,
+          stderr,
+          ...(JSON.parse(stdout) as Omit<Run, 'status' | 'stderr'>),
+        }),
     )
   })
 }

@@ -76,6 +76,7 @@ describe('events', () => {
     ['that of its limiter', { limiter: limiterOf(evenly()) }, 'test', 'test'],
     ['that of its semaphore', { semaphore: createSemaphore({ name: 'few', limit: 1 }) }, 'few', undefined],
   ])('all have a type and the name of the queue: %s', async (_, options, queue, limiter) => {
+    expectWarnings(['CLOCK_FAKED']) // the options were made on the real one
     const { add, events, types, queue: made } = open(options)
     add('a')
     await pass(0)

@@ -35,11 +35,14 @@ describe.each([
     expect(await run(program, 'call', nodes(cluster))).toMatchObject({ reply: 'k' })
   })
 
-  it.each(['idle', 'call'] as const)('ends by itself after close(), with no wait above 100 ms (%s)', async (when) => {
-    for (const options of [address(server), nodes(cluster)]) {
-      expectEnd(await run(program, when, options))
-    }
-  })
+  it.each(['idle', 'call'] as const)(
+    'ends by itself after close(), with no wait above 100 ms (%s)',
+    async (when) => {
+      for (const options of [address(server), nodes(cluster)]) {
+        expectEnd(await run(program, when, options))
+      }
+    },
+  )
 
   it('ends by itself after close(), with no wait above 100 ms, while nothing listens', async () => {
     const nobody = { host: '127.0.0.1', port: 1 }

@@ -4,6 +4,7 @@ import { createClient } from 'redis'
 import { command, monitor, pause, until } from '@sluice/harness/redis'
 import {
   createSemaphore,
+  type Permit,
   type PermitWait,
   type Semaphore,
   type SemaphoreOptions,
@@ -12,6 +13,7 @@ import { redisStore } from '../../../src/stores/redis/index.js'
 import { stepOf } from './permit-steps.js'
 import { ownMs } from '@sluice/harness/figures'
 import { oneRedis } from './one-redis.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 jest.setTimeout(60_000)
 
@@ -20,10 +22,15 @@ client.on('error', () => {})
 const opened: Semaphore[] = []
 let name = ''
 let tests = 0
+const permits: Promise<Permit>[] = []
 beforeEach(() => {
-  name = `test-${++tests}` // permits that were not released are renewed for as long as this file runs
+  name = `test-${++tests}`
 })
-afterEach(() => Promise.all(opened.splice(0).map((semaphore) => semaphore.close())))
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((semaphore) => semaphore.close()))
+  const held = await Promise.allSettled(permits.splice(0))
+  await Promise.all(held.map((each) => each.status === 'fulfilled' && each.value.release())) // it would be renewed
+})
 
 /** To Redis each semaphore is a process of its own. */
 function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
@@ -35,6 +42,12 @@ function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
     store: redisStore(client),
     ...options,
   })
+  const { acquire } = semaphore
+  semaphore.acquire = (...args) => {
+    const permit = acquire.apply(semaphore, args)
+    permits.push(permit)
+    return permit
+  }
   opened.push(semaphore)
   return semaphore
 }
@@ -254,6 +267,7 @@ describe('an abort', () => {
 
 describe('Redis', () => {
   it('that restarts without its data leaves permits to their holders and queued tickets in the queue', async () => {
+    expectWarnings([], { perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'] }) // where a renewal is due while it restarts
     let now = 0 // stands still, so that the time in which holders renew does not end before they have
     const store = () => redisStore(client, { clock: () => now })
     const [one, other] = [open({ store: store() }), open({ store: store() })]
@@ -269,6 +283,7 @@ describe('Redis', () => {
   })
 
   it('that is down makes patient calls wait and rejects the others', async () => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
     const semaphore = open({ deadline: '100ms' })
     await semaphore.acquire('warm')
     await server.kill()

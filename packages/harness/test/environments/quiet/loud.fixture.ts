@@ -19,14 +19,16 @@ describe('fails:', () => {
 
   it('a SluiceWarning that the test before expected', () => warnProcess('EXPECTED', 'a text'))
 
-  it('a warning of Node', () => new Promise<void>((done) => {
-    process.emitWarning('a feature', 'ExperimentalWarning')
-    done()
-  }))
+  it('a warning of Node', () =>
+    new Promise<void>((done) => {
+      process.emitWarning('a feature', 'ExperimentalWarning')
+      done()
+    }))
 
-  it('a warning of another library', () => process.emitWarning('old', { type: 'DeprecationWarning', code: 'LIB001' }))
+  it('a warning of another library', () =>
+    process.emitWarning('old', { type: 'DeprecationWarning', code: 'LIB001' }))
 
-  it('a line of the console', () => console.log('a line')) // eslint-disable-line no-console
+  it('a line of the console', () => console.log('a line'))
 
   it('what is written to stderr', () => void process.stderr.write('written\n'))
 
@@ -57,11 +59,15 @@ describe('passes:', () => {
 
   it('a line of the console under a spy', () => {
     const log = jest.spyOn(console, 'log').mockImplementation()
-    console.log('a line') // eslint-disable-line no-console
+    console.log('a line')
     log.mockRestore()
   })
 
   it('a child with pipes', () => void spawnSync(process.execPath, ['--eval', WRITES]))
 
-  it('a known warning of Node', () => process.emitWarning('VM Modules is an experimental feature', 'ExperimentalWarning'))
+  it('a warning of a library that is listed', () => {
+    const text = "form-data doesn't follow the spec and requires special treatment. Use alternative package"
+    const code = 'https://github.com/node-fetch/node-fetch/issues/1167'
+    process.emitWarning(text, { type: 'DeprecationWarning', code })
+  })
 })
