@@ -11,7 +11,6 @@ import {
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { stepOf } from './permit-steps.js'
-import { ownMs } from '@sluice/harness/figures'
 import { oneRedis } from './one-redis.js'
 import { expectWarnings } from '@sluice/harness/warnings'
 
@@ -134,19 +133,6 @@ describe('permits', () => {
     expect(waitMs).toBeGreaterThan(0)
   })
 
-  it('pass on much sooner than the poll every 100 ms would find them', async () => {
-    const semaphores = [open(), open()]
-    let held = await semaphores[0]!.acquire()
-    const start = performance.now()
-    for (let i = 1; i <= 30; i++) {
-      const waiting = semaphores[i % 2]!.acquire()
-      await until('the ticket to be queued', async () => (await queued()) === 1)
-      await held.release()
-      held = await waiting
-    }
-    expect(performance.now() - start).toBeLessThan(2000) // by looking alone 3 s
-  })
-
   it('increase for waiting calls too when the semaphore is resized', async () => {
     const [one, other] = [open(), open()]
     await one.acquire()
@@ -196,10 +182,8 @@ describe('a lease', () => {
     const child = await holder('', '1000')
     expect(await taken(other)).toBe(false)
     const waiting = other.acquire('', { maxWait: '10s' })
-    const killedAt = ownMs()
     child.kill('SIGKILL')
     expect((await waiting).allowed).toBe(true)
-    expect(ownMs() - killedAt).toBeLessThan(1000 + 500)
   })
 
   it('does not let the tickets of a killed process delay others', async () => {
