@@ -64,12 +64,12 @@ export default class Quiet extends TestEnvironment {
 
   /**
    * Waits until the file keeps this process alive no longer than it was kept before; otherwise Jest would have to end it.
-   * @throws {Error} with the timers, sockets, servers and children that are left after ten seconds, long enough on a busy machine.
+   * @throws {Error} with the timers, sockets, servers and children that are left after five seconds, long enough on a busy machine.
    */
   async #closed() {
     /** @type {readonly string[]} */
     let left = []
-    for (let waited = 0; waited < 1000; waited++) {
+    for (let waited = 0; waited < 500; waited++) {
       left = resources()
       for (const each of this.#open) if (left.includes(each)) left = left.toSpliced(left.indexOf(each), 1)
       if (left.length === 0) return

@@ -16,6 +16,8 @@ interface Run {
   }[]
 }
 
+jest.setTimeout(60_000)
+
 describe('a test that writes what it does not expect', () => {
   let results: Run['testResults'][number]['assertionResults']
   beforeAll(async () => {
