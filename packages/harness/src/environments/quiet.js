@@ -83,7 +83,7 @@ export default class Quiet extends TestEnvironment {
     const expected = this.#expected.splice(0)
     const codes = new Set(expected.flatMap(({ required, perhaps }) => [...required, ...perhaps]))
     const warnings = this.#warnings.splice(0)
-    const unexpected = warnings.filter(({ code }) => !codes.has(String(code)))
+    const unexpected = warnings.filter((each) => !codes.has(String(each.code)) && !isKnown(each))
     const written = new Set(warnings.map(({ code }) => code))
     const missing = expected.flatMap(({ required }) => required.filter((code) => !written.has(code)))
     const lines = this.#console.getBuffer()?.splice(0) ?? []
