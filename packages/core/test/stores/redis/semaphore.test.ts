@@ -27,8 +27,9 @@ beforeEach(() => {
 })
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((semaphore) => semaphore.close()))
-  const held = await Promise.allSettled(permits.splice(0))
-  await Promise.all(held.map((each) => each.status === 'fulfilled' && each.value.release())) // it would be renewed
+  const ended = await Promise.allSettled(permits.splice(0))
+  const held = ended.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+  await Promise.all(held.map((permit) => permit.release())) // they would be renewed
 })
 
 /** To Redis each semaphore is a process of its own. */
