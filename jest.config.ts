@@ -4,6 +4,9 @@ import { availableParallelism } from 'node:os'
 
 const config: Config = {
   testEnvironment: `./packages/harness/src/environments/${process.env['SLUICE_WITHOUT_REDIS'] ? 'without-redis' : 'own-storages'}.js`,
+  reporters: ['default', '<rootDir>/packages/harness/src/environments/stray-output.js'],
+  // On a busy machine a worker with much memory takes longer than 500 ms to end. What a file leaves open fails the file.
+  workerGracefulExitTimeout: 10_000,
   maxWorkers: Math.ceil(1.5 * availableParallelism()), // a fifth of the time goes into waiting for servers
   testTimeout: 30_000, // nothing is asserted about speed, and two tests of many calls took 5 s on a busy machine
   // A global that a test's own context is asked for costs 20 times as much as one that is handed in, which decides

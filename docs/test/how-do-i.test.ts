@@ -6,6 +6,7 @@ import type { Express } from 'express'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { closeServers, serve } from './recipes/served.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 /*
  * Every answer of docs/how-do-i.md is run as it stands there, and then asked what its question is about.
@@ -42,6 +43,7 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     const ask = await asking(app)
     expect(await ask(11, { 'x-user': 'ann' })).toEqual(passing(10, 1))
     expect(await ask(1, { 'x-user': 'bob' })).toEqual(passing(1))
+    expectWarnings(['USER_MISSING'])
     expect(await ask(1)).toEqual(passing(1))
   },
   'Give each plan its own limit': async ({ app }) => {
@@ -67,6 +69,7 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     expect(await ask(1, { 'x-forwarded-for': '203.0.113.8, 203.0.113.7' })).toEqual(passing(0, 1))
   },
   'Find out why everybody is limited': async ({ app }) => {
+    expectWarnings(['FORWARDED_NOT_TRUSTED'])
     const origin = await serve(app)
     for (const address of ['203.0.113.7', '203.0.113.8']) {
       const reply = await fetch(origin, { headers: { 'x-forwarded-for': address } })

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { memoryStore } from '@sluice/core'
 import { logins } from '../../recipes/logins.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const MINUTE = 60_000_000
 
@@ -88,6 +89,7 @@ describe('the recipe for logins', () => {
     ['ann', undefined],
     ['ann', ['right']],
   ])('takes %j with %j for a failure', async (user, password) => {
+    expectWarnings(user === 'ann' ? [] : ['USER_MISSING'])
     expect(await statuses(1, user, password)).toEqual([401])
   })
 })

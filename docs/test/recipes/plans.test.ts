@@ -3,6 +3,7 @@ import { FakeClock } from '@sluice/testing'
 import express from 'express'
 import { type Plan, planLimits, PLANS } from '../../recipes/plans.js'
 import { closeServers, serve } from './served.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 describe('the recipe for plans', () => {
   let clock: FakeClock
@@ -69,6 +70,7 @@ describe('the recipe for plans', () => {
   })
 
   it('counts requests without a tenant by address, under the free plan', async () => {
+    expectWarnings(['USER_MISSING'])
     expect((await get()).headers.get('x-ratelimit-limit')).toBe(String(PLANS['free']!.perMinute))
   })
 })

@@ -61,12 +61,17 @@ async function inHere(args: readonly string[]): Promise<ReturnType<typeof sluice
   jest.spyOn(process, 'stderr', 'get').mockReturnValue(stderr as unknown as typeof process.stderr)
   const cwd = process.cwd()
   process.chdir(folder)
+  const before = process.listeners('exit')
   try {
     const status = await main(['node', 'sluice', ...args], '0.0.0')
     return { status, stdout: textOf(stdout), stderr: textOf(stderr) }
   } finally {
     process.chdir(cwd)
     jest.restoreAllMocks()
+    for (const ended of process.listeners('exit').filter((each) => !before.includes(each))) {
+      process.removeListener('exit', ended)
+      ended(0) // deletes its file, as at the end of a process of its own
+    }
   }
 }
 

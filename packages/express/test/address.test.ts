@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import request from 'supertest'
 import { decisionOf, ipKey, rateLimit } from '../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const express4 = createRequire(resolve('package.json'))('express4') as typeof express
 
@@ -27,9 +28,12 @@ const SETTINGS: readonly Setting[] = [
 
 const addresses = fc.constantFrom('203.0.113.9', '198.51.100.2', '10.0.0.1', '127.0.0.1', '2001:db8::5')
 
-let warned: jest.SpyInstance
-beforeAll(() => (warned = jest.spyOn(process, 'emitWarning').mockReturnValue()))
-afterAll(() => warned.mockRestore())
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 
 describe.each([
   ['5', express],

@@ -2,6 +2,7 @@ import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import express, { type Express, type Request, type Response } from 'express'
 import request from 'supertest'
 import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 describe('rateLimit', () => {
   it('has a name for stack traces and profiles', () => {
@@ -100,15 +101,12 @@ describe('a limiter', () => {
   ])('is reported once when it is made for each request of Express %s', async (_, createApp) => {
     await jest.isolateModulesAsync(async () => {
       const { rateLimit } = await import('../src/index.js')
-      const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+      const warned = expectWarnings(['LIMITER_IN_HANDLER'])
       const app = createApp().use((req: Request, res: Response, next) =>
         rateLimit({ limit: 1, window: '1m' })(req, res, next),
       )
       for (let i = 0; i < 3; i++) await request(app).get('/')
-      expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
-        { type: 'SluiceWarning', code: 'LIMITER_IN_HANDLER' },
-      ])
-      emitWarning.mockRestore()
+      expect(warned).toHaveLength(1)
     })
   })
 

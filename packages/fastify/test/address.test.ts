@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import fastify, { type FastifyServerOptions } from 'fastify'
 import { decisionOf, ipKey, rateLimit } from '../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const addresses = fc.constantFrom('203.0.113.9', '198.51.100.2', '10.0.0.1', '127.0.0.1', '2001:db8::5')
 const settings = fc.constantFrom<FastifyServerOptions['trustProxy']>(
@@ -13,9 +14,12 @@ const settings = fc.constantFrom<FastifyServerOptions['trustProxy']>(
   (_address, hop) => hop < 2,
 )
 
-let warned: jest.SpyInstance
-beforeAll(() => (warned = jest.spyOn(process, 'emitWarning').mockReturnValue()))
-afterAll(() => warned.mockRestore())
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 
 describe('the address of a request', () => {
   it('is request.ip for every setting of proxies', async () => {

@@ -2,6 +2,7 @@ import { createLimiter, slidingLog } from '@sluice/core'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { decisionOf, rateLimit, rateLimitHook, type RateLimitOptions } from '../src/index.js'
 import { ask, closeApps, serve, statuses } from './served.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const once: RateLimitOptions = { limit: 1, window: '1m' }
 const served = () => 'served'
@@ -312,14 +313,13 @@ describe('a limiter that is made', () => {
       },
     ],
   ])('%s', async (_, codes, prepare) => {
-    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    const warned = expectWarnings(codes)
     // It is reported once for the process, which this makes another one of.
     let adapter!: Adapter
     jest.isolateModules(() => (adapter = require('../src/index.js') as Adapter))
     const app = await serve((app) => void prepare(app, adapter))
     expect(await statuses(app, '/', '/')).toEqual([200, 200])
-    expect(emitWarning.mock.calls.map(([, details]) => (details as { code: string }).code)).toEqual(codes)
-    emitWarning.mockRestore()
+    expect(warned.map(({ code }) => code)).toEqual(codes)
   })
 })
 

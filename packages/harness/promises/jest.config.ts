@@ -20,8 +20,15 @@ const KITS = [
 const config: Config = {
   rootDir,
   testTimeout: base.testTimeout!,
+  reporters: base.reporters!,
   projects: ['a subclass', 'zone.js'].map((promise) => {
-    const { testTimeout: _, maxWorkers: _workers, ...project } = base
+    const {
+      testTimeout: _,
+      maxWorkers: _workers,
+      reporters: _reporters,
+      workerGracefulExitTimeout: _exit,
+      ...project
+    } = base
     return {
       ...project,
       rootDir,

@@ -1,5 +1,6 @@
 import { createLimiter, gcra, type Limiter, slidingLog } from '@sluice/core'
 import { guardOf, pass } from './plain-platform.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const MINUTE = 60_000
 let limiter: Limiter
@@ -70,6 +71,7 @@ describe('onExceeded', () => {
   })
 
   it('is shared by guards with one limiter', async () => {
+    expectWarnings(['COUNTED_TWICE'])
     for (let i = 0; i < 4; i++) await pass([guardFor('ann'), guardFor('ann')])
     expect(exceeded).toEqual(['ann'])
   })

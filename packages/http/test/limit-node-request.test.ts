@@ -26,7 +26,7 @@ describe('limitedListener', () => {
   })
 
   it('leaves errors of the listener to the server', async () => {
-    const listener = limitedListener(() => fail(), { limit: 9, window: '1m' })
+    const listener = limitedListener(() => fail(), { limit: 9, window: '1m', key: () => 'k' })
     await expect(listener({ socket: {}, headers: {} } as never, headless())).rejects.toThrow('no session')
   })
 })

@@ -1,13 +1,15 @@
-import { createLimiter, slidingLog } from '@sluice/core'
+import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
 import { setImmediate as turn } from 'node:timers/promises'
 import { limited, limitRequest, type LimitRequestOptions } from '../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const ONE = { limit: 1, window: '1m' } as const
 const HOME = { address: '192.0.2.1' }
 
 describe('limitRequest', () => {
   it('lets a request pass with headers, and answers the one beyond the limit', async () => {
-    const limit = limitRequest(ONE)
+    const store = memoryStore({ clock: () => 0 })
+    const limit = limitRequest({ name: 'default', ...ONE, store })
     const first = await limit(request(), HOME)
     expect([first.denied, first.headers.get('x-ratelimit-remaining')]).toEqual([undefined, '0'])
     const { denied, headers } = await limit(request(), HOME)
@@ -103,6 +105,7 @@ describe('limitRequest', () => {
   })
 
   it('requires an address by its type, unless there is a key', () => {
+    expectWarnings(['ADDRESS_UNKNOWN'])
     const byAddress = limitRequest(ONE)
     // @ts-expect-error -- an address is missing
     void byAddress(request())

@@ -67,7 +67,7 @@ describe('maxWait', () => {
   it('is 0 by default, and 0 decides in the same tick', () => {
     for (const options of [{}, { maxWait: 0 }]) {
       const guard = createGuard({ limiter, key: () => 'k', ...options }, plain)
-      expect(guard(FROM_HOME, new PlainResponse())).not.toBeInstanceOf(Promise)
+      expect(guard({ ...FROM_HOME }, new PlainResponse())).not.toBeInstanceOf(Promise)
     }
   })
 

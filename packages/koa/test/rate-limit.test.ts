@@ -3,6 +3,7 @@ import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import Koa, { type Middleware } from 'koa'
 import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
 import { appOf, get, limit, serve } from './apps.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 describe('rateLimit', () => {
   it('has a name for stack traces and profiles', () => {
@@ -43,13 +44,10 @@ describe('rateLimit', () => {
   })
 
   it('is reported once when it is made for each request', async () => {
-    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    const warned = expectWarnings(['LIMITER_IN_HANDLER'])
     const app = appOf((ctx, next) => rateLimit({ limit: 1, window: '1m' })(ctx, next))
     for (let i = 0; i < 3; i++) await get(app)
-    expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
-      { type: 'SluiceWarning', code: 'LIMITER_IN_HANDLER' },
-    ])
-    emitWarning.mockRestore()
+    expect(warned).toHaveLength(1)
   })
 })
 

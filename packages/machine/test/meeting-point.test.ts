@@ -17,6 +17,7 @@ import { greet } from '../src/greeting.js'
 import { type MeetingPoint, NamedPipe, SocketFolders } from '../src/meeting-point.js'
 import type { Claim } from '../src/socket-folder.js'
 import { PROTOCOL } from '../src/protocol.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let parent: string
 let folder: string
@@ -113,9 +114,7 @@ describe('folders to choose from', () => {
   /** Takes a place as another user would. */
   const take = (i: number) => writeFileSync(join(parent, `${i}`), '')
   const giveBack = (i: number) => unlinkSync(join(parent, `${i}`))
-  beforeEach(() => {
-    jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  })
+  beforeEach(() => void expectWarnings([], { perhaps: ['FOLDER_TAKEN'] }))
 
   it('are served from the first that is free, and looked through in all', async () => {
     take(0)

@@ -9,6 +9,7 @@ import { FakeClock } from '@sluice/testing'
 import { bytesInUse } from '@sluice/harness/figures'
 import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let meeting: Meeting
 const semaphores: Semaphore[] = []
@@ -116,6 +117,7 @@ describe('permits of a machine store', () => {
   })
 
   it('are granted while a process that only serves, and once did, looks for the end of the server', async () => {
+    expectWarnings(['CLOCK_FAKED'])
     jest.useFakeTimers({
       doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance'],
     })

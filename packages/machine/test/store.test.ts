@@ -19,6 +19,7 @@ import { MOST_LISTS } from '../src/session.js'
 import { collect } from '@sluice/harness/figures'
 import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let meeting: Meeting
 beforeEach(() => {
@@ -336,6 +337,7 @@ describe('when the process that serves ends', () => {
   })
 
   it('the serving ends where somebody has deleted its socket', async () => {
+    expectWarnings(['CLOCK_FAKED'])
     jest.useFakeTimers({
       doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance'],
     })

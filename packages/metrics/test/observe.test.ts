@@ -14,6 +14,7 @@ import * as promClient from 'prom-client'
 import { observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
 import { type Reader, READERS, sum } from './readers.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const clock = () => 0
 const raise = (what: string): never => {
@@ -202,14 +203,13 @@ describe.each(READERS)('with %s', (_, openReader) => {
 
   it('counts evictions, discarded state and warnings', async () => {
     const limiter = open({ store: memoryStore({ clock, maxKeys: 2 }) })
-    jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    expectWarnings(['ANY', 'STORE_FULL'])
     for (let i = 0; i < 5; i++) await limiter.consume(`k${i}`)
     limiter.warn('ANY', 'thing')
     await Promise.resolve()
     expect(sum(await reader.read('evicted'))).toBe(3)
     expect(sum(await reader.read('healed'))).toBe(0)
     expect(sum(await reader.read('warnings'), { code: 'ANY' })).toBe(1)
-    jest.restoreAllMocks()
   })
 
   it('reports the limits that nobody knows, as they were found last', async () => {

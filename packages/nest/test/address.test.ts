@@ -5,6 +5,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify'
 import fc from 'fast-check'
 import { decisionOf, ipKey, RateLimitGuard, RateLimitModule } from '../src/index.js'
 import { closeApps, get, serve } from './served.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 @Controller()
 class Addresses {
@@ -25,9 +26,12 @@ const onExpress = (setting: string, value: unknown): ExpressAdapter => {
   return adapter
 }
 
-let warned: jest.SpyInstance
-beforeAll(() => (warned = jest.spyOn(process, 'emitWarning').mockReturnValue()))
-afterAll(() => warned.mockRestore())
+beforeEach(
+  () =>
+    void expectWarnings([], {
+      perhaps: ['FORWARDED_NOT_TRUSTED', 'TRUST_PROXY_PERMISSIVE', 'ADDRESS_UNKNOWN'],
+    }),
+)
 afterEach(closeApps)
 
 describe('the address of a call is req.ip where', () => {

@@ -109,7 +109,7 @@ const algorithm: Algorithm = {
 
   leasing: {
     /** Units that are served in (t - window, t] were booked in (t - window - ttl, t]. */
-    book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
+    book: (policy, ttlMs) => policy.with({ window: `${policy.windowMs + ttlMs}ms` }),
     end: () => Infinity,
   },
 

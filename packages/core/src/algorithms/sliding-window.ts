@@ -146,7 +146,7 @@ const inWhole = {
      * The policy under which a lease is taken: units charged now and served within `ttlMs` milliseconds. Units that are served in
      * a span of one window were charged in a span that is longer by the ttl, so the window is longer by it.
      */
-    book: (policy, ttlMs) => policy.with({ window: longerWindow(policy, ttlMs, 1000) }),
+    book: (policy, ttlMs) => policy.with({ window: `${longerWindow(policy, ttlMs, 1000)}ms` }),
     end: () => Infinity,
   },
 
@@ -211,7 +211,7 @@ const weighted: Algorithm = {
       const ticks = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
       const window = longerWindow(policy, ttlMs, ticks)
       const limit = Number((BigInt(policy.limit) * BigInt(window)) / BigInt(window + ttlMs))
-      return limit < 1 ? undefined : policy.with({ limit, window })
+      return limit < 1 ? undefined : policy.with({ limit, window: `${window}ms` })
     },
     end: () => Infinity,
   },

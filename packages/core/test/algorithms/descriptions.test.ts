@@ -52,7 +52,7 @@ describe('a number that cannot work', () => {
       'buckets must be a whole number from 1 to 1000, got 1001',
     ],
     [
-      () => slidingWindow({ limit: 10, window: 1, buckets: 3 }),
+      () => slidingWindow({ limit: 10, window: '1ms', buckets: 3 }),
       'INVALID_BUCKETS',
       'buckets must divide the window of 1000 microseconds, got 3',
     ],

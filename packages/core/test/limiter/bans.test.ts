@@ -8,6 +8,7 @@ import {
   PolicyError,
   slidingLog,
 } from '../../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const free = [gcra({ limit: 2, window: '1m' })]
 const paid = [slidingLog({ limit: 100, window: '1h' })]
@@ -53,6 +54,7 @@ describe('a block of a key', () => {
   })
 
   it('is under every declared list, and as many others as the store holds lists of shapes, the latest', async () => {
+    expectWarnings(['SHAPES_FULL'])
     const brought = [1, 2, 3].map((seconds) => [gcra({ limit: 5, window: `${seconds}s` })])
     const limiter = open({ store: memoryStore({ clock: clock.now, maxShapes: 5 }) })
     for (const policies of brought) await limiter.consume('k', { policies })

@@ -12,6 +12,7 @@ import { counting } from '../../src/internal.js'
 import type { Report, Store } from '../../src/stores/authoring.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const policies = [slidingLog({ limit: 100, window: '10s' })]
 const limiters: Limiter[] = []
@@ -112,7 +113,7 @@ describe("the 'decision' event", () => {
 
 describe('a passive listener of warnings', () => {
   it('gets them while the process is warned too', () => {
-    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const warned = expectWarnings(['FIRST'])
     const { limiter } = open({})
     const codes: string[] = []
     limiter.on('warning', ({ code }) => void codes.push(code), { passive: true })
@@ -120,8 +121,7 @@ describe('a passive listener of warnings', () => {
     limiter.on('warning', () => {})
     limiter.warn('SECOND', 'thing')
     expect(codes).toEqual(['FIRST', 'SECOND'])
-    expect(warned.mock.calls.map(([text]) => text)).toEqual(["limiter 'api': thing"])
-    warned.mockRestore()
+    expect(warned).toEqual([{ code: 'FIRST', message: "limiter 'api': thing" }])
   })
 })
 

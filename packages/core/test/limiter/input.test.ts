@@ -42,7 +42,7 @@ describe.each(Object.entries(algorithms))('%s', (_, factory) => {
 
   it('takes windows from 1 ms to 365 days', () => {
     expect([
-      factory({ limit: 1, window: 1, ...one(factory) }).windowMs,
+      factory({ limit: 1, window: '1ms', ...one(factory) }).windowMs,
       factory({ limit: 1, window: '365d' }).windowMs,
     ]).toEqual([1, 31_536_000_000])
   })

@@ -7,6 +7,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let clock: FakeClock
 const limiterOf = (options: Omit<LimiterOptions, 'store' | 'name'>) =>
@@ -40,16 +41,13 @@ describe('a listener that throws', () => {
   })
 
   it('is reported to the process if it listens to warnings', async () => {
-    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const warned = expectWarnings(['LISTENER_FAILED'])
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
     limiter.on('warning', () => {
       throw new Error('oops')
     })
     limiter.warn('ANY', 'thing')
-    expect(warned.mock.calls.map(([, options]) => options)).toEqual([
-      { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
-    ])
-    warned.mockRestore()
+    expect(warned).toHaveLength(1)
   })
 })
 

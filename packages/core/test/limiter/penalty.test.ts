@@ -10,6 +10,7 @@ import {
 } from '../../src/index.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const MINUTE = 60_000
 const policies = [gcra({ limit: 2, window: '1m', name: 'calls' })]
@@ -72,6 +73,7 @@ describe('a limiter with a penalty', () => {
   })
 
   it("begins with a full allowance after each block with then: 'fresh'", async () => {
+    expectWarnings(['PENALTY_FRESH'])
     const logins = slidingLog({ limit: 5, window: '90d' })
     const limiter = open({
       policies: [logins],
@@ -104,7 +106,7 @@ describe('a limiter with a penalty', () => {
   })
 
   it('says once for a name what a fresh start after a short block allows', () => {
-    const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation()
+    const written = expectWarnings(['PENALTY_FRESH'])
     const lists = [slidingLog({ limit: 5, window: '90d' }), gcra({ limit: 10, window: '1m' })]
     const make = (then: 'fresh' | 'window', block: string) =>
       open({ name: 'sign-in', policies: lists, penalty: { block, maxBlock: '365d', then } })
@@ -115,13 +117,12 @@ describe('a limiter with a penalty', () => {
       ['fresh', '1h'],
     ] as const)
       make(then, block)
-    const written = emitWarning.mock.calls
-    emitWarning.mockRestore()
     expect(written).toEqual([
-      [
-        "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
-        { type: 'SluiceWarning', code: 'PENALTY_FRESH' },
-      ],
+      {
+        code: 'PENALTY_FRESH',
+        message:
+          "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
+      },
     ])
   })
 
@@ -253,8 +254,8 @@ describe('a penalty that cannot work', () => {
     ...[0, -1, 1.5, NaN, Infinity, 1_000_001, '3', null].map((after) => [{ block: '1m', after }, 'after']),
     ...[0, 0.5, -1, NaN, Infinity, 1001, '2', null].map((factor) => [{ block: '1m', factor }, 'factor']),
     ...[...durations, undefined].map((block) => [{ block }, 'block']),
-    ...durations.map((maxBlock) => [{ block: 1, maxBlock }, 'maxBlock']),
-    ...durations.map((forgetAfter) => [{ block: 1, forgetAfter }, 'forgetAfter']),
+    ...durations.map((maxBlock) => [{ block: '1ms', maxBlock }, 'maxBlock']),
+    ...durations.map((forgetAfter) => [{ block: '1ms', forgetAfter }, 'forgetAfter']),
     [{ block: '10m', maxBlock: '9m' }, 'maxBlock'],
   ] as [PenaltyOptions, string][])('%j names %s', (given, name) => {
     const make = () => open({ penalty: given })
@@ -272,7 +273,7 @@ describe('a penalty that cannot work', () => {
       'penalty.maxBlock must be at least penalty.block, which is 10m, got "9m"',
     )
     expect(() => open({ penalty: 3 as never })).toThrow('penalty takes an object of options, got 3')
-    expect(() => open({ penalty: { block: 1, duration: 5 } as never })).toThrow(
+    expect(() => open({ penalty: { block: '1ms', duration: 5 } as never })).toThrow(
       "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter, then",
     )
   })
@@ -305,7 +306,7 @@ describe('a penalty that cannot work', () => {
   it('may be as short as a block and as long as a year', () => {
     expect(() => open({ penalty: { block: '365d' } })).not.toThrow()
     expect(() =>
-      open({ penalty: { block: 1, maxBlock: 1, forgetAfter: '365d', factor: 1.5, after: 1e6 } }),
+      open({ penalty: { block: '1ms', maxBlock: '1ms', forgetAfter: '365d', factor: 1.5, after: 1e6 } }),
     ).not.toThrow()
   })
 })

@@ -127,14 +127,12 @@ describe('a process that was busy', () => {
   it('counts all of its time while nothing is answered', async () => {
     const deadline = new Deadline(30, { answered: 0, waiting: 1 })
     const heard = within(deadline, never).catch(({ code }: { code: string }) => code)
-    const began = performance.now()
     let outcome: unknown
     void heard.then((code) => (outcome = code))
-    while (outcome === undefined) {
+    for (let turn = 0; turn < 1000 && outcome === undefined; turn++) {
       await new Promise(setImmediate)
       busy(2)
     }
     expect(outcome).toBe('STORE_TIMEOUT')
-    expect(performance.now() - began).toBeLessThan(1000)
   })
 })

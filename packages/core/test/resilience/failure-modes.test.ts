@@ -10,6 +10,7 @@ import {
   slidingLog,
 } from '../../src/index.js'
 import { RemoteStore } from '@sluice/harness/stores'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const policies = [slidingLog({ limit: 10, window: '10s' })]
 
@@ -186,7 +187,7 @@ describe('a store that fails and recovers', () => {
 
   it('is reported once, and so is its recovery after a while', async () => {
     store.endpoint = 'h:1'
-    jest.spyOn(process, 'emitWarning').mockReturnValue()
+    expectWarnings(['STORE_DEGRADED', 'STORE_RECOVERED'])
     const limiter = open()
     const told: unknown[] = []
     limiter.on('degraded', (event) => told.push({ degraded: event }))

@@ -1,19 +1,16 @@
 import { type Health, processHealth } from '../../src/resilience/failure.js'
 import { StoreError } from '../../src/values/errors.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const MINUTE = 60_000
 const failure = new StoreError('STORE_FORBIDDEN', 'WRONGPASS as the test says')
 
 let now = 0
-let warned: { readonly code: string; readonly text: string }[]
+let warned: ReturnType<typeof expectWarnings>
 beforeEach(() => {
   now = 0
-  warned = []
-  jest
-    .spyOn(process, 'emitWarning')
-    .mockImplementation(((text: string, { code }: { code: string }) => warned.push({ code, text })) as never)
+  warned = expectWarnings([], { perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'] })
 })
-afterEach(() => jest.restoreAllMocks())
 
 const made = (endpoint?: string) => processHealth(endpoint, () => now)
 const codes = () => warned.map(({ code }) => code)
@@ -32,12 +29,12 @@ describe('an outage', () => {
     expect(warned).toEqual([
       {
         code: 'STORE_DEGRADED',
-        text: 'the store at redis:6379 is not usable (forbidden): WRONGPASS as the test says',
+        message: 'the store at redis:6379 is not usable (forbidden): WRONGPASS as the test says',
       },
     ])
     recovers(warning)
     expect(warned.slice(1)).toEqual([
-      { code: 'STORE_RECOVERED', text: 'the store at redis:6379 decides again' },
+      { code: 'STORE_RECOVERED', message: 'the store at redis:6379 decides again' },
     ])
     expect(warning.outage).toBeUndefined()
   })

@@ -1,6 +1,7 @@
 import { createSemaphore, type SemaphoreOptions, StoreError } from '../../src/index.js'
 import type { TicketState } from '../../src/stores/permits.js'
 import { outcome, PermitsElsewhere } from './permits-elsewhere.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
 let store: PermitsElsewhere
@@ -115,7 +116,7 @@ it('an onLost that throws holds up neither the other permits nor the releases of
       throw new Error('from onLost')
     },
   })
-  const warned = jest.spyOn(process, 'emitWarning').mockReturnValue()
+  const warned = expectWarnings(['LISTENER_FAILED'])
   const permits = await Promise.all([1, 2, 3].map(() => semaphore.acquire()))
   store.fail()
   await permits[0]!.release()
@@ -124,9 +125,8 @@ it('an onLost that throws holds up neither the other permits nor the releases of
   await pass(500)
   expect(lost).toEqual(['', ''])
   expect(store.calls).toEqual(['renew 2,3', 'release 1'])
-  const text = "semaphore 'jobs': a listener of 'lost' threw: Error: from onLost"
-  expect(warned.mock.calls).toEqual([[text, { type: 'SluiceWarning', code: 'LISTENER_FAILED' }]])
-  warned.mockRestore()
+  const message = "semaphore 'jobs': a listener of 'lost' threw: Error: from onLost"
+  expect(warned).toEqual([{ code: 'LISTENER_FAILED', message }])
 })
 
 describe('a call that ends without a permit', () => {

@@ -1,20 +1,17 @@
 import { createLimiter, createSemaphore, fixedWindow, gcra } from '../../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 const minute = fixedWindow({ limit: 10, window: '1m' })
 const block = (duration: number | string) => createLimiter({ policies: [minute] }).block('k', duration)
 const withPenalty = (duration: number | string) =>
   createLimiter({ policies: [minute], penalty: { block: duration } })
 
-let written: unknown[]
+let written: ReturnType<typeof expectWarnings>
 
 beforeEach(() => {
-  written = []
+  written = expectWarnings([], { perhaps: ['DURATION_SHORT'] })
   jest.resetModules()
-  jest.spyOn(process, 'emitWarning').mockImplementation((text, options) => {
-    written.push([text, (options as { code?: string }).code])
-  })
 })
-afterEach(() => jest.restoreAllMocks())
 
 /** The factories of a process of their own. */
 async function freshProcess() {
@@ -38,7 +35,7 @@ describe.each(['window', 'penalty.block', 'block'] as const)('%s', (place) => {
     [604_800, `604800 is 604.8 s; write '7d' or '604800ms'`],
   ])('of %d, which is meant in seconds, is a warning that says what to write', async (given, advice) => {
     await (await freshProcess())[place](given)
-    expect(written).toEqual([[`${place}: ${advice}`, 'DURATION_SHORT']])
+    expect(written).toEqual([{ code: 'DURATION_SHORT', message: `${place}: ${advice}` }])
   })
 
   it.each([1000, 1801, 60_000, 3_600_000, '60ms', '3600ms', '1s'])('of %p is none', async (given) => {

@@ -4,6 +4,7 @@ import type { Store } from '@sluice/core/store'
 import { freePort } from '../redis/free-port.js'
 import { type RedisServer, startRedis } from '../redis/redis-server.js'
 import { until } from '../redis/until.js'
+import { expectWarnings } from '../warnings/index.js'
 import type { Adapter } from './adapter.js'
 import type { Serve } from './site.js'
 
@@ -60,6 +61,7 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
       ['allow', 'local', [200, 429]],
       ['local', 'throw', [500, 500]],
     ] as const)('limits together with onStoreError %s and %s answer %j', async (one, other, statuses) => {
+      expectWarnings(['STORE_DEGRADED'])
       const gone = redisStore({ host: server.host, port: await freePort() })
       open.push(gone)
       const part = { key: () => 'k', limit: 1, window: '1h', store: gone } as const
@@ -85,6 +87,7 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
       ['deny', [503, 503]],
       ['throw', [500, 500]],
     ] as const)('an unreachable Redis with onStoreError %s answers %j', async (onStoreError, statuses) => {
+      expectWarnings(['STORE_DEGRADED'])
       const gone = redisStore({ host: server.host, port: await freePort() })
       open.push(gone)
       const policies = [slidingLog({ limit: 1, window: '1h' })]

@@ -2,9 +2,9 @@
 // and 22 ask all that were ever used about each promise, until they are disabled, which Jest does not do: after a hundred files a
 // promise takes 30 times as long. Here the storages that a file used end with it.
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { TestEnvironment } from 'jest-environment-node'
+import Quiet from './quiet.js'
 
-export default class OwnStorages extends TestEnvironment {
+export default class OwnStorages extends Quiet {
   /** The storages that this file has used. @type {Set<AsyncLocalStorage<unknown>>} */
   #used = new Set()
   #restore = () => {}

@@ -18,7 +18,8 @@ export default class WithoutRedis extends OwnStorages {
    * @param {AsyncEvent | SyncEvent} event
    * @param {State} state
    */
-  handleTestEvent(event, state) {
+  async handleTestEvent(event, state) {
+    await super.handleTestEvent(event, state)
     if (event.name === 'hook_failure') this.#afterHook(event, state)
     else if (event.name === 'test_fn_failure' && wantsRedis(event.error)) this.#skip(event.test)
     else if (event.name === 'test_skip' || event.name === 'test_done') this.#finish(event.test)

@@ -80,10 +80,13 @@ describe('a rate that nobody knows', () => {
   })
 
   it.each([
-    ['a rate', { adaptive: BOUNDS }],
-    ['calls at once', { semaphore: createSemaphore({ limit: adaptive({ min: 1, initial: 4, max: 30 }) }) }],
+    ['a rate', () => ({ adaptive: BOUNDS })],
+    [
+      'calls at once',
+      () => ({ semaphore: createSemaphore({ limit: adaptive({ min: 1, initial: 4, max: 30 }) }) }),
+    ],
   ])('lets a call that its search has cost five refusals come through: %s', async (_, options) => {
-    const { fetch, sent } = open({ limiter: undefined, ...options }, (n) =>
+    const { fetch, sent } = open({ limiter: undefined, ...options() }, (n) =>
       n <= 5 ? refusal({ 'Retry-After': '1' }) : new Response('ok'),
     )
     const response = fetch(URL_)

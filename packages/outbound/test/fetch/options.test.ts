@@ -1,4 +1,5 @@
 import { open, outcome, pass, refusal, URL_, useFakeTime } from './limited-fetch.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 useFakeTime()
 
@@ -23,7 +24,7 @@ describe('options', () => {
   })
 
   it('a listener that throws does not affect the call, and is one warning', async () => {
-    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const warned = expectWarnings(['LISTENER_FAILED'])
     const onEvent = () => {
       throw new Error('listener')
     }
@@ -31,12 +32,7 @@ describe('options', () => {
     expect((await fetch(URL_)).status).toBe(429)
     outcome(fetch(URL_))
     await pass(1000)
-    expect(warned.mock.calls).toEqual([
-      [
-        "a client of limiter 'test': a listener of 'queued' threw: Error: listener",
-        { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
-      ],
-    ])
-    warned.mockRestore()
+    const message = "a client of limiter 'test': a listener of 'queued' threw: Error: listener"
+    expect(warned).toEqual([{ code: 'LISTENER_FAILED', message }])
   })
 })

@@ -1,4 +1,4 @@
-import { algorithms, type Policy } from '@sluice/core/store'
+import { algorithms, type Policy, type PolicyOptions } from '@sluice/core/store'
 import { toStringMethod } from 'fast-check'
 import { models } from './models/index.js'
 import type { Model, Options } from './rule.js'
@@ -62,9 +62,11 @@ export function everyPolicy(numbers: Options): readonly (readonly [title: string
 
 /**
  * Returns the shapes of one algorithm: the plain one, without further options, and one for each variant that its model names. All
- * have its factory and its model; a counterexample of fast-check shows the title in place of the whole object.
+ * have its factory and its model; a counterexample of fast-check shows the title in place of the whole object. The window has its
+ * unit, as a small number would be warned of.
  */
-function variantsOf(algorithm: string, factory: Shape['factory'], model: Model): Shape[] {
+function variantsOf(algorithm: string, make: (options: PolicyOptions) => Policy, model: Model): Shape[] {
+  const factory: Shape['factory'] = (options) => make({ ...options, window: `${options.window}ms` })
   return [{}, ...(model.variants ?? [])].map((variant) => {
     const title = titleOf(kebab(algorithm), variant)
     return { title, algorithm, variant, factory, model, [toStringMethod]: () => title }

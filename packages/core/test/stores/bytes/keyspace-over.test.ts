@@ -249,7 +249,7 @@ describe('a keyspace over bytes', () => {
   it('forgets the shapes that were opened first beyond 1000 of them, and no state', () => {
     const first = open('x', five())
     consume(first, 'a', 5)
-    for (let i = 1; i <= 1001; i++) open('x', gcra({ limit: 5, window: i }))
+    for (let i = 1; i <= 1001; i++) open('x', gcra({ limit: 5, window: `${i}ms` }))
     expect(consume(first).reason).toBe('limit')
     expect(consume(open('x', five())).reason).toBe('limit')
   })

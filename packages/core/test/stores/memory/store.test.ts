@@ -1,5 +1,6 @@
 import { FakeClock } from '@sluice/testing'
 import { createLimiter, fixedWindow, gcra, memoryStore, slidingLog } from '../../../src/index.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let clock: FakeClock
 beforeEach(() => {
@@ -15,12 +16,14 @@ const open = (maxKeys: number, limit = 10) => {
 
 describe('the number of keys', () => {
   it('never passes maxKeys', () => {
+    expectWarnings(['STORE_FULL'])
     const { store, limiter } = open(100)
     for (let i = 0; i < 1000; i++) void limiter.decide(`k${i}`)
     expect(store.size).toBe(100)
   })
 
   it('is shared by all limiters of the store, and the limiter with most keys loses one first', () => {
+    expectWarnings(['STORE_FULL'])
     const { store, limiter } = open(100)
     for (let i = 0; i < 100; i++) void limiter.decide(`k${i}`)
     const other = createLimiter({ name: 'other', store, policies: [gcra({ limit: 2, window: '1s' })] })
@@ -61,6 +64,7 @@ describe('a full store', () => {
   })
 
   it('keeps exhausted keys when a flood of new keys comes', () => {
+    expectWarnings(['STORE_FULL'])
     const { limiter } = open(100)
     for (let i = 0; i < 20; i++) void limiter.decide(`spent${i}`, { cost: 10 })
     for (let i = 0; i < 10_000; i++) void limiter.decide(`flood${i}`)
@@ -71,6 +75,7 @@ describe('a full store', () => {
   })
 
   it('keeps banned keys', async () => {
+    expectWarnings(['STORE_FULL'])
     const { limiter } = open(100)
     await limiter.block('banned', '1h')
     for (let i = 0; i < 10_000; i++) void limiter.decide(`flood${i}`)
@@ -78,6 +83,7 @@ describe('a full store', () => {
   })
 
   it('still serves a new key when all others are exhausted', () => {
+    expectWarnings(['STORE_FULL'])
     const { limiter } = open(100)
     for (let i = 0; i < 100; i++) void limiter.decide(`spent${i}`, { cost: 10 })
     expect(limiter.decide('fresh')).toMatchObject({ allowed: true })

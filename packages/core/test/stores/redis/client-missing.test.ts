@@ -11,7 +11,7 @@ const SOURCES = join(__dirname, '../../../src')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-missing-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Prints how calls over two stores end. Nothing is retried, so the process would wait for what does not end at once. */
+/** Prints how calls over two stores end. Each may wait for minutes, longer than this test, and ends at once. */
 const PROGRAM = `
   import { createLimiter, createSemaphore, gcra } from './index.js'
   import { redisStore } from './stores/redis/index.js'
@@ -22,7 +22,6 @@ const PROGRAM = `
     const [eager, lazy] = [redisStore('redis://h'), redisStore('redis://h', { lazy: true })]
     const policies = [gcra({ limit: 1, window: '1s' })]
     const of = (store, onStoreError) => createLimiter({ name: 'a', policies, store, onStoreError, deadline: '10s' })
-    const began = performance.now()
     const codes = {
       consume: await codeOf(of(lazy).consume('k')),
       allow: await codeOf(of(lazy, 'allow').consume('k')),
@@ -31,10 +30,9 @@ const PROGRAM = `
       ready: await codeOf(eager.ready()),
       lazy: await codeOf(lazy.ready()),
     }
-    const ms = performance.now() - began
     await new Promise((resolve) => setImmediate(resolve)) // warnings are emitted between turns
     await Promise.all([eager.close(), lazy.close()])
-    console.log(JSON.stringify({ codes, warnings, isFast: ms < 60_000 }))
+    console.log(JSON.stringify({ codes, warnings }))
   }
   void main()
 `
@@ -62,6 +60,5 @@ it('rejects ready() and every call at once where no client package is installed,
         message: expect.stringContaining('npm install ioredis (or iovalkey, or redis)'),
       },
     ],
-    isFast: true,
   })
 })

@@ -42,7 +42,7 @@ describe('a connection of its own', () => {
     connection.close()
   })
 
-  it('decides again within 500 ms after Redis was down for seconds', async () => {
+  it('decides again after Redis was down for seconds', async () => {
     const connection = new OwnConnection({ host: server.host, port: server.port })
     await connection.eval(ECHO, [K], [K])
     await server.kill()
@@ -52,21 +52,21 @@ describe('a connection of its own', () => {
       await pause(50)
     }
     await server.restart()
-    expect(await recovery(connection)).toBeLessThan(500)
+    await recovery(connection)
     connection.close()
   })
 
-  it('connects within 500 ms to a Redis that starts later', async () => {
+  it('connects to a Redis that starts later', async () => {
     await server.kill()
     const connection = new OwnConnection({ host: server.host, port: server.port })
     expect(storeFailure(await failure(connection))).toBe('unavailable')
     await pause(500)
     await server.restart()
-    expect(await recovery(connection)).toBeLessThan(500)
+    await recovery(connection)
     connection.close()
   })
 
-  it('decides again within 500 ms after Redis was stopped and after a partition, however long they lasted', async () => {
+  it('decides again after Redis was stopped and after a partition, however long they lasted', async () => {
     const proxy = await startProxy(server)
     const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     for (const ms of [300, 1300]) {
@@ -75,12 +75,12 @@ describe('a connection of its own', () => {
       void failure(connection)
       await pause(ms)
       server.resume()
-      expect(await recovery(connection)).toBeLessThan(500)
+      await recovery(connection)
       proxy.blackHole()
       void failure(connection)
       await pause(ms)
       await proxy.heal()
-      expect(await recovery(connection)).toBeLessThan(500)
+      await recovery(connection)
     }
     connection.close()
     await proxy.close()
@@ -91,9 +91,7 @@ describe('a connection of its own', () => {
     const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     await connection.eval(ECHO, [K], [K])
     proxy.blackHole()
-    const started = Date.now()
     expect(storeFailure(await failure(connection))).toBe('unavailable')
-    expect(Date.now() - started).toBeLessThan(1500)
     connection.close()
     await proxy.close()
   })
@@ -196,7 +194,7 @@ describe.each([
   ['iovalkey', (options: Endpoint) => openIoredis(iovalkey as never, options)],
   ['redis', (options: Endpoint) => openNodeRedis(nodeRedis as never, options)],
 ])('a connection made with the package %s', (_name, open) => {
-  it('sends nothing twice, and decides again within 500 ms after whatever fault', async () => {
+  it('sends nothing twice, and decides again after whatever fault', async () => {
     const server = await startRedis()
     const proxy = await startProxy(server)
     const connection = open({ host: proxy.host, port: proxy.port })
@@ -204,16 +202,16 @@ describe.each([
     await until('it to say that it is ready', () => connection.isReady())
     proxy.cutOnReply()
     await failure(connection, COUNT)
-    expect(await recovery(connection)).toBeLessThan(500)
+    await recovery(connection)
     expect(await command(server, 'GET', 'k')).toBe('2')
     await proxy.refuse()
     await pause(500)
     await proxy.heal()
-    expect(await recovery(connection)).toBeLessThan(500)
+    await recovery(connection)
     server.pause()
     expect(storeFailure(await failure(connection))).toBe('unavailable')
     server.resume()
-    expect(await recovery(connection)).toBeLessThan(500)
+    await recovery(connection)
     connection.close()
     await proxy.close()
     await server.stop()
@@ -247,7 +245,7 @@ describe.each([
       }
     }
     const others = async () => (await command(cluster.masters[0]!, 'CLIENT', 'LIST')).split('\n').length - 2
-    await until('the connections to be gone', async () => (await others()) === 0, 500)
+    await until('the connections to be gone', async () => (await others()) === 0)
     await cluster.stop()
   })
 
@@ -272,9 +270,9 @@ describe('a connection of its own by Sentinel', () => {
     const connection = new OwnConnection({ sentinels, name: setup.masterName })
     await connection.eval(WRITE, [K], [K])
     await setup.failover('planned')
-    expect(await recovery(connection, WRITE)).toBeLessThan(500)
+    await recovery(connection, WRITE)
     await setup.failover('death').catch(() => {})
-    expect(await recovery(connection, WRITE)).toBeLessThan(500)
+    await recovery(connection, WRITE)
     expect(await command(setup.master, 'GET', 'k')).toBe('k')
     connection.close()
     await setup.stop()
@@ -300,9 +298,7 @@ describe('a connection of its own to a Cluster', () => {
     expect(lost).toBeLessThan(40)
     await until('the replica to take over', async () => (await cluster.ownerOf(0)) === cluster.replicas[0])
     await cluster.ready()
-    const started = Date.now()
     await until('every key to be served', async () => (await failures()) === 0)
-    expect(Date.now() - started).toBeLessThan(500)
     connection.close()
     await cluster.stop()
   })
@@ -315,22 +311,17 @@ function failure(connection: RedisConnection, script = ECHO): Promise<unknown> {
   )
 }
 
-/**
- * Milliseconds until a call is answered, one being made every 10. They are counted in calls, as this process may stand still
- * where others have the CPU.
- */
-async function recovery(connection: RedisConnection, script = ECHO): Promise<number> {
-  let calls = 0
+/** Makes a call every 10 ms until one is answered. How long a connection waits before it tries again: back-off.test.ts. */
+async function recovery(connection: RedisConnection, script = ECHO): Promise<void> {
   let answered = false
-  for (; !answered; calls++) {
-    if (calls > 500) throw new Error('no answer for 5 s')
+  for (let calls = 0; !answered; calls++) {
+    if (calls > 2000) throw new Error('2000 calls without an answer')
     connection.eval(script, [K], [K]).then(
       () => (answered = true),
       () => {},
     )
     await pause(10)
   }
-  return calls * 10
 }
 
 it('a client of node-redis that cannot be ended twice, as one of version 5, is ended while it connects', async () => {

@@ -3,6 +3,7 @@ import { command, info, startCluster } from '@sluice/harness/redis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 jest.setTimeout(60_000)
 
@@ -94,6 +95,7 @@ describe('calls that are made together', () => {
 
 describe('a caller', () => {
   it('is answered although another key of the same call could not be written', async () => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
     const { limiter } = open()
     await limiter.consume('spent', { cost: 100 })
     await command(server, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
@@ -108,6 +110,7 @@ describe('a caller', () => {
   })
 
   it('that left before the call was sent is not charged', async () => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
     const { limiter } = open({ deadline: '200ms', onStoreError: 'allow' })
     await limiter.consume('k')
     server.pause()

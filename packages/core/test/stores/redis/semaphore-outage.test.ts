@@ -3,6 +3,7 @@ import { monitor, pause, type RedisServer, startRedis, until } from '@sluice/har
 import { createLimiter, createSemaphore, gcra, type Semaphore, type Store } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { stepOf } from './permit-steps.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 jest.setTimeout(60_000)
 
@@ -57,6 +58,7 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
     ['its own connection', () => redisStore({ host: server.host, port: server.port })],
     ['a client', () => redisStore(client)],
   ])('is soon not asked any more, and is again when it is back, over %s', async (_, make) => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
     const semaphore = open({ on: make() })
     await (await semaphore.acquire()).release()
     await begin()
@@ -67,6 +69,7 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
   })
 
   it('makes calls wait no longer than maxWait, and serves them when it is back', async () => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
     const semaphore = open()
     await (await semaphore.acquire()).release()
     await begin()
@@ -79,6 +82,7 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
 })
 
 it('frees a permit that was released while Redis stalled, long before its lease ends', async () => {
+  expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
   const semaphore = open()
   const held = await semaphore.acquire()
   server.pause()
@@ -89,6 +93,7 @@ it('frees a permit that was released while Redis stalled, long before its lease 
 })
 
 it('grants no other call a held permit when Redis is back without its data', async () => {
+  expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
   // The time of grace does not end on this clock, however late a busy machine renews the permit.
   const semaphore = open({ on: redisStore({ host: server.host, port: server.port }, { clock: () => 1 }) })
   await semaphore.acquire()
@@ -101,6 +106,7 @@ it('grants no other call a held permit when Redis is back without its data', asy
 })
 
 it('waits for a Redis that has not started yet', async () => {
+  expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
   await server.kill()
   const semaphore = open()
   expect(await attempt(semaphore)).toMatch(SILENCE)
@@ -111,6 +117,7 @@ it('waits for a Redis that has not started yet', async () => {
 })
 
 it('has at most 1,000 calls in flight, and drops the others at their deadline', async () => {
+  expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
   const semaphore = open()
   await (await semaphore.acquire()).release() // a permit that is held would be renewed
   const seen = await monitor(server)
@@ -144,6 +151,7 @@ it('frees all of many permits that are released at once', async () => {
 })
 
 it('shares its circuit with the limiters of its store', async () => {
+  expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
   const semaphore = open()
   const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1s' })], store })
   await Promise.all([limiter.consume('k'), semaphore.acquire('another')])

@@ -12,6 +12,7 @@ import {
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 jest.setTimeout(60_000)
 
@@ -186,6 +187,7 @@ describe('a store that cannot decide', () => {
   afterEach(() => command(server, 'CONFIG', 'SET', 'maxmemory', '0'))
 
   it('lets this process decide by default, and reports the reason', async () => {
+    expectWarnings(['STORE_DEGRADED'])
     await oom()
     const limiter = open([gcra(hour)])
     expect(await limiter.consume('local')).toMatchObject({ allowed: true, remaining: 99, degraded: 'oom' })
@@ -194,6 +196,7 @@ describe('a store that cannot decide', () => {
   })
 
   it('throws under onStoreError throw, with the reason as a code and the cause', async () => {
+    expectWarnings(['STORE_DEGRADED'])
     await oom()
     await expect(open([gcra(hour)], { onStoreError: 'throw' }).consume('k')).rejects.toMatchObject({
       code: 'STORE_OOM',
@@ -202,6 +205,7 @@ describe('a store that cannot decide', () => {
   })
 
   it('allows or denies under onStoreError allow or deny, and reports the reason', async () => {
+    expectWarnings(['STORE_DEGRADED'])
     await oom()
     const [allow, deny] = ['allow', 'deny'].map((onStoreError) => open([gcra(hour)], { onStoreError }))
     expect(await allow!.consume('k')).toMatchObject({ allowed: true, degraded: 'oom', reason: undefined })
@@ -209,6 +213,7 @@ describe('a store that cannot decide', () => {
   })
 
   it('keeps the deadline while Redis does not answer', async () => {
+    expectWarnings(['STORE_DEGRADED'])
     const limiter = open([gcra(hour)], { deadline: '50ms', onStoreError: 'allow' })
     await limiter.consume('k')
     server.pause()
