@@ -232,11 +232,69 @@ const promises = {
   },
 }
 
+/** An expression without what types add to it. @param {any} node @returns {any} */
+const bare = (node) =>
+  /^(?:TS(?:NonNull|As|Satisfies)|Chain|Parenthesized)Expression$/.test(node?.type)
+    ? bare(node.expression)
+    : node
+
+/**
+ * No statement writes a field of an object that has another class: each field has one owner, which a reader finds by `this`. Free
+ * are private names, which the class of the object alone can write, static fields by the name of the class around, records that
+ * the same file makes as literals, and elements of lists and maps.
+ * @type {Rule}
+ */
+const ownFields = {
+  create(context) {
+    /** @type {string[]} */
+    const classes = []
+    /** @param {any} node */
+    const isLiteral = (node) => {
+      for (let scope = context.sourceCode.getScope(node); scope; scope = /** @type {any} */ (scope.upper)) {
+        const [definition] = scope.set.get(node.name)?.defs ?? []
+        const init = bare(/** @type {any} */ (definition?.node)?.init)
+        if (definition) return definition.type === 'Variable' && init?.type === 'ObjectExpression'
+      }
+      return false
+    }
+    /** @param {any} target */
+    const check = (target) => {
+      const node = bare(target)
+      const parts = node?.elements ?? node?.properties ?? []
+      for (const part of [...parts, node?.left, node?.argument, node?.value])
+        if (typeof part?.type === 'string') check(part)
+      if (node?.type !== 'MemberExpression' || node.property.type === 'PrivateIdentifier') return
+      if (node.computed && node.property.type !== 'Literal') return
+      if (node.computed && typeof node.property.value !== 'string') return
+      const owner = bare(node.object)
+      if (owner.type === 'ThisExpression') return
+      if (owner.type === 'Identifier' && (classes.includes(owner.name) || isLiteral(owner))) return
+      const written = context.sourceCode.getText(node)
+      context.report({ node, message: `${written} is written from outside: its class has to do that` })
+    }
+    /** @param {any} node */
+    const enter = (node) => void classes.push(node.id?.name ?? '')
+    const leave = () => void classes.pop()
+    return {
+      ClassDeclaration: enter,
+      ClassExpression: enter,
+      'ClassDeclaration:exit': leave,
+      'ClassExpression:exit': leave,
+      AssignmentExpression: ({ left }) => check(left),
+      UpdateExpression: ({ argument }) => check(argument),
+      UnaryExpression: ({ operator, argument }) => operator === 'delete' && check(argument),
+      ForOfStatement: ({ left }) => check(left),
+      ForInStatement: ({ left }) => check(left),
+    }
+  },
+}
+
 export default /** @type {object} */ ({
   meta: { name: 'sluice' },
   rules: {
     'algorithm-names': algorithmNames,
     'owned-promises': ownedPromises,
+    'own-fields': ownFields,
     portable,
     promises,
     'type-names': typeNames,

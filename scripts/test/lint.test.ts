@@ -9,6 +9,7 @@ function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
   const typeNames = { shared: ['RateLimitOptions'], replaced: { Rule: 'policy' } }
   const rules = {
     'sluice/owned-promises': 'error',
+    'sluice/own-fields': 'error',
     'sluice/algorithm-names': 'error',
     'sluice/portable': 'error',
     'sluice/promises': 'error',
@@ -78,6 +79,48 @@ describe('lint', () => {
     })
     const needs = 'returns a promise, which needs an owner: a catch that says why'
     expect(found).toEqual(['2: run', '7: ask', '8: giveUp', '9: then'].map((each) => `a.ts:${each} ${needs}`))
+  })
+
+  it('finds fields that another class than that of the object writes', () => {
+    const wrong = [
+      'other.a = 1',
+      'other.a.b ||= 1',
+      'this.other.a = 1',
+      'this.#own.a++',
+      'delete other.a',
+      'other!.a = 1',
+      "other['a'] = 1",
+      ';(other as Another).a = 1',
+      'this.find().a = 1',
+      ';[other.a, this.a] = pair',
+      ';({ b: other.a = 1, ...this.a } = pair)',
+      ';[...other.a] = pair',
+      'for (other.a of pair) go()',
+      'Another.count++',
+      'made.a = 1',
+    ]
+    const right = [
+      'this.a = this.#own = 1',
+      'this.a++',
+      'other.#own = 1',
+      'A.count++',
+      'record.a = 1',
+      'this.list[0] = list[i] = by[name] = 1',
+      'const { a } = other',
+      'other.set(other.a === 1)',
+      ';[this.a, a] = pair',
+    ]
+    const found = lint({
+      'a.ts': [
+        'const record: Row = { a: 1 } as Row; const made = new Another(); class A { static count = 0; #own = 1; run(other: A) {',
+        ...wrong,
+        ...right,
+        '} }',
+      ],
+    })
+    const lines = found.map((line) => Number(line.split(':')[1])).toSorted((a, b) => a - b)
+    expect(lines).toEqual(wrong.map((_, i) => i + 2))
+    expect(found).toContain('a.ts:2: other.a is written from outside: its class has to do that')
   })
 
   it('finds promises that are told by their class, or by a `then` that may be anything', () => {
