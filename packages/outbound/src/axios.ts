@@ -1,6 +1,6 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
-import { remember } from './call.js'
+import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
@@ -53,9 +53,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 ): A & LimitedClient {
   const settings = settingsOf(options, 'limitAxios')
   /**
-   * Takes the adapter's place for one call of axios: waits for its turn, has the adapter send it, and sends it again if the reply
-   * refuses it and a retry is possible. `nested` marks the config, so that a limited client within makes no retries. An error
-   * that axios made of the reply's status (`failure`) is thrown only at the end, because the queue judges the response first.
+   * Takes the adapter's place for one call of axios. An error that axios made of the reply's status (`failure`) is thrown only
+   * at the end, because the queue judges the response first.
    */
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const { signal, cancelToken } = config
@@ -69,24 +68,21 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         options: config,
         signal: cancelToken ? AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]) : signal,
       })
-      const { response, failure } = await settings.queue.run<AxiosOutcome>(
-        settings.queue.open(request.terms),
-        {
-          start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-          judge: (outcome, attempt) =>
-            request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
-          /**
-           * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
-           * response's body, if it is a stream, has been read.
-           */
-          deliver(outcome, call) {
-            remember(outcome.response, call.decisions)
-            releaseAtEnd(outcome, () => settings.queue.release(call))
-            return outcome
-          },
-          discard: (outcome) => discardStream(outcome.response.data),
+      const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
+        start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
+        judge: (outcome, attempt) =>
+          request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
+        /**
+         * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
+         * response's body, if it is a stream, has been read.
+         */
+        deliver(outcome, turn) {
+          remember(outcome.response, turn.decisions)
+          releaseAtEnd(outcome, () => turn.returned())
+          return outcome
         },
-      )
+        discard: (outcome) => discardStream(outcome.response.data),
+      })
       if (failure) throw failure
       return response
     } finally {
@@ -97,32 +93,32 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 }
 
 /**
- * Waits for a call of the adapter. Resolves with the response, and where its status made axios reject, with that error as
- * `failure`: a 429 has to be judged as any reply. Rejects if there was no response. Response and error show the caller's `config`
- * again; the adapter got a copy of it that is marked as made by a limited client.
+ * Resolves with the response of an adapter's call, and where its status made axios reject, with that error as `failure`. Both
+ * show the caller's `config`, of which the adapter got a copy (`nested`). Rejects if there was no response.
  */
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
     const response = await sent
+    // oxlint-disable-next-line sluice/own-fields -- axios's own object, in which callers look for their config
     response.config = config
     return { response }
   } catch (failure) {
     const error = failure as Error & { config?: unknown; readonly response?: AxiosResponse }
+    // oxlint-disable-next-line sluice/own-fields -- as above
     if (error.config !== undefined) error.config = config
     if (!error.response) throw error
+    // oxlint-disable-next-line sluice/own-fields -- as above
     error.response.config = config
     return { response: error.response, failure: error }
   }
 }
 
-/**
- * Calls `release`, which ends the call, when the stream of the response's body has been read or dropped. Without a stream it
- * calls it at once, and also for a failure.
- */
+/** Calls `release` when the stream of the response's body has been read or dropped; at once without one, and for a failure. */
 function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
   const { data } = response
   // Callers look at the error, and leave its stream unread.
   if (failure) release()
+  // oxlint-disable-next-line sluice/own-fields -- axios's own object, whose body is read through this stream
   else if (isWebStream(data)) response.data = observed(data, release)
   else if (isNodeStream(data) && data.destroyed !== true) data.once('close', release)
   else release()
@@ -139,13 +135,17 @@ function requestOf(config: AxiosConfig): OutboundRequest {
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
-/**
- * The reply to an axios call, in the form in which the functions among a client's options get it. Its URL is that after
- * redirects, which Node's adapter reports (`request.res.responseUrl`); undefined with others.
- */
+/** The reply to an axios call. Its URL is that after redirects, which Node's adapter reports. */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  return { status, url, header: (name) => headerOf(headers, name) }
+  // Headers of fetch have none as properties, and have to be asked.
+  const names = Object.keys(headers ?? {})
+  return {
+    status,
+    url,
+    header: (name) => headerOf(headers, name),
+    ...(names.length > 0 && { names: () => names }),
+  }
 }
 
 /** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */
