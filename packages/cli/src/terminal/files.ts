@@ -1,23 +1,41 @@
-import { closeSync, createReadStream, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
-import { STDIN } from './arguments.js'
+import { STDIN, usageError } from './arguments.js'
+import { show } from './door.js'
 
 /** The bytes of a file, or of stdin for the path `-`. Of a file nothing behind the byte `end` is read. */
 export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Readable {
   return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal, end })
 }
 
-let shownAt = Date.now()
-
-/** Shows on a terminal (stderr) how far the work is, once a second at most. Each text takes the place of the one before. */
-function show(text: string): void {
-  if (!process.stderr.isTTY || Date.now() < shownAt + 1000) return
-  shownAt = Date.now()
-  process.stderr.write(`\r${text}\u001b[K\r`)
+/**
+ * Refuses to write what is read: the file `out`, or stdout, if it is one of the `inputs`, by whatever path or link.
+ * @throws {UsageError}
+ */
+export function refuseOverwriting(inputs: readonly string[], out?: string): void {
+  /** The name of a file's place on its disk; undefined for a device or a socket, which may be both read and written. */
+  const placeOf = (file: string | 0 | 1): string | undefined => {
+    const options = { bigint: true, throwIfNoEntry: false } as const
+    const stats = typeof file === 'string' ? statSync(file, options) : fstatSync(file, options)
+    return stats && !stats.isCharacterDevice() && !stats.isSocket() ? `${stats.dev}:${stats.ino}` : undefined
+  }
+  const written = [placeOf(1), out === undefined ? undefined : placeOf(out)].filter(Boolean)
+  const both = inputs.find((path) => written.includes(placeOf(path === STDIN ? 0 : path)))
+  if (both !== undefined) throw usageError(`'${both}' is read, so it cannot be written`)
 }
 
 /**
