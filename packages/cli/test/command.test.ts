@@ -12,7 +12,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { devNull, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -297,7 +297,7 @@ describe('what is read is not written:', () => {
   })
 
   it('but a device may be both, and decisions of before stay where no log can be read', () => {
-    const { status } = spawnSync(process.execPath, [COMMAND, 'suggest', '/dev/null'], {
+    const { status } = spawnSync(process.execPath, [COMMAND, 'suggest', devNull], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     expect(status).toBe(0)

@@ -14,10 +14,10 @@ export interface Located {
   readonly repeated: readonly PolicyPath[]
 }
 
-/** The line of a value, and the places of the values in it. */
-interface Place {
+/** The line of a value, and the positions of the values in it. */
+interface Position {
   line: number
-  inner?: Map<string | number, Place>
+  inner?: Map<string | number, Position>
 }
 
 /** Thrown for a text that is not JSON, with the line of the fault, from 1. */
@@ -33,13 +33,13 @@ export class JsonError extends Error {
  */
 export function parseLocated(text: string): Located {
   const parser = new Parser(text.replace(/^\ufeff/, ''))
-  const root: Place = { line: 1 }
+  const root: Position = { line: 1 }
   const value = parser.value([], root)
   if (parser.token !== '') parser.fail('the end of the file')
   const lineOf = (path: PolicyPath): number => {
-    let place: Place | undefined = root
+    let position: Position | undefined = root
     let line = 1
-    for (let i = 0; place; place = place.inner?.get(path[i++]!)) line = place.line
+    for (let i = 0; position; position = position.inner?.get(path[i++]!)) line = position.line
     return line
   }
   return { value, lineOf, repeated: parser.repeated }
@@ -70,30 +70,30 @@ class Parser {
   }
 
   /**
-   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted in `place`.
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted in `position`.
    */
-  value(path: PolicyPath, place: Place): unknown {
-    place.line = this.#line
+  value(path: PolicyPath, position: Position): unknown {
+    position.line = this.#line
     if (path.length > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
-    if (this.token === '{') return this.#members(path, place)
-    if (this.token === '[') return this.#entries(path, place)
+    if (this.token === '{') return this.#members(path, position)
+    if (this.token === '[') return this.#entries(path, position)
     return this.#scalar('a value')
   }
 
   /** Reads the value with a name or an index in the object or array at `path`. */
-  #inner(path: PolicyPath, { inner }: Required<Place>, name: string | number): unknown {
-    const place = { line: 1 }
-    inner.set(name, place)
-    return this.value([...path, name], place)
+  #inner(path: PolicyPath, { inner }: Required<Position>, name: string | number): unknown {
+    const position = { line: 1 }
+    inner.set(name, position)
+    return this.value([...path, name], position)
   }
 
   /**
    * Reads an object up to its closing brace. `path` is where it stands; the path of each name that it has twice is noted,
    * and the last value counts. The object has no prototype, so that a member `__proto__` is one like any other.
    */
-  #members(path: PolicyPath, place: Place): object {
+  #members(path: PolicyPath, position: Position): object {
     const object: Record<string, unknown> = Object.create(null)
-    const around = Object.assign(place, { inner: new Map() })
+    const around = Object.assign(position, { inner: new Map() })
     this.#list('}', () => {
       if (!this.token.startsWith('"')) this.fail('a name in double quotes')
       const name = String(this.#scalar('a name'))
@@ -108,9 +108,9 @@ class Parser {
   /**
    * Reads the entries of an array up to its closing bracket. Each entry's path is that of the array and the entry's index.
    */
-  #entries(path: PolicyPath, place: Place): unknown[] {
+  #entries(path: PolicyPath, position: Position): unknown[] {
     const array: unknown[] = []
-    const around = Object.assign(place, { inner: new Map() })
+    const around = Object.assign(position, { inner: new Map() })
     this.#list(']', () => void array.push(this.#inner(path, around, array.length)))
     return array
   }
