@@ -86,9 +86,22 @@ const limiter = fc.record(
   },
   { requiredKeys: ['policies'] },
 )
-const policies = fc
-  .array(fc.tuple(name, limiter), { minLength: 1, maxLength: 3 })
-  .map((all) => ({ limiters: Object.fromEntries(all) }))
+const odd = fc.constantFrom('a]', 'a.b', '::error::x', '##vso[x]', '--- x', 'key', 'constructor', '__proto__')
+const sound = fc.record({
+  policies: fc.tuple(
+    fc.record({
+      algorithm: fc.constant('fixedWindow'),
+      limit: fc.constant(1),
+      window: fc.constant('1m'),
+      name: odd,
+    }),
+  ),
+})
+const fileOf = <T>(names: fc.Arbitrary<string>, limiters: fc.Arbitrary<T>) =>
+  fc
+    .array(fc.tuple(names, limiters), { minLength: 1, maxLength: 3 })
+    .map((all) => ({ limiters: Object.fromEntries(all) }))
+const policies = fc.oneof(fileOf(name, limiter), fileOf(odd, sound))
 const log = fc.array(fc.record({ agent: name, junk: name, isJunk: fc.boolean() }), {
   minLength: 1,
   maxLength: 12,
@@ -159,7 +172,7 @@ async function run(
     args,
     stdout: String(stdout.read() ?? ''),
     stderr: String(stderr.read() ?? ''),
-    isKept: after.every((each, i) => each.equals(contents[i]!)),
+    isKept: after.every((each, i) => each.equals(contents[i]!) || (i === 2 && !isCompared)),
   }
 }
 

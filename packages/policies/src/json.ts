@@ -16,8 +16,8 @@ export interface Located {
 
 /** The line of a value, and the positions of the values in it. */
 interface Position {
-  line: number
-  inner?: Map<string | number, Position>
+  readonly line: number
+  inner?: Map<string | number | undefined, Position>
 }
 
 /** Thrown for a text that is not JSON, with the line of the fault, from 1. */
@@ -37,9 +37,9 @@ export function parseLocated(text: string): Located {
   const value = parser.value([], root)
   if (parser.token !== '') parser.fail('the end of the file')
   const lineOf = (path: PolicyPath): number => {
-    let position: Position | undefined = root
+    let position = root.inner?.get(undefined) // the value as a whole has no name
     let line = 1
-    for (let i = 0; position; position = position.inner?.get(path[i++]!)) line = position.line
+    for (let i = 0; position; position = position.inner?.get(path[i++])) line = position.line
     return line
   }
   return { value, lineOf, repeated: parser.repeated }
@@ -70,21 +70,17 @@ class Parser {
   }
 
   /**
-   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted in `position`.
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted among those
+   * `around` it.
    */
-  value(path: PolicyPath, position: Position): unknown {
-    position.line = this.#line
+  value(path: PolicyPath, around: Position): unknown {
+    const position: Position = { line: this.#line }
+    around.inner ??= new Map()
+    around.inner.set(path.at(-1), position)
     if (path.length > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
     if (this.token === '{') return this.#members(path, position)
     if (this.token === '[') return this.#entries(path, position)
     return this.#scalar('a value')
-  }
-
-  /** Reads the value with a name or an index in the object or array at `path`. */
-  #inner(path: PolicyPath, { inner }: Required<Position>, name: string | number): unknown {
-    const position = { line: 1 }
-    inner.set(name, position)
-    return this.value([...path, name], position)
   }
 
   /**
@@ -93,14 +89,13 @@ class Parser {
    */
   #members(path: PolicyPath, position: Position): object {
     const object: Record<string, unknown> = Object.create(null)
-    const around = Object.assign(position, { inner: new Map() })
     this.#list('}', () => {
       if (!this.token.startsWith('"')) this.fail('a name in double quotes')
       const name = String(this.#scalar('a name'))
       if (Object.hasOwn(object, name)) this.repeated.push([...path, name])
       if (this.token !== ':') this.fail("':'")
       this.#next()
-      object[name] = this.#inner(path, around, name)
+      object[name] = this.value([...path, name], position)
     })
     return object
   }
@@ -110,8 +105,7 @@ class Parser {
    */
   #entries(path: PolicyPath, position: Position): unknown[] {
     const array: unknown[] = []
-    const around = Object.assign(position, { inner: new Map() })
-    this.#list(']', () => void array.push(this.#inner(path, around, array.length)))
+    this.#list(']', () => void array.push(this.value([...path, array.length], position)))
     return array
   }
 

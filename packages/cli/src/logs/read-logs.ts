@@ -72,17 +72,17 @@ class Log {
    * first line, and one without any line has no format.
    */
   async open(): Promise<void> {
-    const texts: string[] = []
     let size = 0
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
-      for (const each of lines) {
-        const line = typeof each === 'string' ? ownText(each) : each // not with the lines around it
-        this.#first.push(line)
+      for (const line of lines) {
+        // A copy, as a line that was cut out keeps those around it.
+        this.#first.push(isText(line) ? ownText(line) : line)
         size += textOf(line).length
-        if (isText(line)) texts.push(line)
       }
-      if (this.#first.length > 100 * SAMPLE || texts.length >= SAMPLE || size > MOST_SAMPLED) break
+      const isEnough = this.#first.filter(isText).length >= SAMPLE || size > MOST_SAMPLED
+      if (isEnough || this.#first.length > 100 * SAMPLE) break
     }
+    const texts = this.#first.filter(isText)
     const sample = texts.length > 0 ? texts.slice(0, SAMPLE) : this.#first.slice(0, 1).map(textOf)
     if (sample.length > 0) this.detected = detect(this.source.name, sample, this.options)
   }

@@ -5,7 +5,7 @@ import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
 import { flagOf, type Given, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
-import { asJson, type Line, print } from './door.js'
+import { asJson, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
@@ -16,7 +16,7 @@ import { printSuggest } from './print-suggest.js'
 /** The command `sluice suggest`: reads the logs and prints the limits that they suggest. Returns the exit code 0. */
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
-  refuseOverwriting(paths.length > 0 ? paths : [STDIN])
+  refuseOverwriting(paths.length > 0 ? paths : [STDIN], given)
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   const reading = await logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, [selector], signal))
   const report = hashed(await logs.suggest(reading, options), given)
@@ -52,26 +52,24 @@ export const replay: Run = async (files, given, signal) => {
   // Without a log, the log is stdin.
   if (files.length === 1 && [files[0], other].includes(STDIN)) throw usageError(STDIN_TWICE)
   const compared = other === undefined || other === 'log' ? [] : [other]
-  const out = valueOf(given, 'out', String)
-  refuseOverwriting([...(files.length === 1 ? [STDIN] : []), ...files, ...compared], out)
+  refuseOverwriting(files.length === 1 ? [STDIN, ...files, ...compared] : [...files, ...compared], given)
   const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal)
   const { limiters } = file!
   const against = other === 'log' ? other : current?.limiters
   const own = selectorOf(given)
-  const selectors = [...limiters, ...(current?.limiters ?? [])].map(({ by = own.by, where = own.where }) => {
-    return { by, where }
-  })
+  const all = [...limiters, ...(current?.limiters ?? [])]
+  const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const read = readOptionsOf(given, selectors, signal)
   const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
-  const decisions = out === undefined ? undefined : openSync(out, 'w')
+  const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
   /** Writes one decision to the file of --out, as a line of JSON. */
   const write: logs.LogReplayOptions['onDecision'] = (time, limiter, { keys, cost }, decision) => {
     const { allowed, policy, remaining, retryAfterMs } = decision
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
-    writeSync(decisions!, `${asJson(hashed(line, given))}\n`)
+    writeSync(out!, `${asJson(hashed(line, given))}\n`)
   }
-  const onDecision = decisions === undefined ? undefined : write
-  const report = hashed(await logs.replay(reading, { limiters, against, signal, onDecision }), given)
+  const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
+  const report = hashed(await logs.replay(reading, options), given)
   printReport(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
   for (const { text } of failed) print(process.stderr, [`sluice: --fail-if '${text}' holds`])
@@ -86,21 +84,17 @@ export const replay: Run = async (files, given, signal) => {
  */
 export const check: Run = async ([path = STDIN], given, signal) => {
   const other = textsOf(given, 'against')
-  refuseOverwriting([path, ...other])
+  refuseOverwriting([path, ...other], given)
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
-  const [currents, failure] = await withoutErrors(other, signal).then(
-    (read) => [read, undefined] as const,
-    (error: Error) => [[], error] as const,
-  )
-  const smells = [
-    ...policies.smellsOf(file),
-    ...currents.flatMap((current) => policies.changesAgainst(file, current)),
-  ]
+  const [current] = await Promise.allSettled([withoutErrors(other, signal)])
+  const known = current.status === 'fulfilled' ? current.value : []
+  const changes = known.flatMap((each) => policies.changesAgainst(file, each))
+  const smells = [...policies.smellsOf(file), ...changes]
   const problems = [...file.errors, ...smells]
   const sum = `${count(file.errors.length, 'error')}, ${count(smells.length, 'smell')}`
   const text = (): string[] => [...linesOf(path, problems), sum]
   printReport({ version: 1, command: 'check', file: path, problems }, given, text)
-  if (failure) throw failure
+  if (current.status === 'rejected') throw current.reason
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
@@ -120,21 +114,13 @@ function linesOf(path: string, problems: readonly policies.PolicyProblem[]): str
  * `limiters` is probably a log that was given in its place.
  * @throws {Error} EPOLICIES with a line for each error of each file.
  */
-async function withoutErrors(
-  paths: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly policies.ReadPolicies[]> {
-  const lines: string[] = []
-  const files: policies.ReadPolicies[] = []
-  for (const path of paths) {
-    const text = await textOf(bytesOf(path, signal, LARGEST))
-    const file = policies.readPolicies(text)
-    if (file.errors.length > 0 && !text.includes('"limiters"'))
-      throw usageError(`expected a policy file ${EXAMPLE}, got '${path}'`)
-    for (const line of linesOf(path, file.errors)) lines.push(line)
-    files.push(file)
-  }
-  if (lines.length > 0) throw Object.assign(new Error(lines.join('\n')), { code: 'EPOLICIES', lines })
+async function withoutErrors(paths: readonly string[], signal: AbortSignal) {
+  const texts = await Promise.all(paths.map((path) => textOf(bytesOf(path, signal, LARGEST))))
+  const files = texts.map((text) => policies.readPolicies(text))
+  const odd = paths.find((_, i) => files[i]!.errors.length > 0 && !texts[i]!.includes('"limiters"'))
+  if (odd !== undefined) throw usageError(`expected a policy file ${EXAMPLE}, got '${odd}'`)
+  const lines = paths.flatMap((path, i) => linesOf(path, files[i]!.errors))
+  if (lines.length > 0) throw Object.assign(new Error(lines[0]), { code: 'EPOLICIES', lines })
   return files
 }
 
@@ -162,10 +148,10 @@ function hashed<T>(report: T, given: Given): T {
 }
 
 /** Prints a report: as one line of JSON under --json, else the lines that `text` makes. */
-function printReport(report: object, given: Given, text: () => readonly Line[]): void {
+function printReport(report: object, given: Given, text: () => readonly TextLine[]): void {
   print(process.stdout, given['json'] === true ? [asJson(report)] : text())
-  if (given['hashKeys'] === true) print(process.stderr, [UNSALTED])
+  if (given['hashKeys'] === true) print(process.stderr, [`sluice: --hash-keys: ${UNSALTED}`])
 }
 
 const UNSALTED =
-  'sluice: --hash-keys: digests have no salt, so who tries all addresses, or knows a key, finds its caller in this output'
+  'digests have no salt, so who tries all addresses, or knows a key, finds its caller in this output'

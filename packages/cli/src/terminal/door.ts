@@ -4,15 +4,15 @@
  */
 
 /** A line of text, which a terminal may show in bold or faint. */
-export type Line = string | { readonly text: string; readonly style: 'bold' | 'faint' }
+export type TextLine = string | { readonly text: string; readonly style: 'bold' | 'faint' }
 
-export const bold = (text: string): Line => ({ text, style: 'bold' })
-export const faint = (text: string): Line => ({ text, style: 'faint' })
+export const bold = (text: string): TextLine => ({ text, style: 'bold' })
+export const faint = (text: string): TextLine => ({ text, style: 'faint' })
 
 const CODES = { bold: 1, faint: 2 }
 
 /** Prints lines, in place of the progress if that is shown. Styles are for terminals alone, and NO_COLOR is obeyed. */
-export function print(stream: NodeJS.WriteStream, lines: readonly Line[]): void {
+export function print(stream: NodeJS.WriteStream, lines: readonly TextLine[]): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const isColoured = stream.isTTY && !process.env.NO_COLOR
   const texts = lines.map((line) => {

@@ -1,5 +1,5 @@
 import type { Basis } from '../index.js'
-import { bold, faint, type Line, printable } from './door.js'
+import { bold, faint, type TextLine, printable } from './door.js'
 
 /** The terminal that a report is printed on, as its page. */
 export interface Page {
@@ -66,7 +66,11 @@ export const shown = (time: string | null): string => time?.replace('T', ' ').sl
  * A report as lines: first the figures of the log that it rests on (`basis`), then its sections with empty lines between, and
  * last how many lines were read and skipped, with the first skipped line of each reason.
  */
-export function pageLines(basis: Basis, sections: readonly (readonly Line[])[], page: Page): readonly Line[] {
+export function pageLines(
+  basis: Basis,
+  sections: readonly (readonly TextLine[])[],
+  page: Page,
+): readonly TextLine[] {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
   const limited = `${percent(denied)} of the calls were answered 429`

@@ -1,12 +1,12 @@
 import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
-import { bold, type Line, printable } from './door.js'
+import { bold, type TextLine, printable } from './door.js'
 import { count, lengthOfTime, type Page, pageLines, percent, shown, table } from './page.js'
 
 /**
  * The report of a replay as text, with the lines of each limiter and of the comparison. Where the log's times are too
  * coarse to say how calls lay within a unit of them, there are three answers, each with a heading.
  */
-export function printReplay({ basis, answers }: ReplayReport, page: Page): readonly Line[] {
+export function printReplay({ basis, answers }: ReplayReport, page: Page): readonly TextLine[] {
   const isCoarse = answers.length > 1
   const sections = answers.flatMap(({ spread, limiters, against }) => [
     ...(isCoarse ? [[bold(SPREADS[spread])]] : []),
@@ -28,7 +28,7 @@ const SPREADS: Readonly<Record<Way, string>> = {
  * anything, also the longest lock-out, the hour with most denials, the denials of each policy, and a table of the callers
  * with most.
  */
-function limiterLines(limiter: LimiterReport, callers: number, page: Page): Line[] {
+function limiterLines(limiter: LimiterReport, callers: number, page: Page): TextLine[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`
   const title = bold(`${limiter.name}: ${share}, ${count(callersHit)} of ${count(callers, 'caller')}`)

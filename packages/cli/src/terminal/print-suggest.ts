@@ -1,6 +1,6 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
-import { asJson, bold, type Line, printable } from './door.js'
+import { asJson, bold, type TextLine, printable } from './door.js'
 import { count, lengthOfTime, type Page, pageLines, percent, table } from './page.js'
 
 /**
@@ -8,12 +8,7 @@ import { count, lengthOfTime, type Page, pageLines, percent, table } from './pag
  * (their peaks), the recommended limits, and a policy to copy with the `command` that confirms it. Pictures stand beside
  * each other as the page's width allows.
  */
-export function printSuggest(
-  report: SuggestReport,
-  selector: Selector,
-  command: string,
-  page: Page,
-): readonly Line[] {
+export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page) {
   const { basis, windows } = report
   const all = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
@@ -28,7 +23,7 @@ export function printSuggest(
  * shares, and the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why
  * there are none.
  */
-function limitsTable({ windows, basis }: SuggestReport): Line[] {
+function limitsTable({ windows, basis }: SuggestReport): TextLine[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
     if (cells.length === 0) return [[window, '', without ?? 'no limit is enough']]
@@ -78,11 +73,11 @@ const PICTURE = 70
  * Joins pictures side by side into the lines of one, each picture padded to the same width, and the shorter ones with
  * empty lines.
  */
-function besideEachOther(pictures: readonly (readonly string[])[]): Line[] {
+function besideEachOther(pictures: readonly (readonly string[])[]): TextLine[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
   const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
-  const [titles = '', ...lines] = Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
-  return [bold(titles), ...lines]
+  const lines = Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
+  return [bold(lines.shift()!), ...lines]
 }
 
 /**
@@ -91,7 +86,7 @@ function besideEachOther(pictures: readonly (readonly string[])[]): Line[] {
  * a caller, with the number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit
  * is recommended.
  */
-function recommendation(window: WindowReport, basis: Basis, page: Page): Line[] {
+function recommendation(window: WindowReport, basis: Basis, page: Page): TextLine[] {
   const { windowMs, recommended, cells, peaks } = window
   if (!recommended) return []
   const { calls: all, callers } = basis
@@ -112,7 +107,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): Line[] 
  * all windows it takes the one whose limit lies furthest below what the next caller needs (`next`), in proportion: there
  * the line between usual and unusual callers is clearest.
  */
-function toCopy({ windows }: SuggestReport, selector: Selector, command: string): Line[] {
+function toCopy({ windows }: SuggestReport, selector: Selector, command: string): TextLine[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])
   const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
   const best = known[gaps.indexOf(Math.max(...gaps))]
