@@ -19,7 +19,7 @@ import { countsOf, noteEntries } from './journey/entries.js'
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
 /** Calls of each row that are counted. The one with the fewest entries is shown: in another a timer of a store ran as well. */
-const CALLS_COUNTED = 20
+const CALLS_COUNTED = 100
 const SOURCE = /packages\/((?:core|http|machine|express|outbound)\/src\/.+\.ts)/
 
 /**
