@@ -81,11 +81,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
-    if (caller && (ask === 'try' || ask === 'reserve')) return this.#decideStep(question, caller)
-    let receiver!: Receiver<Answer>
-    const outcome = new Promise<Answer>((answered, failed) => (receiver = { answered, failed }))
-    const refusal = this.channel.submit(this, receiver, key, cost, question)
-    return refusal ? this.#refuse(question, refusal) : outcome
+    return this.#send(question, ask === 'try' || ask === 'reserve' ? caller : undefined)
   }
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
@@ -262,14 +258,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Takes one step for one key of a call on several: 'try' charges nothing, 'reserve' charges. One deadline is for both steps:
-   * that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is over already, the store is
-   * not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
+   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'reserve' charges. One
+   * deadline is for both steps: that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
+   * over already, the store is not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
    */
-  #decideStep(question: Question, whole: Caller): MaybePromise<Answer> {
+  #send(question: Question, whole?: Caller): MaybePromise<Answer> {
     const { ms } = this.deadline
     const { kind, key, cost } = question
-    const since = kind === 'reserve' ? whole.since : undefined
+    const since = kind === 'reserve' ? whole?.since : undefined
     if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
       return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
@@ -278,11 +274,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const outcome = new Promise<Answer>((resolve, failed) => {
       /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
       const answered = (answer: Answer, began: number): void => {
-        whole.began?.(began)
+        whole?.began?.(began)
         resolve(answer)
       }
       const answeredTooLate = (late: Answer): void => {
-        if (kind === 'reserve' && whole.gone) this.#giveBack(key, cost, late).catch(() => {})
+        if (kind === 'reserve' && whole?.gone) this.#giveBack(key, cost, late).catch(() => {})
       }
       receiver = { answered, failed, answeredTooLate }
     })

@@ -51,13 +51,11 @@ export class GroupCommit {
   #closed = false
   /** When a batch was last sent. */
   lastUse: number
-  /** Whether its owner has let go of it and of its script, so that calls go to another group. */
-  isDropped = false
 
   /** Batches calls of `script`: `runner` runs a batch as one script call. Outside a Cluster the batches in flight are bounded. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
-    public script: string,
+    public script: string | undefined,
     options: GroupCommitOptions = {},
   ) {
     this.#gathers = options.gathers ?? true
@@ -72,10 +70,9 @@ export class GroupCommit {
     return this.#waiting.size === 0 && this.#inFlight === 0
   }
 
-  /** Lets go of an idle group. */
+  /** Lets go of an idle group and its script, so that further calls go to another. */
   drop(): void {
-    this.isDropped = true
-    this.script = ''
+    this.script = undefined
   }
 
   /**
@@ -231,7 +228,7 @@ export class GroupCommit {
       },
       failed: (error) => {
         this.#returned(batch)
-        const areApart = calls.length > 1 && !this.isDropped && isApart((error as Error).cause)
+        const areApart = calls.length > 1 && this.script && isApart((error as Error).cause)
         if (areApart) for (const call of stillWaitedFor(gathered)) this.#sendBatch([call], false)
         else for (const call of calls) failAll(call, error)
       },
@@ -240,7 +237,7 @@ export class GroupCommit {
     this.#inFlight += size
     if (takesRoom) this.#batches++
     this.lastUse = batch.sentAt
-    this.runner.runAll(this.script, keys, args, batch)
+    this.runner.runAll(this.script!, keys, args, batch)
   }
 
   /**

@@ -324,7 +324,7 @@ class Groups {
     const idle = [...this.#byShapes].filter(([, group]) => group !== added && group.isIdle)
     const dropped = idle.toSorted(([, one], [, other]) => one.lastUse - other.lastUse).slice(0, surplus)
     for (const [id, group] of dropped) {
-      this.runner.forget(group.script)
+      this.runner.forget(group.script!)
       group.drop()
       this.#byShapes.delete(id)
     }

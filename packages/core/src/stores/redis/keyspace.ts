@@ -146,7 +146,7 @@ export class RedisKeyspace implements Keyspace {
 
   /** Sends a call with others of its script. */
   #send<T>(call: KeyspaceCall<T>): void {
-    if (this.#group.isDropped) this.#group = this.options.group()
+    if (this.#group.script === undefined) this.#group = this.options.group()
     this.#group.add(call)
   }
 
@@ -212,7 +212,7 @@ class KeyspaceCall<T> implements ScriptCall {
     this.#context = options
     this.keyspace = options.keyspace
     this.units = hasLog ? (request.cost ?? 1) : 1
-    this.tag = options.tagOf ? options.tagOf(callerKey) : ''
+    this.tag = options.tagOf?.(callerKey) ?? ''
   }
 
   lead(duplicates: KeyspaceCall<T>[]): void {
