@@ -1,6 +1,6 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
-import { remember } from './call.js'
+import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
@@ -69,24 +69,21 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         options: config,
         signal: cancelToken ? AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]) : signal,
       })
-      const { response, failure } = await settings.queue.run<AxiosOutcome>(
-        settings.queue.open(request.terms),
-        {
-          start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-          judge: (outcome, attempt) =>
-            request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
-          /**
-           * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
-           * response's body, if it is a stream, has been read.
-           */
-          deliver(outcome, call) {
-            remember(outcome.response, call.decisions)
-            releaseAtEnd(outcome, () => settings.queue.release(call))
-            return outcome
-          },
-          discard: (outcome) => discardStream(outcome.response.data),
+      const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
+        start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
+        judge: (outcome, attempt) =>
+          request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
+        /**
+         * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
+         * response's body, if it is a stream, has been read.
+         */
+        deliver(outcome, turn) {
+          remember(outcome.response, turn.decisions)
+          releaseAtEnd(outcome, () => turn.returned())
+          return outcome
         },
-      )
+        discard: (outcome) => discardStream(outcome.response.data),
+      })
       if (failure) throw failure
       return response
     } finally {
@@ -104,12 +101,15 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
     const response = await sent
+    // oxlint-disable-next-line sluice/own-fields -- axios's own object, in which callers look for their config
     response.config = config
     return { response }
   } catch (failure) {
     const error = failure as Error & { config?: unknown; readonly response?: AxiosResponse }
+    // oxlint-disable-next-line sluice/own-fields -- as above
     if (error.config !== undefined) error.config = config
     if (!error.response) throw error
+    // oxlint-disable-next-line sluice/own-fields -- as above
     error.response.config = config
     return { response: error.response, failure: error }
   }
@@ -123,6 +123,7 @@ function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void):
   const { data } = response
   // Callers look at the error, and leave its stream unread.
   if (failure) release()
+  // oxlint-disable-next-line sluice/own-fields -- axios's own object, whose body is read through this stream
   else if (isWebStream(data)) response.data = observed(data, release)
   else if (isNodeStream(data) && data.destroyed !== true) data.once('close', release)
   else release()
@@ -145,7 +146,14 @@ function requestOf(config: AxiosConfig): OutboundRequest {
  */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  return { status, url, header: (name) => headerOf(headers, name) }
+  return { status, url, header: (name) => headerOf(headers, name), names: () => namesOf(headers) }
+}
+
+/** The names of headers; undefined if they can only be asked for one by one. */
+function namesOf(headers: unknown): readonly string[] | undefined {
+  const { [Symbol.iterator]: iterator, get } = (headers ?? {}) as Partial<Map<string, unknown>>
+  if (iterator) return Array.from(headers as Iterable<[string]>, ([name]) => name)
+  return typeof get === 'function' ? undefined : Object.keys(headers ?? {})
 }
 
 /** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */

@@ -1,25 +1,39 @@
-import { createLimiter, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { nowMs, setTimer } from '@sluice/core/internal'
-import { QueuedCall, type CallTerms } from './call.js'
+import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import { checkCost, nowMs, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
-import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
+import { type CallTerms, type Client, Turn } from './turn.js'
+import { ACCEPTED, UNANSWERED, type Verdict } from './verdict.js'
 import { isSearched, type WaitingSettings } from './waiting-options.js'
 
+/** The steps of a call once it is its turn, as its client describes them. */
+export interface Task<T> {
+  /** Makes one attempt. */
+  start(turn: Turn): T | PromiseLike<T>
+  /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
+  judge?(value: T, attempt: number): Verdict | Promise<Verdict>
+  /** Decides what follows a failure; without it, failures have nothing to do with limits. */
+  judgeFailure?(error: unknown, attempt: number): Verdict | Promise<Verdict>
+  /** Hands the result to the caller, and returns the turn when the call is no longer under way; without it, it is returned at once. */
+  deliver?(value: T, turn: Turn): T
+  /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
+  discard?(value: T): void
+}
+
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
-export class CallQueue {
+export class CallQueue implements Client {
   /** Undefined until there is a listener. */
   events: CallEvents | undefined
-  readonly #settings: WaitingSettings
+  policies: readonly Policy[] | undefined
+  readonly movesOn: Client['movesOn']
   /** Of each limiter, in the order in which a call takes their turns. */
   readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
   readonly #source: EventSource
   /** The calls that wait, each with the queue of its key at the limiter whose turn it waits for. */
-  readonly #waiting = new Map<QueuedCall, KeyQueue>()
-  #policies: readonly Policy[] | undefined
+  readonly #waiting = new Map<Turn, KeyQueue>()
   #ownLimiter: Limiter | undefined
   #idle: (() => void)[] = []
   #pending = 0
@@ -32,15 +46,18 @@ export class CallQueue {
    * have none and go by the name of their limiter. Each limiter becomes a stage (`KeyQueues`, one queue for each key), and a call
    * takes a turn at every stage, in their order. Without a limiter there is one stage, for the semaphore alone.
    */
-  constructor(settings: WaitingSettings, name?: string) {
+  constructor(
+    readonly settings: WaitingSettings,
+    name?: string,
+  ) {
     const { adaptive, semaphore, retryBudget } = settings
     const limiters = [settings.limiter ?? adaptive ?? []].flat()
     const [limiter] = limiters
-    this.#settings = settings
     // A permit is taken before the last turn, so that no call holds one while it waits for the others.
     const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
     const [first = new KeyQueues(undefined, semaphore), ...further] = stages
     this.#stages = [first, ...further]
+    this.movesOn = further.length > 0 ? (turn) => this.#movesOn(turn) : undefined
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
     this.#budget = retryBudget && new RetryBudget(retryBudget)
   }
@@ -68,18 +85,17 @@ export class CallQueue {
   /**
    * Makes a call: waits for its turn, runs an attempt (`task.start`), has the task judge how it ended, and begins anew if another
    * attempt is to follow. Resolves or rejects as the last attempt does, and rejects if a turn does not come in time. A task with
-   * `deliver` ends the call (`release`) by itself, for example when the response has been read; any other call ends here.
-   * `task.discard` drops a result that no caller gets.
+   * `deliver` returns the turn by itself, for example when the response has been read; any other call ends here. `task.discard`
+   * drops a result that no caller gets.
    */
-  async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
-    let turn = this.next(call)
+  async run<T>(terms: CallTerms, task: Task<T>): Promise<T> {
+    let turn = await this.next(terms)
     for (;;) {
-      await turn
-      const { attempt } = call
-      this.events?.started(call)
+      const { attempt } = turn
+      this.events?.started(turn)
       let outcome: Outcome<T>
       try {
-        outcome = { value: await task.start(call) }
+        outcome = { value: await task.start(turn) }
       } catch (error) {
         outcome = { error }
       }
@@ -88,66 +104,61 @@ export class CallQueue {
           'value' in outcome
             ? ((await task.judge?.(outcome.value, attempt)) ?? ACCEPTED)
             : ((await task.judgeFailure?.(outcome.error, attempt)) ?? UNANSWERED)
-        const again = this.observe(call, verdict)
-        this.events?.ended(call, again, outcome)
+        const again = this.observe(turn, verdict)
+        this.events?.ended(turn, again, outcome)
         if (!again) {
           if ('error' in outcome) throw outcome.error
-          if (task.deliver) return task.deliver(outcome.value, call)
-          this.release(call)
+          if (task.deliver) return task.deliver(outcome.value, turn)
+          turn.returned()
           return outcome.value
         }
       } catch (error) {
-        this.release(call)
+        turn.returned()
         if ('value' in outcome) task.discard?.(outcome.value)
         throw error
       }
-      // The wait begins before the permit is released; otherwise the queue would be idle for a moment.
-      turn = this.next(call)
-      this.release(call)
+      // The wait begins before the permit is returned; otherwise the queue would be idle for a moment.
+      const next = this.next(terms, turn)
+      turn.returned()
       if ('value' in outcome) task.discard?.(outcome.value)
+      turn = await next
     }
   }
 
   /**
-   * Makes the record of a call from its terms: keys, cost, priority, longest wait and signal. It waits for nothing until it is
-   * passed to `run` or `next`. It calls `#left` after each wait, and `#movesOn` with each turn if there are several limiters.
+   * Resolves when it is the turn of a call's first attempt, or of the next after `last`. First it waits for the delay of a retry
+   * (`delayMs`) and for the pause of the key that the last reply was about, which after a redirect may be another key than the
+   * call's own. A call is refused at once if `maxQueue` calls wait for its key already, or if the queue is closed, except for
+   * retries while it drains. Reports the wait or the refusal to listeners.
+   * @throws {RateLimitExceededError} when there is no turn in time; InputError INVALID_KEY, INVALID_COST, INVALID_PRIORITY; the
+   * signal's reason when it aborts.
    */
-  open(terms: CallTerms): QueuedCall {
-    return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)
-  }
-
-  /**
-   * Waits for the turn of the call's next attempt. First it waits for the delay of a retry (`delayMs`) and for the pause of the
-   * key that the last reply was about, which after a redirect may be another key than the call's own. A call is refused at once
-   * if `maxQueue` calls wait for its key already, or if the queue is closed, except for retries while it drains. Reports the wait
-   * or the refusal to listeners.
-   * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
-   */
-  async next(call: QueuedCall): Promise<void> {
-    const { keys, cost, priority, signal } = call.terms
+  async next(terms: CallTerms, last?: Turn): Promise<Turn> {
+    const { keys, cost, priority, signal } = terms
     const [key] = keys
-    const start = nowMs()
     try {
+      if (!last) checkTerms(terms)
       signal?.throwIfAborted()
-      if (call.stage > 0) call.goTo(0)
-      const keyQueue = this.#stages[0].get(key)
-      const attempt = ++call.attempt
-      if (attempt === 1) this.#budget?.earn()
-      if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
-      if (keyQueue.waiting >= (this.#settings.maxQueue ?? Infinity)) throw call.exceeded('queue')
-      const turn = call.wait(this.#policies)
-      keyQueue.waiting++
-      this.#waiting.set(call, keyQueue)
-      // The limiter holds only the call's own key, so the pause of another key that replied is waited for here.
-      const isOwnKey = call.answeredKey === key
-      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pausedMs)
-      if (delayMs > 0) call.delay = setTimer(() => this.#enqueue(call), delayMs)
-      else this.#enqueue(call)
-      this.events?.emit('queued', { key, cost, priority, attempt })
-      await turn
-      const waitMs = Math.round(nowMs() - start)
+      const stored = last?.stored ?? storedKey(key)
+      const keyQueue = this.#stages[0].get(stored)
+      if (!last) this.#budget?.earn()
+      if (this.#closed && !(last && this.#drains)) throw new RateLimitExceededError(key, 'closed')
+      if (keyQueue.turns.size >= (this.settings.maxQueue ?? Infinity)) {
+        throw new RateLimitExceededError(key, 'queue')
+      }
+      const turn = new Turn(this, terms, stored, last)
+      keyQueue.turns.add(turn)
+      this.#waiting.set(turn, keyQueue)
+      const delayMs = last ? this.#delayAfter(last) : 0
+      if (delayMs > 0) turn.delay(delayMs, () => this.#enqueue(turn))
+      else this.#enqueue(turn)
+      this.events?.emit('queued', { key, cost, priority, attempt: turn.attempt })
+      await turn.comes
+      const waitMs = Math.round(turn.sentAt - turn.begunAt)
       if (keyQueue.pause?.takeResumption()) this.events?.emit('resumed', { key })
-      if (waitMs > 0) this.events?.emit('waited', { key, cost, priority, waitMs, decision: call.decision })
+      if (waitMs > 0)
+        this.events?.emit('waited', { key, cost, priority, waitMs, decision: turn.decisions.at(-1) })
+      return turn
     } catch (error) {
       if (error instanceof RateLimitExceededError) {
         const { reason, decision } = error
@@ -158,31 +169,31 @@ export class CallQueue {
   }
 
   /**
-   * Carries out the verdict on the current attempt: reports its outcome to the search for an unknown rate (`adaptive`), pauses
-   * the key if the other side asked for a pause, and returns whether another attempt is to follow. None follows if the verdict
-   * rules it out (`again` is false), if it would begin after the call's deadline, or if the budget for retries is used up;
-   * `givenUp` names which of the last two. A retry for which the other side named the time takes nothing from the budget.
+   * Carries out the verdict on an attempt: reports its outcome to the search for an unknown rate (`adaptive`), pauses the key if
+   * the other side asked for a pause, and returns whether another attempt is to follow. None follows if the verdict rules it out
+   * (`again` is false), if it would begin after the call's deadline, or if the budget for retries is used up; `givenUp` names
+   * which of the last two. A retry for which the other side named the time takes nothing from the budget.
    */
-  observe(call: QueuedCall, verdict: Verdict): boolean {
-    const { key = call.terms.keys[0], answer, pauseMs, status } = verdict
-    call.answeredKey = key
-    call.status = status
-    call.givenUp = undefined
+  observe(turn: Turn, verdict: Verdict): boolean {
+    const { terms, sentAt, until } = turn
+    const { key = terms.keys[0], answer, pauseMs } = verdict
     const isRefusal = answer === 'limited' || answer === 'overloaded'
-    call.outcome = isRefusal ? 'refused' : answer === 'served' ? 'served' : 'failed'
-    call.tookMs = nowMs() - call.sentAt
-    const keyQueue = this.#stages[0].get(key)
-    const change = this.#settings.adaptive?.ended(key, call.outcome, call.tookMs, call.terms.cost)
+    const outcome = isRefusal ? 'refused' : answer === 'served' ? 'served' : 'failed'
+    const now = nowMs()
+    const ending = { ...verdict, outcome, tookMs: now - sentAt, delayMs: 0 } as const
+    turn.judged(ending)
+    const keyQueue = this.#stages[0].get(key === terms.keys[0] ? turn.stored : storedKey(key))
+    const change = this.settings.adaptive?.ended(key, outcome, ending.tookMs, terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
-    const aloneMs = mayPause ? this.#heed(call, verdict, keyQueue) : 0
+    const aloneMs = mayPause ? this.#heed(key, verdict, sentAt, keyQueue) : 0
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
-    const again = Math.max(verdict.again, aloneMs)
-    const isLate = Math.max(again, keyQueue.pausedMs) > call.until - nowMs()
+    const delayMs = Math.max(verdict.again, aloneMs)
+    const isLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
     const isPaidFor = isLate || Number(pauseMs) > 0 || (this.#budget?.spend() ?? true)
-    call.givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
-    call.delayMs = again
-    return call.givenUp === undefined
+    const givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
+    turn.judged({ ...ending, delayMs, givenUp })
+    return givenUp === undefined
   }
 
   /**
@@ -190,44 +201,30 @@ export class CallQueue {
    * Returns for how many milliseconds this call alone has to wait before a retry: more than 0 only after a single refusal, for
    * which the key is not paused.
    */
-  #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
-    const { maxHold } = this.#settings
+  #heed(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): number {
+    const { maxHold } = this.settings
     // While a limit is searched for, a refusal that states no wait lowers the limit in place of pausing the key.
-    const heard = isSearched(this.#settings) ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
-    const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)
+    const heard = isSearched(this.settings) ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
+    const { holdMs, aloneMs } = keyQueue.heed(heard, sentAt)
     const ms = Math.min(holdMs, maxHold)
-    const { answeredKey: key, status } = call
-    if (ms > 0 && keyQueue.hold(key, ms, call.sentAt, this.#policies)) {
-      this.events?.emit('held', { key, status, holdMs: Math.ceil(ms) })
+    if (ms > 0 && keyQueue.hold(key, ms, sentAt, this.policies)) {
+      this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(ms) })
     }
     return aloneMs
   }
 
   /**
-   * Ends the current attempt: the call no longer counts as under way, and its permit goes back to the semaphore, with the outcome
-   * and the time that the attempt took, by which an adaptive limit is found. Does nothing the second time.
-   */
-  release(call: QueuedCall): void {
-    if (!call.isUnderWay) return
-    call.isUnderWay = false
-    call.permit?.release(call.outcome, call.tookMs).catch(() => {})
-    this.#pending--
-    this.#checkIdle()
-  }
-
-  /**
    * Sends no call out until `resume`. Queued calls leave the queues of their keys and lose their reserved turns. A call past its
-   * deadline was kept only because its reserved turn might still come in time: without that turn, `recheck` refuses it.
+   * deadline was kept only because its reserved turn might still come in time, and is refused.
    */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
     this.events?.emit('paused', {})
-    for (const [call, keyQueue] of this.#waiting) {
-      if (!call.isQueued) continue
-      keyQueue.remove(call)
-      call.reason = 'paused'
-      call.recheck()
+    for (const [turn, keyQueue] of this.#waiting) {
+      if (turn.place < 0) continue
+      keyQueue.remove(turn)
+      turn.pause()
     }
   }
 
@@ -236,14 +233,14 @@ export class CallQueue {
     if (!this.#paused) return
     this.#paused = false
     this.events?.emit('continued', {})
-    for (const call of this.#waiting.keys()) if (call.reason === 'paused') this.#enqueue(call)
+    for (const turn of this.#waiting.keys()) if (turn.isPaused) this.#enqueue(turn)
   }
 
   /** Rejects each call that waits with the error that `errorOf` makes for it. Returns how many calls were rejected. */
-  refuseAll(errorOf: (call: QueuedCall) => Error): number {
-    const calls = [...this.#waiting.keys()]
-    for (const call of calls) call.refuse(errorOf(call))
-    return calls.length
+  refuseAll(errorOf: (turn: Turn) => Error): number {
+    const turns = [...this.#waiting.keys()]
+    for (const turn of turns) turn.refused(errorOf(turn))
+    return turns.length
   }
 
   /**
@@ -252,7 +249,7 @@ export class CallQueue {
    * @throws {PolicyError} INVALID_POLICIES; INVALID_OPTION with `adaptive`, which has no policies.
    */
   setPolicies(policies: readonly Policy[]): void {
-    if (this.#settings.adaptive) {
+    if (this.settings.adaptive) {
       throw new PolicyError('INVALID_OPTION', 'adaptive finds the rate: there are no policies to set')
     }
     const isList = Array.isArray(policies) && policies.length > 0
@@ -260,11 +257,10 @@ export class CallQueue {
       const what = 'policies must be a list of policies made by gcra() and the like'
       throw new PolicyError('INVALID_POLICIES', what)
     }
-    this.#policies = policies
-    const [first] = this.#stages
-    first.limiter ??= this.#ownLimiter = createLimiter({ policies })
+    this.policies = policies
+    this.#ownLimiter ??= this.#stages[0].limitBy(policies)
     const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
-    for (const [call] of ofFirst) call.policies = policies
+    for (const [turn] of ofFirst) turn.goTo(0)
     for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.reserveAnew()
   }
 
@@ -282,21 +278,38 @@ export class CallQueue {
     this.#closed = true
     this.#drains = drain
     if (drain) this.resume()
-    else this.refuseAll((call) => call.exceeded('closed'))
+    else this.refuseAll(({ key }) => new RateLimitExceededError(key, 'closed'))
     await this.onIdle()
     await this.#ownLimiter?.close()
   }
 
-  /**
-   * Puts a call into the queue of the key that it waits for; while this client is paused, only notes that it waits for `resume`.
-   * `reason` is that of the refusal if the call's deadline passes first.
-   */
-  #enqueue(call: QueuedCall): void {
-    if (this.#paused) call.reason = 'paused'
+  /** Called at the end of a call's wait, after which it is under way or refused, and at the end of an attempt. */
+  ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void {
+    if (end === 'returned') this.#pending--
     else {
-      call.reason = 'queue'
-      this.#waiting.get(call)!.add(call)
+      const keyQueue = this.#waiting.get(turn)!
+      this.#waiting.delete(turn)
+      keyQueue.turns.delete(turn)
+      // At a later limiter it is counted there and at the first one too.
+      if (turn.stage > 0) this.#stages[0].get(turn.stored).turns.delete(turn)
+      if (end === 'granted') this.#pending++
+      else keyQueue.remove(turn)
+      if (this.#waiting.size === 0) this.events?.emit('empty', {})
     }
+    if (end !== 'granted' && this.#waiting.size + this.#pending === 0) this.#idled()
+  }
+
+  /** Puts a call into the queue of the key that it waits for; while this client is paused, it waits for `resume`. */
+  #enqueue(turn: Turn): void {
+    if (this.#paused) turn.pause()
+    else this.#waiting.get(turn)!.add(turn)
+  }
+
+  /** Milliseconds from the end of an attempt to the next: that of the retry and, of another key that has replied, its pause. */
+  #delayAfter(last: Turn): number {
+    const { key = last.terms.keys[0], delayMs } = last.ending
+    // The limiter holds the call's own key.
+    return delayMs + (key === last.terms.keys[0] ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
   }
 
   /**
@@ -304,40 +317,22 @@ export class CallQueue {
    * Otherwise it puts the call into the queue of the next limiter and returns true. If the call's key was paused meanwhile, the
    * turns it has would come too early: it gives them back and begins with the first limiter again.
    */
-  readonly #movesOn = (call: QueuedCall): boolean => {
-    const isLast = call.stage === this.#stages.length - 1
-    const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pausedMs > 0
+  #movesOn(turn: Turn): boolean {
+    const isLast = turn.stage === this.#stages.length - 1
+    const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
     if (isLast && !isPaused) return false
-    if (isPaused) call.giveBack()
     // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
-    if (call.stage > 0) this.#waiting.get(call)!.waiting--
-    call.goTo(isPaused ? 0 : call.stage + 1)
-    const keyQueue = this.#stages[call.stage]!.get(call.key)
-    this.#waiting.set(call, keyQueue)
-    call.policies = call.stage === 0 ? this.#policies : undefined
-    if (call.stage > 0) keyQueue.waiting++
-    this.#enqueue(call)
+    if (turn.stage > 0) this.#waiting.get(turn)!.turns.delete(turn)
+    turn.goTo(isPaused ? 0 : turn.stage + 1)
+    const keyQueue = this.#stages[turn.stage]!.get(storedKey(turn.key))
+    keyQueue.turns.add(turn)
+    this.#waiting.set(turn, keyQueue)
+    this.#enqueue(turn)
     return true
   }
 
-  /**
-   * Called at the end of a call's wait, which counts as waiting no longer: if it was granted its turn, it is under way, otherwise
-   * it leaves the queue of its key. At a later limiter (`stage` above 0) it was counted there and at the first one too.
-   */
-  readonly #left = (call: QueuedCall, isGranted: boolean): void => {
-    const keyQueue = this.#waiting.get(call)!
-    keyQueue.waiting--
-    if (call.stage > 0) this.#stages[0].get(call.terms.keys[0]).waiting--
-    this.#waiting.delete(call)
-    if (isGranted) this.#pending++
-    else keyQueue.remove(call)
-    if (this.#waiting.size === 0) this.events?.emit('empty', {})
-    if (!isGranted) this.#checkIdle()
-  }
-
-  /** Reports that no call waits or runs, if that is so, and resolves the promises of `onIdle`. */
-  #checkIdle(): void {
-    if (this.#waiting.size + this.#pending > 0) return
+  /** Reports that no call waits or runs, and resolves the promises of `onIdle`. */
+  #idled(): void {
     this.events?.emit('idle', {})
     const idle = this.#idle
     this.#idle = []
@@ -347,3 +342,10 @@ export class CallQueue {
 
 /** How one attempt ended. */
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+
+/** Checks what a call asks for, which its client or a function of its client's options has given. */
+function checkTerms({ cost, priority }: CallTerms): void {
+  checkCost(cost)
+  if (typeof priority === 'number' && !Number.isNaN(priority)) return
+  throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
+}

@@ -1,7 +1,7 @@
 import type { Decision, LimitChange } from '@sluice/core'
 import { Listeners, nowMs, warningOnce } from '@sluice/core/internal'
-import type { QueuedCall } from './call.js'
 import type { ExceededReason } from './exceeded.js'
+import type { Turn } from './turn.js'
 
 /** The events of a client's calls, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
 export type OutboundEvent =
@@ -141,24 +141,24 @@ export class CallEvents {
     this.#listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
   }
 
-  /** Reports that the call's current attempt begins. */
-  started(call: QueuedCall): void {
-    this.emit('started', attemptOf(call))
+  /** Reports that an attempt begins. */
+  started(turn: Turn): void {
+    this.emit('started', attemptOf(turn))
   }
 
   /**
-   * Reports the end of the call's current attempt: as retried if another one follows (`again`), as failed if `outcome` holds an
-   * error, otherwise as done. `runMs` is the time since the attempt went out, in milliseconds.
+   * Reports the end of an attempt: as retried if another one follows (`again`), as failed if `outcome` holds an error, otherwise
+   * as done. `runMs` is the time since the attempt went out, in milliseconds.
    */
-  ended(call: QueuedCall, again: boolean, outcome: object): void {
+  ended(turn: Turn, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
-    const { status, givenUp, sentAt } = call
-    const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
+    const { status, givenUp } = turn.ending
+    const end = { ...attemptOf(turn), runMs: nowMs() - turn.sentAt, status, givenUp }
     this.emit(type, { ...end, ...(type === 'failed' && outcome) })
   }
 }
 
-/** The fields of an event about the current attempt. */
-function attemptOf({ terms: { keys, cost, priority }, attempt }: QueuedCall) {
+/** The fields of an event about an attempt. */
+function attemptOf({ terms: { keys, cost, priority }, attempt }: Turn) {
   return { key: keys[0], cost, priority, attempt }
 }

@@ -1,5 +1,5 @@
 import { isResendable, KeptBody } from './body.js'
-import { remember } from './call.js'
+import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
@@ -49,7 +49,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
       signal: init?.signal ?? given?.signal,
     })
     try {
-      return await settings.queue.run<Response>(settings.queue.open(request.terms), {
+      return await settings.queue.run<Response>(request.terms, {
         /**
          * Sends the request once. If its body is that of a `Request` (`given`) and not of the options, and a retry is possible, a
          * copy of it is kept; a later attempt then sends what was kept. `nested` marks the options, so that a limited client
@@ -70,11 +70,10 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
          * Hands the response to the caller. With a semaphore the call keeps its permit until the body has been read, for which
          * the response is made anew; otherwise the call ends here. The limiters' decisions are kept for `decisionOf`.
          */
-        deliver(response, call) {
-          const { semaphore, queue } = settings
-          if (!semaphore) queue.release(call)
-          const whole = semaphore ? untilEnd(response, () => queue.release(call)) : response
-          remember(whole, call.decisions, response)
+        deliver(response, turn) {
+          if (!settings.semaphore) turn.returned()
+          const whole = settings.semaphore ? untilEnd(response, () => turn.returned()) : response
+          remember(whole, turn.decisions, response)
           return whole
         },
         discard: (response) => discard(response.body),
@@ -99,5 +98,5 @@ function requestOf(input: Input, given: Request | undefined, init: Init): Outbou
 
 /** The reply to a fetch call, in the form in which the functions among a client's options get it. */
 function replyOf({ status, url, headers }: Response): OutboundReply {
-  return { status, url, header: (name) => headers.get(name) ?? undefined }
+  return { status, url, header: (name) => headers.get(name) ?? undefined, names: () => headers.keys?.() }
 }

@@ -1,7 +1,7 @@
 export type { AdaptiveOptions } from './adaptive/ceiling.js'
 export { adaptive, type AdaptiveRateOptions } from './adaptive/options.js'
 export { limitAxios } from './axios.js'
-export { decisionOf } from './call.js'
+export { decisionOf } from './decisions.js'
 export type {
   AttemptEnd,
   AttemptEvent,

@@ -1,5 +1,5 @@
 import { nowMs } from '@sluice/core/internal'
-import type { Verdict } from './task.js'
+import type { Verdict } from './verdict.js'
 
 /** How long to wait after a reply, in milliseconds. */
 export interface Heeded {

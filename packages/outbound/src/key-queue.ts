@@ -1,73 +1,82 @@
-import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import {
+  createLimiter,
+  type Decision,
+  type Limiter,
+  type Permit,
+  type Policy,
+  type Semaphore,
+} from '@sluice/core'
+import {
+  type CheckedOptions,
   clearTimer,
-  nowMs,
   onAbort,
   ownText,
   setTimer,
-  storedKey,
   type TimerHandle,
 } from '@sluice/core/internal'
-import type { QueuedCall, Reservation } from './call.js'
+import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
-import type { Verdict } from './task.js'
-import type { WaitingSettings } from './waiting-options.js'
+import { LONGEST_WAIT_MS, type Reservation, type Turn } from './turn.js'
+import type { Verdict } from './verdict.js'
 
 /**
- * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
+ * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
  * given to the call that is first when it comes, so a new call of high priority waits for at most that many. The permit of
  * the semaphore is taken before the turn of the limiter: a turn is an instant, which a wait for the permit would miss.
  */
 export class KeyQueue {
   /** Undefined until the other side has asked for a pause or refused a call. */
   pause: KeyPause | undefined
-  /** Calls that wait for this key: in this queue, before another attempt, or in a client that is paused. */
-  waiting = 0
-  readonly #calls = new PriorityQueue()
-  readonly #reservations = new Set<Reservation>()
+  /** Those that wait for this key: in this queue, before another attempt, or in a client that is paused. */
+  readonly turns = new Set<Turn>()
+  readonly #queue = new PriorityQueue()
+  /** Those of the queue that have a reservation. */
+  readonly #reserved = new Set<Turn>()
+  /** Reservations that have not ended, also those that are cancelled. */
+  #underWay = 0
   #holding: Promise<void> | undefined
-  /** Calls that are added meanwhile are served together. */
+  /** Turns that are added meanwhile are served together. */
   #isReserving = false
   /** Reserves further turns when more calls may go out after a pause. */
   #growth: TimerHandle | undefined
 
-  constructor(readonly shared: KeyQueues) {}
+  /** The queue of a key, as stores keep it. */
+  constructor(
+    readonly shared: KeyQueues,
+    readonly stored: string,
+  ) {}
 
   /** Milliseconds until the pause ends, 0 without one. */
   get pausedMs(): number {
     return this.pause?.leftMs ?? 0
   }
 
-  /** Whether calls wait or turns are reserved. If not, the queue can be dropped, and only its pause is lost. */
+  /** Whether turns wait or are reserved. If not, the queue can be dropped, and only its pause is lost. */
   get isUsed(): boolean {
-    return this.waiting > 0 || this.#reservations.size > 0
+    return this.turns.size + this.#underWay > 0
   }
 
-  /** Adds a call to the queue, and reserves turns if more may be reserved. The call is granted its turn or refused later. */
-  add(call: QueuedCall): void {
-    this.#calls.add(call)
+  /** Adds a turn to the queue, and makes reservations if more may be made. The turn is granted or refused later. */
+  add(turn: Turn): void {
+    this.#queue.add(turn)
     this.#reserve().catch(() => {})
   }
 
   /**
-   * Removes a call from the queue. The turn that is reserved for it passes to the first call of the same cost and policies that
-   * has none (`heir`), since a turn serves any such call; without an heir the reservation is cancelled. With the last call the
-   * timer of `#awaitGrowth` is stopped.
+   * Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none (`heir`),
+   * since it serves any such call; without an heir it is cancelled. With the last turn the timer of `#awaitGrowth` is stopped.
    */
-  remove(call: QueuedCall): void {
-    this.#calls.delete(call)
-    if (!this.#calls.first(() => true)) clearTimer(this.#growth)
-    const { reservation } = call
-    if (!reservation) return
-    const { cost, policies } = reservation
-    const heir = this.#calls.first(
-      (other) => !other.reservation && other.terms.cost === cost && other.policies === policies,
+  remove(turn: Turn): void {
+    this.#queue.delete(turn)
+    if (this.#queue.turns.length === 0) clearTimer(this.#growth)
+    if (!this.#reserved.delete(turn)) return
+    const { terms, policies } = turn
+    const heir = this.#queue.first(
+      (other) => !this.#reserved.has(other) && isFor(other, terms.cost, policies),
     )
-    call.reservation = undefined
-    reservation.call = heir
-    if (heir) heir.reservation = reservation
-    else reservation.controller.abort(UNNEEDED)
+    turn.passOn(heir)
+    if (heir) this.#reserved.add(heir)
   }
 
   /**
@@ -97,16 +106,21 @@ export class KeyQueue {
     return heeded
   }
 
-  /** Cancels all reserved turns. That ends the run of `#serve` for each of them, which refuses no call and reserves anew. */
+  /** Cancels all reservations. As each ends, `#serve` makes another one. */
   reserveAnew(): void {
-    for (const { controller } of this.#reservations) controller.abort(ANEW)
+    const turns = [...this.#reserved]
+    this.#reserved.clear()
+    for (const turn of turns) {
+      turn.passOn()
+      turn.recheck()
+    }
   }
 
   /**
-   * Reserves turns for the first calls that have none: up to `prefetch` at a time, and after a pause up to its allowance, the
+   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance, the
    * calls that may go out before a further answer comes. The allowance also grows with time, for which `#awaitGrowth` sets a
-   * timer. `#holding` is awaited first, so that no turn is booked before the store knows of a pause that was just begun; calls
-   * that are added meanwhile are served by the same run. The loop ends because `#serve` sets the reservation of its call at once.
+   * timer. `#holding` is awaited first, so that no turn is booked before the store knows of a pause that was just begun; turns
+   * that are added meanwhile are served by the same run.
    */
   async #reserve(): Promise<void> {
     if (this.#isReserving) return
@@ -114,12 +128,14 @@ export class KeyQueue {
     await this.#holding
     this.#isReserving = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
-    for (;;) {
-      const call = this.#calls.first(({ reservation }) => !reservation)
-      if (!call || this.#reservations.size >= call.settings.prefetch) return
+    const isFree = (turn: Turn): boolean => !this.#reserved.has(turn)
+    while (this.#reserved.size < this.#queue.turns.length) {
+      const turn = this.#reserved.size === 0 ? this.#queue.turns[0]! : this.#queue.first(isFree)!
+      if (this.#underWay >= turn.client.settings.prefetch) return
       const { pause } = this
-      if (pause && this.#reservations.size >= pause.allowance) return this.#awaitGrowth(pause)
-      this.#serve(call).catch(() => {})
+      if (pause && this.#underWay >= pause.allowance) return this.#awaitGrowth(pause)
+      this.#reserved.add(turn)
+      this.#serve(turn, turn.reserve()).catch(() => {})
     }
   }
 
@@ -128,89 +144,87 @@ export class KeyQueue {
    * time. Infinity: it grows only with an answer, after which `heed` reserves turns.
    */
   #awaitGrowth(pause: KeyPause): void {
-    const ms = pause.growsInMs(this.#reservations.size)
+    const ms = pause.growsInMs(this.#underWay)
     if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve().catch(() => {}), ms)
   }
 
   /**
-   * Gets a permit of the semaphore and then a turn of the limiter for a call, and passes both to the call that is first in the
-   * queue by then. `reservation.call` is the call that the turn is reserved for; it may change meanwhile. `reservation.until` is
-   * the deadline with which permit and turn were asked for. If that fails, `reservation.call` is refused, unless its own deadline
-   * is later: then it stays in the queue and gets another reservation. So does a call without a deadline, as a limiter books at
-   * most a day ahead: `until` is set to 0, so that the deadline of the call is later. If the reservation was cancelled
-   * (`aborted`), no call is refused.
+   * Gets a permit of the semaphore and then a turn of the limiter by the reservation of a turn, which may pass to another one
+   * meanwhile, and grants both to the one that is first by then. If that fails, the one that has the reservation is refused
+   * (`#fail`).
    */
-  async #serve(call: QueuedCall): Promise<void> {
-    const { key, until } = call
-    const { cost } = call.terms
-    const controller = spare.pop() ?? new AbortController()
-    const reservation: Reservation = { cost, policies: call.policies, controller, call, until }
-    call.reservation = reservation
-    this.#reservations.add(reservation)
+  async #serve({ key }: Turn, reservation: Reservation): Promise<void> {
+    const { holder, limiter, semaphore } = this.shared
+    this.#underWay++
     let permit: Permit | undefined
-    let failure: unknown
     try {
-      permit = await this.shared.semaphore?.acquire(key, patience(reservation))
-      if (permit?.allowed === false) {
-        // A call without a deadline is not refused below: its deadline is later than that of this reservation.
-        if (reservation.until === Infinity) reservation.until = 0
-        throw call.exceeded('concurrency')
+      if (semaphore) {
+        const { maxWait, signal } = reservation.options(this.stored)
+        permit = await semaphore.acquire(key, { maxWait, signal })
+        if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
       }
-      if (!this.shared.holder && this.pause) await outlast(this.pause, call, reservation)
-      const { policies } = reservation
-      const options = { cost, ...(policies && { policies }), ...patience(reservation) }
-      const decision = await this.shared.limiter?.acquire(key, options)
+      if (!holder && this.pause) await outlast(this.pause, key, () => reservation.options(this.stored))
+      const options = reservation.options(this.stored)
+      const decision = await limiter?.acquire(key, options)
       if (decision?.allowed === false) {
-        if (reservation.until === Infinity && comesLater(decision)) {
+        const denial = new RateLimitExceededError(key, decision.reason, decision)
+        if (reservation.until === Infinity && isForNow(denial)) {
           permit?.release('failed').catch(() => {})
-          await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), controller.signal)
-          reservation.until = 0
+          await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
         }
-        throw call.exceeded(decision.reason, decision)
+        throw denial
       }
       this.#grant(reservation, decision, permit)
     } catch (error) {
       permit?.release('failed').catch(() => {})
-      failure = error
+      this.#fail(reservation, error)
     }
-    this.#reservations.delete(reservation)
-    const { aborted } = controller.signal
-    if (!aborted && spare.length < MOST_SPARE) spare.push(controller)
-    const unserved = reservation.call
-    if (unserved) unserved.reservation = undefined
-    // A call whose deadline is later than that of this reservation stays in the queue and gets another one.
-    if (failure !== undefined && !aborted && unserved && unserved.until <= reservation.until)
-      unserved.refuse(failure)
-    else unserved?.recheck()
+    this.#underWay--
     this.#reserve().catch(() => {})
   }
 
   /**
-   * Gives the turn to the call that is first by now among those with its cost and policies, and sends that call out. The call
-   * that the turn was reserved for, if it is another one, gets the reservation of the first in exchange, or none. If all have
-   * left, permit and turn are given back; `settle(0)` sets the cost of the turn to 0. A turn that is used more than `lateness`
-   * milliseconds late is paid for once more.
+   * Gives the turn to the call that is first by now among those with its cost and policies, and sends that call out. The one that
+   * it was reserved for, if it is another, gets the reservation of the first in exchange, or none. If all have left, permit and
+   * turn are given back; `settle(0)` sets the cost of the turn to 0. A turn that is used more than `lateness` milliseconds late is
+   * paid for once more.
    */
   #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
     const { cost, policies } = reservation
-    const first = this.#calls.first((other) => other.terms.cost === cost && other.policies === policies)
+    const turn = reservation.end()
+    const first = this.#queue.first((other) => isFor(other, cost, policies))
+    // One of the two has no reservation from now on.
+    if (!(first && this.#reserved.delete(first)) && turn) this.#reserved.delete(turn)
     if (!first) {
       permit?.release('failed').catch(() => {})
       decision?.settle(0).catch(() => {})
-      return
+      turn?.passOn()
+      return turn?.recheck()
     }
-    const { call } = reservation
-    // The call that the turn was reserved for gets the reservation of the first one.
-    if (first.reservation) first.reservation.call = call
-    if (call) call.reservation = first.reservation
-    first.reservation = reservation.call = undefined
-    this.#calls.delete(first)
+    if (turn !== first) first.passOn(turn)
+    this.#queue.delete(first)
     this.pause?.sent()
     const { key } = first
-    first.grant(decision, permit)
-    if (call !== first) call?.recheck()
-    if (decision && decision.lateMs > (first.settings.lateness ?? LEAST_LATENESS_MS))
-      this.#payAgain(key, reservation, first.settings, decision)
+    first.granted(decision, permit)
+    if (turn !== first) turn?.recheck()
+    const { lateness } = first.client.settings
+    if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
+      this.#payAgain(key, reservation, lateness, decision)
+  }
+
+  /**
+   * Refuses the one that had the reservation. It stays in the queue and gets another one if its deadline is later than that of
+   * the reservation, or if the reservation was cancelled. So does a call without a deadline that is only denied for now, as a
+   * limiter books at most a day ahead.
+   */
+  #fail(reservation: Reservation, failure: unknown): void {
+    const { isCancelled, until } = reservation
+    const turn = reservation.end()
+    if (!turn) return
+    this.#reserved.delete(turn)
+    turn.passOn()
+    if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
+    else turn.refused(failure)
   }
 
   /**
@@ -218,7 +232,7 @@ export class KeyQueue {
    * of the queue and left unused: if the queue is shorter than a window, each window with the late call has a gap, here or where
    * it was due. Without the option `lateness`, 1 % of the window is free, as your limit should be below the provider's by more.
    */
-  #payAgain(key: string, reservation: Reservation, { lateness }: WaitingSettings, decision: Decision): void {
+  #payAgain(key: string, reservation: Reservation, lateness: number | undefined, decision: Decision): void {
     const { limiter } = this.shared
     const windowMs = limiter?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
@@ -241,7 +255,7 @@ export class KeyQueues {
 
   /**
    * `holder` is the limiter of the client's options: it grants the turns, and it holds a paused key for the whole fleet. Without
-   * it, a limiter that `setPolicies` makes later becomes `limiter`, which only grants turns.
+   * it, a limiter that `limitBy` makes later becomes `limiter`, which only grants turns.
    */
   constructor(
     readonly holder: TurnSource | undefined,
@@ -250,17 +264,24 @@ export class KeyQueues {
     this.limiter = holder
   }
 
+  /** Makes a limiter of these policies, and returns it, if there is none. */
+  limitBy(policies: readonly Policy[]): Limiter | undefined {
+    if (this.limiter) return undefined
+    const made = createLimiter({ policies })
+    this.limiter = made
+    return made
+  }
+
   /**
-   * The queue of a key, made for the first call that asks for it. A queue that no call needs may be dropped, and made anew for
-   * another call; `#sweep` looks for such queues when their number has doubled.
-   * @throws {InputError} INVALID_KEY.
+   * The queue of a key, as stores keep it; made for the first call that asks for it. A queue that no call needs may be dropped,
+   * and made anew for another call; `#sweep` looks for such queues when their number has doubled.
    */
-  get(key: string): KeyQueue {
-    const stored = storedKey(key)
+  get(stored: string): KeyQueue {
     let queue = this.#queues.get(stored)
     if (!queue) {
       if (this.#queues.size >= this.#sweepAt) this.#sweep()
-      this.#queues.set(ownText(stored), (queue = new KeyQueue(this)))
+      const own = ownText(stored)
+      this.#queues.set(own, (queue = new KeyQueue(this, own)))
     }
     return queue
   }
@@ -292,33 +313,27 @@ export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefine
 
 /**
  * Waits until the pause of a key has ended, in a client without a limiter that would hold the key. Rejects if the pause lasts
- * longer than the call may wait (`maxWait`, in milliseconds), or when the reservation of its turn is cancelled.
+ * longer than the call may wait, or when the reservation is cancelled.
  */
-async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservation): Promise<void> {
+async function outlast(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
   // Timers may fire early, so the time that is left is read again after each sleep.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
-    const { maxWait, signal } = patience(reservation)
-    if (leftMs > maxWait) throw call.exceeded('held')
+    const { maxWait, signal } = options()
+    if (leftMs > maxWait) throw new RateLimitExceededError(key, 'held')
     await sleep(Math.ceil(leftMs), signal)
   }
 }
 
-/**
- * The options with which a permit or a turn is asked for, on behalf of the call that has the reservation now: `maxWait`, the
- * milliseconds until its deadline, at most a day, and the signal that cancels the reservation. Notes that deadline as
- * `reservation.until`: if no turn comes by then, this says nothing about a call that can wait longer, so the failure refuses only
- * calls with that deadline or an earlier one. If no call has the reservation, none waits for it, and both times are 0.
- */
-function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
-  const { call, controller } = reservation
-  reservation.until = call?.until ?? 0
-  const leftMs = Math.min(LONGEST_WAIT_MS, reservation.until - nowMs())
-  return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
+/** Whether a turn takes so many units under these policies. */
+function isFor(turn: Turn, cost: number, policies: readonly Policy[] | undefined): boolean {
+  return turn.terms.cost === cost && turn.policies === policies
 }
 
-/** Whether a denial is only for now: the limit leaves a turn, but later than the longest time for which a limiter books ahead. */
-function comesLater({ reason, retryAfterMs }: Decision): boolean {
-  return reason === 'limit' && Number.isFinite(retryAfterMs)
+/** Whether a call was refused only for now: there is no permit yet, or the turn is later than a limiter books ahead. */
+function isForNow(failure: unknown): boolean {
+  if (!(failure instanceof RateLimitExceededError)) return false
+  const { reason, decision } = failure
+  return reason === 'concurrency' || (reason === 'limit' && Number.isFinite(decision?.retryAfterMs))
 }
 
 /** Resolves after `ms`, or rejects when the signal aborts. */
@@ -335,16 +350,10 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** Controllers of reservations that were not aborted, for reuse: making one costs more than the rest of a turn. */
-const spare: AbortController[] = []
-const MOST_SPARE = 100
 /** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
-const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
 const LEAST_SWEPT = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */
 const MOST_PAUSED = 5000
 const queuesByLimiter = new WeakMap<TurnSource, WeakMap<object, KeyQueues>>()
-const ANEW = new Error('turns are reserved anew')
-const UNNEEDED = new Error('no call needs this turn any more')

@@ -1,11 +1,11 @@
 import { isPromise } from '@sluice/core/internal'
-import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
 import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
 import { withJson } from './other-side/json.js'
 import { PROVIDERS, type StatedLimit } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import type { AnswerKind, Verdict } from './task.js'
+import type { CallTerms } from './turn.js'
+import type { AnswerKind, Verdict } from './verdict.js'
 import { keysFor } from './waiting-options.js'
 
 /** The facts about a request that only the client knows. */

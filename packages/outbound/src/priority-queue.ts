@@ -1,81 +1,81 @@
-import type { QueuedCall } from './call.js'
+import type { Turn } from './turn.js'
 
 /**
- * Waiting calls: the highest priority first, and of equal ones the oldest. A binary heap, so that the cost of a call grows with
+ * Waiting turns: the highest priority first, and of equal ones the oldest. A binary heap, so that the cost of a call grows with
  * the logarithm of their number, be their priorities one or many.
  */
 export class PriorityQueue {
-  readonly #heap: QueuedCall[] = []
+  readonly #heap: Turn[] = []
+  /** All turns: first the first one, and then the others in no order. */
+  readonly turns: readonly Turn[] = this.#heap
   #added = 0
 
-  /** Adds a call behind those of its priority. */
-  add(call: QueuedCall): void {
-    call.order = this.#added++
-    this.#rise(call, this.#heap.length)
+  /** Adds a turn behind those of its priority. */
+  add(turn: Turn): void {
+    turn.standAt(this.#heap.length, this.#added++)
+    this.#heap.push(turn)
+    this.#rise(turn)
   }
 
-  /** Removes a call; does nothing if it is not in the queue. The last call of the heap takes its place. */
-  delete(call: QueuedCall): void {
-    const { place } = call
+  /** Removes a turn; does nothing if it is not in the queue. The last one of the heap takes its place. */
+  delete(turn: Turn): void {
+    const { place } = turn
     if (place < 0) return
-    call.place = -1
+    turn.standAt(-1)
     const last = this.#heap.pop()!
-    if (last === call) return
-    this.#rise(last, place)
+    if (last === turn) return
+    this.#put(last, place)
+    this.#rise(last)
     this.#sink(last)
   }
 
   /**
-   * Returns the first call in the order of the queue that is suitable; undefined if none is. Callers give no `place` and no
+   * Returns the first turn in the order of the queue that is suitable; undefined if none is. Callers give no `place` and no
    * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable
-   * call found elsewhere. The two calls below a place never come before the one there, so the search ends at a suitable call, and
+   * one found elsewhere. The two turns below a place never come before the one there, so the search ends at a suitable one, and
    * at one behind `best`.
    */
-  first(isSuitable: (call: QueuedCall) => boolean, place = 0, best?: QueuedCall): QueuedCall | undefined {
-    const call = this.#heap[place]
-    if (!call || (best && isBefore(best, call))) return best
-    if (isSuitable(call)) return call
+  first(isSuitable: (turn: Turn) => boolean, place = 0, best?: Turn): Turn | undefined {
+    const turn = this.#heap[place]
+    if (!turn || (best && isBefore(best, turn))) return best
+    if (isSuitable(turn)) return turn
     const left = this.first(isSuitable, 2 * place + 1, best)
     return this.first(isSuitable, 2 * place + 2, left)
   }
 
-  /**
-   * Puts a call into the heap, from the free place `place` on upwards: each call above that comes after it moves one
-   * level down.
-   */
-  #rise(call: QueuedCall, place: number): void {
-    while (place > 0) {
-      const above = (place - 1) >> 1
-      if (!isBefore(call, this.#heap[above]!)) break
-      this.#put(this.#heap[above]!, place)
-      place = above
+  /** Moves a turn up the heap: each one above that comes after it moves one level down. */
+  #rise(turn: Turn): void {
+    while (turn.place > 0) {
+      const above = this.#heap[(turn.place - 1) >> 1]!
+      if (!isBefore(turn, above)) return
+      this.#swap(turn, above)
     }
-    this.#put(call, place)
   }
 
-  /** Moves a call down the heap as long as one of the two calls below comes before it, the first of which takes its place. */
-  #sink(call: QueuedCall): void {
-    let { place } = call
+  /** Moves a turn down the heap as long as one of the two below comes before it, the first of which takes its place. */
+  #sink(turn: Turn): void {
     for (;;) {
-      const left = 2 * place + 1
+      const left = 2 * turn.place + 1
       const [first, second] = [this.#heap[left], this.#heap[left + 1]]
       const next = first && second && isBefore(second, first) ? second : first
-      if (!next || !isBefore(next, call)) break
-      const free = next.place
-      this.#put(next, place)
-      place = free
+      if (!next || !isBefore(next, turn)) return
+      this.#swap(next, turn)
     }
-    this.#put(call, place)
   }
 
-  /** Sets the call at a place of the heap. */
-  #put(call: QueuedCall, place: number): void {
-    this.#heap[place] = call
-    call.place = place
+  #swap(one: Turn, other: Turn): void {
+    const { place } = one
+    this.#put(one, other.place)
+    this.#put(other, place)
+  }
+
+  #put(turn: Turn, place: number): void {
+    this.#heap[place] = turn
+    turn.standAt(place)
   }
 }
 
-/** Whether a call goes out before another one: by higher priority, then by age. */
-function isBefore(one: QueuedCall, other: QueuedCall): boolean {
+/** Whether a turn comes before another one: by higher priority, then by age. */
+function isBefore(one: Turn, other: Turn): boolean {
   return (other.terms.priority - one.terms.priority || one.order - other.order) < 0
 }

@@ -1,11 +1,12 @@
 import { type Decision, InputError, type Limiter, type Policy } from '@sluice/core'
 import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
-import type { QueuedCall } from './call.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
+import { RateLimitExceededError } from './exceeded.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
-import { UNANSWERED, type Verdict } from './task.js'
+import type { CallTerms, Turn } from './turn.js'
+import { UNANSWERED, type Verdict } from './verdict.js'
 import { checkSources, keysFor, type OneOrSeveral } from './waiting-options.js'
 
 /**
@@ -66,8 +67,8 @@ export class Queue<D extends Decision | undefined = Decision> {
    * @throws {RateLimitExceededError} when there is no turn in time, or the queue was cleared or closed; InputError
    * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY, INVALID_OPTION; the signal's reason when it aborts.
    */
-  run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
-    let call: QueuedCall
+  run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options?: RunOptions): Promise<T> {
+    let terms: CallTerms
     let timeoutMs: number | undefined
     try {
       const defaults = this.#settings
@@ -76,17 +77,16 @@ export class Queue<D extends Decision | undefined = Decision> {
         cost = defaults.cost,
         priority = defaults.priority,
         ...rest
-      } = read(RUN, options, ABOUT_RUN)
+      } = options === undefined ? NONE : read(RUN, options, ABOUT_RUN)
       const { signal, maxWait: maxWaitMs = defaults.maxWait ?? Infinity } = rest
       timeoutMs = rest.timeout
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
-      call = this.#calls.open({ keys, cost, priority, maxWaitMs, signal })
+      terms = { keys, cost, priority, maxWaitMs, signal, silence: () => void result.catch(() => {}) }
     } catch (error) {
       return Promise.reject(error)
     }
     // The very promise that the caller gets, so that `clear` can mark its rejection as handled, and no other.
-    const result = timeoutMs === undefined ? this.#made(call, fn) : this.#madeInTime(call, fn, timeoutMs)
-    call.result = result
+    const result = timeoutMs === undefined ? this.#made(terms, fn) : this.#madeInTime(terms, fn, timeoutMs)
     return result
   }
 
@@ -119,9 +119,9 @@ export class Queue<D extends Decision | undefined = Decision> {
    * caller does not handle does not count as an unhandled rejection.
    */
   clear(): number {
-    return this.#calls.refuseAll((call) => {
-      call.result?.catch(() => {})
-      return call.exceeded('cleared')
+    return this.#calls.refuseAll(({ key, terms }) => {
+      terms.silence?.()
+      return new RateLimitExceededError(key, 'cleared')
     })
   }
 
@@ -156,10 +156,10 @@ export class Queue<D extends Decision | undefined = Decision> {
    * Calls `fn` when it is the call's turn, and again after a failure if the option `retry` asks for it. Settles as the last
    * attempt does.
    */
-  #made<T>(call: QueuedCall, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
-    const { signal } = call.terms
-    return this.#calls.run(call, {
-      start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
+  #made<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
+    const { signal } = terms
+    return this.#calls.run(terms, {
+      start: ({ decisions, attempt }) => fn({ signal, decision: decisions.at(-1) as D, attempt }),
       judgeFailure: (error, attempt) => this.#judge(error, attempt),
     })
   }
@@ -171,16 +171,16 @@ export class Queue<D extends Decision | undefined = Decision> {
    * keeps its permit, until `fn` has settled.
    */
   #madeInTime<T>(
-    call: QueuedCall,
+    terms: CallTerms,
     fn: (context: RunContext<D>) => T | PromiseLike<T>,
     timeoutMs: number,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       let isOver = false
       // One attempt. Its signal aborts with that of the caller, or when the time is over, which also rejects the promise.
-      const start = async ({ decision, attempt }: QueuedCall): Promise<T> => {
+      const start = async ({ decisions, attempt }: Turn): Promise<T> => {
         const controller = new AbortController()
-        const { signal: callerSignal } = call.terms
+        const { signal: callerSignal } = terms
         const abort = (): void => controller.abort(callerSignal!.reason)
         const stopListening = callerSignal && onAbort(callerSignal, abort)
         if (callerSignal?.aborted) abort() // by a listener of `started`
@@ -191,7 +191,7 @@ export class Queue<D extends Decision | undefined = Decision> {
           reject(error)
         }, timeoutMs)
         try {
-          return await fn({ signal: controller.signal, decision: decision as D, attempt })
+          return await fn({ signal: controller.signal, decision: decisions.at(-1) as D, attempt })
         } finally {
           clearTimer(timer)
           stopListening?.()
@@ -199,7 +199,7 @@ export class Queue<D extends Decision | undefined = Decision> {
       }
       const judgeFailure = (error: unknown, attempt: number) =>
         isOver ? UNANSWERED : this.#judge(error, attempt)
-      this.#calls.run(call, { start, judgeFailure }).then(resolve, reject)
+      this.#calls.run(terms, { start, judgeFailure }).then(resolve, reject)
     })
   }
 
@@ -226,3 +226,4 @@ export class Queue<D extends Decision | undefined = Decision> {
 /** A timer of a longer time fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ABOUT_RUN = { what: 'run', error: InputError }
+const NONE = read(RUN, {}, ABOUT_RUN)

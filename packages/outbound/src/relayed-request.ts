@@ -1,10 +1,9 @@
 import { isResendable } from './body.js'
-import type { QueuedCall } from './call.js'
 import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
 import { RelayController, type RequestController } from './relay-controller.js'
-import type { Verdict } from './task.js'
+import type { Turn } from './turn.js'
 import {
   type Dispatch,
   type DispatchOptions,
@@ -14,12 +13,14 @@ import {
   type RequestContext,
   requestOf,
 } from './undici-request.js'
+import type { Verdict } from './verdict.js'
 
 /** One request with all its attempts. Its handler sees only the last response. */
 export class RelayedRequest implements Handler {
   readonly #controller = new RelayController()
   #request!: LimitedRequest
-  #call!: QueuedCall
+  /** Of the current attempt, or of the last one while the next waits; undefined before the first. */
+  #turn: Turn | undefined
   #history: readonly URL[] = []
   /** The response, while its verdict waits for its body. */
   #held: HeldResponse | undefined
@@ -51,11 +52,10 @@ export class RelayedRequest implements Handler {
         options: this.options,
         signal: this.#controller.signal,
       })
-      this.#call = this.settings.queue.open(this.#request.terms)
     } catch (error) {
       return queueMicrotask(() => this.#fail(error as Error))
     }
-    this.#send(this.settings.queue.next(this.#call)).catch(() => {})
+    this.#send(this.settings.queue.next(this.#request.terms)).catch(() => {})
   }
 
   /**
@@ -64,13 +64,13 @@ export class RelayedRequest implements Handler {
    * that an abort by the caller now only ends the wait. `nested` marks the options, so that a limited client within leaves
    * retries to this one. The request fails if the wait for its turn fails or `dispatch` throws.
    */
-  async #send(turn: Promise<void>): Promise<void> {
+  async #send(turn: Promise<Turn>): Promise<void> {
     this.#skipped = undefined
     this.#controller.detach()
     try {
-      await turn
+      this.#turn = await turn
       this.#isJudged = false
-      this.settings.queue.events?.started(this.#call)
+      this.settings.queue.events?.started(this.#turn)
       this.dispatch(nested(this.options), this)
     } catch (error) {
       this.#end()
@@ -120,7 +120,7 @@ export class RelayedRequest implements Handler {
       } else pass()
       held.release()
     }
-    const verdict = this.#request.verdictOn(reply, this.#call.attempt, () => held.json())
+    const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, () => held.json())
     if ('answer' in verdict) return decide(verdict)
     this.#held = held
     verdict
@@ -161,7 +161,7 @@ export class RelayedRequest implements Handler {
   onResponseError(controller: RequestController, error: Error): void {
     this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
-    if (!this.#isJudged) this.settings.queue.events?.ended(this.#call, false, { error })
+    if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })
     this.#end()
     this.#fail(error)
   }
@@ -172,9 +172,9 @@ export class RelayedRequest implements Handler {
    */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
-    const again = queue.observe(this.#call, verdict)
+    const again = queue.observe(this.#turn!, verdict)
     this.#isJudged = true
-    queue.events?.ended(this.#call, again, {})
+    queue.events?.ended(this.#turn!, again, {})
     return again
   }
 
@@ -183,7 +183,7 @@ export class RelayedRequest implements Handler {
    * no call would wait or be under way for a moment, and the queue would report that it is idle.
    */
   #sendAgain(): void {
-    const turn = this.settings.queue.next(this.#call)
+    const turn = this.settings.queue.next(this.#request.terms, this.#turn)
     this.#end()
     this.#send(turn).catch(() => {})
   }
@@ -193,10 +193,10 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseError?.(this.#controller, error)
   }
 
-  /** Ends the call in its queue, with its permit, and stops the timer of a response that is skipped. */
+  /** Ends the attempt, with its permit, and stops the timer of a response that is skipped. */
   #end(): void {
     clearTimeout(this.#skipTimer)
-    this.settings.queue.release(this.#call)
+    this.#turn?.returned()
   }
 }
 

@@ -14,6 +14,8 @@ export interface OutboundReply {
   readonly url?: string | undefined
   /** The value of a header, by its name in lower case. */
   header(name: string): string | undefined
+  /** The names of its headers. Without them each header that may say something is asked for. */
+  names?(): Iterable<string> | undefined
   /**
    * Reads the body, which the caller gets untouched all the same. Undefined unless it is JSON of up to 64 kB that arrives within a
    * second, and the reply is a 429, 503 or 529 or states its Content-Length. Absent in a reply that `pauseMsOf` is given.

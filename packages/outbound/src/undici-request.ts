@@ -82,6 +82,7 @@ export function replyOf(status: number, headers: HeaderValues, url: string | und
   return {
     status,
     url,
+    names: () => Object.keys(headers),
     /** The value of a header by its name in lower case; undefined if it is absent. Several values are joined by commas. */
     header(name) {
       const value = headers[name]

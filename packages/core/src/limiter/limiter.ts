@@ -7,7 +7,14 @@ import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
-import { checkShapeOptions, costOf, readLimiterOptions, waitOf } from './limiter-options.js'
+import {
+  CheckedOptions,
+  checkShapeOptions,
+  costOf,
+  KEY,
+  readLimiterOptions,
+  waitOf,
+} from './limiter-options.js'
 import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-options.js'
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
@@ -159,9 +166,11 @@ export class Limiter {
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
     const set = this.#setOf(options)
-    const { cost, maxWait } = waitOf(options)
-    const stored = storedKey(key)
-    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
+    const isChecked = options instanceof CheckedOptions
+    const { cost, maxWait } = isChecked ? options : waitOf(options)
+    const stored = isChecked && options[KEY] === key ? key : storedKey(key)
+    const us = maxWait * 1000
+    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)

@@ -36,7 +36,7 @@ export class WaitQueue {
    * `maxWait` microseconds away. A booking that is lost or held at its turn is made again. Rejects when `signal` aborts, or when
    * the queue or the store closes; the booking is given back then.
    */
-  turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
+  turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<WaitEnd> {
     const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
     this.#track(turn)
     return turn
@@ -74,13 +74,13 @@ export class WaitQueue {
     cost: number,
     maxWait: number,
     signal?: AbortSignal,
-  ): Promise<Turn> {
+  ): Promise<WaitEnd> {
     signal?.throwIfAborted()
     const start = this.store.now()
+    let sent = start
     let left = maxWait
     let asked = 0
     for (;;) {
-      const sent = this.store.now()
       const caller: BookingCaller = { gone: false }
       // Without a caller the store is not waited for beyond its deadline: in shadow mode no call waits.
       const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
@@ -123,7 +123,8 @@ export class WaitQueue {
         if (this.#latest.get(key) === inOrder) this.#latest.delete(key)
         inOrder.pass()
       }
-      left = Math.max(0, maxWait - (this.store.now() - start))
+      sent = this.store.now()
+      left = Math.max(0, maxWait - (sent - start))
     }
   }
 
@@ -248,7 +249,7 @@ interface BookingCaller extends Caller {
 }
 
 /** The end of a wait. Times are microseconds. */
-export interface Turn {
+export interface WaitEnd {
   readonly answer: Answer
   /** From the call to its turn. */
   readonly waited: number

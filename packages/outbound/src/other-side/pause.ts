@@ -65,18 +65,14 @@ interface ReportedQuota {
   readonly resetMs: number
 }
 
-/**
- * All quotas that a reply reports: in the standard header `RateLimit`, as Shopify's bucket, and in pairs of headers (`PAIRS`) for
- * what remains and for the reset. A pair without a reset is ignored; what remains is NaN if its header is absent.
- */
+/** All quotas that a reply reports, each in headers of its own. */
 function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
-  const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
-  let now: number | undefined
-  for (const [remainingName, resetName] of PAIRS) {
-    const reset = reply.header(resetName)
-    if (reset === undefined) continue
-    now ??= otherSideNow(reply)
-    quotas.push({ remaining: numberIn(reply.header(remainingName)), resetMs: resetMsIn(reset, now) })
+  const quotas: ReportedQuota[] = []
+  for (const given of reply.names?.() ?? QUOTAS.keys()) {
+    const name = given.toLowerCase()
+    const read = QUOTAS.get(name)
+    const value = read && reply.header(name)
+    if (value !== undefined) quotas.push(...read!(value, reply))
   }
   return quotas
 }
@@ -85,9 +81,7 @@ function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
  * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, in draft 7 the one
  * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that lack one of the two are ignored.
  */
-function structuredQuotas(reply: OutboundReply): readonly ReportedQuota[] {
-  const value = reply.header('ratelimit')
-  if (value === undefined) return []
+function structuredQuotas(value: string): readonly ReportedQuota[] {
   const items = itemsOf(value)
   const quotas = items.map((parts) => quotaIn(parts, 'r', 't'))
   const dictionary = items.map(([member = '']) => member)
@@ -102,13 +96,12 @@ function quotaIn(parts: readonly string[], remaining: string, reset: string): Re
 }
 
 /**
- * The quota in `X-Shopify-Shop-Api-Call-Limit: 40/40`, which says how full a leaky bucket is; none without the header. Buckets of
+ * The quota in `X-Shopify-Shop-Api-Call-Limit: 40/40`, which says how full a leaky bucket is. Buckets of
  * every plan drain in 20 s (40 at 2 a second, 80 at 4, 400 at 20). So a bucket of 40 has room for one more call after a 40th of
  * that, which is taken as its reset.
  */
-function bucketQuotas(reply: OutboundReply): readonly ReportedQuota[] {
-  const value = reply.header('x-shopify-shop-api-call-limit')
-  const [, used, size] = (value && value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
+function bucketQuotas(value: string): readonly ReportedQuota[] {
+  const [, used, size] = (value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
   if (!(Number(size) > 0)) return []
   return [{ remaining: Math.max(0, Number(size) - Number(used)), resetMs: BUCKET_DRAINS_MS / Number(size) }]
 }
@@ -128,15 +121,30 @@ const UNITS = [
   'tokens_usage_based',
 ]
 
-/** Pairs of headers for what remains and for the reset. */
+/** Pairs of headers for what remains, which is NaN without it, and for the reset. */
 const PAIRS: readonly (readonly [remaining: string, reset: string])[] = [
   ['x-ratelimit-remaining', 'x-ratelimit-reset'], // GitHub and most others
   ['x-ratelimit-remaining', 'x-ratelimit-reset-after'], // Discord
   ['x-rate-limit-remaining', 'x-rate-limit-reset'], // Twitter, Okta
   ['ratelimit-remaining', 'ratelimit-reset'], // drafts 0 to 6, GitLab
-  ...UNITS.map((unit) => [`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`] as const),
-  ...UNITS.map((unit) => [`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`] as const),
-  ...UNITS.map(
-    (unit) => [`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`] as const,
-  ),
+  ...UNITS.flatMap((unit) => [
+    [`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`] as const,
+    [`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`] as const,
+    [`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`] as const,
+  ]),
 ]
+
+/** What reads the quotas in the value of a header. */
+type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuota[]
+
+/** By the name of the header that has a quota, or its reset. */
+const QUOTAS: ReadonlyMap<string, QuotaReader> = new Map<string, QuotaReader>([
+  ['ratelimit', structuredQuotas],
+  ['x-shopify-shop-api-call-limit', bucketQuotas],
+  ...PAIRS.map(([remaining, reset]): [string, QuotaReader] => [
+    reset,
+    (value, reply) => [
+      { remaining: numberIn(reply.header(remaining)), resetMs: resetMsIn(value, otherSideNow(reply)) },
+    ],
+  ]),
+])

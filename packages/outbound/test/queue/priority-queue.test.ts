@@ -3,7 +3,15 @@ import { PriorityQueue } from '../../src/priority-queue.js'
 type Entry = Parameters<PriorityQueue['add']>[0]
 
 const entry = (name: string, priority: number) =>
-  ({ name, terms: { priority }, place: -1, order: 0 }) as unknown as Entry & { readonly name: string }
+  ({
+    name,
+    terms: { priority },
+    place: -1,
+    order: 0,
+    standAt(this: Entry, place: number, order = this.order) {
+      Object.assign(this, { place, order })
+    },
+  }) as unknown as Entry & { readonly name: string }
 
 /** The names of the entries in the order in which they come to be first. */
 function drain(queue: PriorityQueue): string[] {

@@ -1,18 +1,4 @@
-import type { QueuedCall } from './call.js'
-
-/** The steps of a call once it is its turn, as its client describes them. */
-export interface Task<T> {
-  /** Makes one attempt. */
-  start(call: QueuedCall): T | PromiseLike<T>
-  /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
-  judge?(value: T, attempt: number): Verdict | Promise<Verdict>
-  /** Decides what follows a failure; without it, failures have nothing to do with limits. */
-  judgeFailure?(error: unknown, attempt: number): Verdict | Promise<Verdict>
-  /** Hands the result to the caller, and releases the call when it is no longer under way; without it, it is released at once. */
-  deliver?(value: T, call: QueuedCall): T
-  /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
-  discard?(value: T): void
-}
+import type { CallOutcome } from '@sluice/core'
 
 /**
  * How the other side answered: it served the call; refused it because of a limit (429), or because it is overloaded (503, 529);
@@ -34,3 +20,16 @@ export interface Verdict {
 
 export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }
 export const UNANSWERED: Verdict = { answer: 'none', pauseMs: 0, again: false }
+
+/** What became of an attempt: its verdict, and what the queue made of that. */
+export interface Ending extends Verdict {
+  /** For adaptive limits. */
+  readonly outcome: CallOutcome
+  readonly tookMs: number
+  /** Milliseconds until the next attempt at the earliest; or why there is none although the verdict asks for one. */
+  readonly delayMs: number
+  readonly givenUp?: 'budget' | 'maxWait' | undefined
+}
+
+/** Of an attempt that had no verdict. */
+export const UNJUDGED: Ending = { ...UNANSWERED, outcome: 'failed', tookMs: 0, delayMs: 0 }

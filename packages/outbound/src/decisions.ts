@@ -1,0 +1,23 @@
+import type { Decision } from '@sluice/core'
+import { inCommon } from '@sluice/core/internal'
+
+/**
+ * The decision that allowed the call of a response, for example to settle its cost: of several decisions the last one, or the
+ * last one by the limiter with the given name. Undefined for a response that did not come through `limitFetch` or `limitAxios`.
+ */
+export function decisionOf(response: object, limiter?: string): Decision | undefined {
+  const known = decisionsByResponse.get(response) ?? []
+  return known.findLast((decision) => limiter === undefined || decision.limiter === limiter)
+}
+
+/**
+ * Keeps the decisions that allowed the call of a response, for `decisionOf`. `own` are those of this client. `inner` is the
+ * response from which this one was made, if it is another object: the decisions of clients within this one are kept with it, and
+ * come first.
+ */
+export function remember(response: object, own: readonly Decision[], inner: object = response): void {
+  decisionsByResponse.set(response, [...(decisionsByResponse.get(inner) ?? []), ...own])
+}
+
+/** Any copy of this package knows the decisions of calls that another one sent. */
+const decisionsByResponse = inCommon('outbound.decisions', () => new WeakMap<object, readonly Decision[]>())

@@ -1,0 +1,244 @@
+import type { Decision, Permit, Policy } from '@sluice/core'
+import { CheckedOptions, clearTimer, nowMs, onAbort, setTimer, type TimerHandle } from '@sluice/core/internal'
+import { RateLimitExceededError } from './exceeded.js'
+import { type Ending, UNJUDGED } from './verdict.js'
+import type { WaitingSettings } from './waiting-options.js'
+
+/** The terms of a call to its queue, with all defaults applied. */
+export interface CallTerms {
+  /** One for each limiter, in their order, or one for all; the first is the key of the call in events and pauses. */
+  readonly keys: readonly [string, ...string[]]
+  readonly cost: number
+  readonly priority: number
+  /** Over all its attempts. Infinity: for as long as it takes. */
+  readonly maxWaitMs: number
+  readonly signal: AbortSignal | undefined
+  /** Marks the rejection of the call's promise as handled. */
+  readonly silence?: () => void
+}
+
+/** A client, as the turns of its calls see it. */
+export interface Client {
+  readonly settings: WaitingSettings
+  /** The policies of its calls at the first limiter; undefined: those of the limiter. */
+  readonly policies: readonly Policy[] | undefined
+  /** Called with each turn of several limiters: whether the call has to wait for a further one before it goes out. */
+  readonly movesOn: ((turn: Turn) => boolean) | undefined
+  /** Called at each end of a turn; at the end of its wait before the promise settles. */
+  ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void
+}
+
+/**
+ * The turn of a call for one attempt, from the beginning of its wait to the end of the attempt. It is `granted` and, once the
+ * attempt has ended, `returned`; or it is `refused`: when the signal aborts, by the queue, or at the call's deadline, unless a
+ * turn of the limiter before that is reserved. It owns its place in a queue, its reservation and its pause.
+ */
+export class Turn {
+  /** Attempts of the call so far, this one included. */
+  readonly attempt: number
+  /** When the wait began, and the deadline of all attempts; on the clock of `nowMs`. */
+  readonly begunAt = nowMs()
+  readonly until: number
+  /** Resolves when the turn is granted, and rejects when it is refused. */
+  readonly comes: Promise<void>
+  /** The limiter that it waits for, by its place in the client's list; its key and policies there (undefined: the limiter's own). */
+  stage = 0
+  key: string
+  policies: readonly Policy[] | undefined
+  /** In the heap of its queue, -1 outside; and how many turns entered before. */
+  place = -1
+  order = 0
+  /** Whether it waits for the end of its client's pause. */
+  isPaused = false
+  /** Those that gave the attempt its turns, in the order of their limiters. */
+  decisions: Decision[] = []
+  /** When the call went out, and what became of it. */
+  sentAt = 0
+  ending: Ending = UNJUDGED
+  #permit: Permit | undefined
+  #reservation: Reservation | undefined
+  #isOverdue = false
+  #isOut = false
+  #delay: TimerHandle | undefined
+  #deadline: TimerHandle | undefined
+  #stopListening: (() => void) | undefined
+  #resolve!: () => void
+  #reject!: (error: unknown) => void
+
+  /** Begins to wait: for a call's first attempt, or the next after `last`. `stored`: its key at the first limiter, as stores keep it. */
+  constructor(
+    readonly client: Client,
+    readonly terms: CallTerms,
+    readonly stored: string,
+    last?: Turn,
+  ) {
+    const { keys, signal, maxWaitMs } = terms
+    this.attempt = 1 + (last?.attempt ?? 0)
+    this.until = last?.until ?? this.begunAt + maxWaitMs
+    this.key = keys[0]
+    this.policies = client.policies
+    this.comes = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#stopListening = signal && onAbort(signal, () => this.refused(signal.reason))
+    if (this.until < Infinity) {
+      this.#deadline = setTimer(() => this.recheck(true), Math.max(0, this.until - this.begunAt))
+    }
+  }
+
+  /** Waits for `ms` milliseconds before it enters a queue, by `enter`. */
+  delay(ms: number, enter: () => void): void {
+    this.#delay = setTimer(enter, ms)
+  }
+
+  /** Waits for the end of its client's pause, in no queue and without a reservation. */
+  pause(): void {
+    this.isPaused = true
+    this.recheck()
+  }
+
+  /** Notes its place in the heap of a queue; with `order` it enters that queue. */
+  standAt(place: number, order = this.order): void {
+    this.place = place
+    this.order = order
+    this.isPaused = false
+  }
+
+  /** Waits for another limiter, or for the first one anew: under the client's policies, and without the turns that it has. */
+  goTo(stage: number): void {
+    if (stage === 0) this.#giveBack()
+    this.stage = stage
+    this.key = this.terms.keys[stage] ?? this.terms.keys[0]
+    this.policies = stage === 0 ? this.client.policies : undefined
+  }
+
+  /** Gets a reservation, with which its queue asks the limiter. */
+  reserve(): Reservation {
+    return (this.#reservation = new Reservation(this))
+  }
+
+  /** Has `heir` get its reservation, or none if it has none. Without an heir the reservation is cancelled. */
+  passOn(heir?: Turn): void {
+    const reservation = this.#reservation
+    this.#reservation = undefined
+    if (heir) heir.#reservation = reservation
+    reservation?.moveTo(heir)
+  }
+
+  /** Refuses the call if its deadline has passed, and no turn is reserved that was asked for with a deadline before that. */
+  recheck(isOverdue = this.#isOverdue): void {
+    this.#isOverdue = isOverdue
+    // Whether a reserved turn still comes in time is for the store to say, and not for a timer that may be late.
+    const comesInTime = this.#reservation !== undefined && this.#reservation.until <= this.until
+    if (!isOverdue || comesInTime) return
+    this.refused(new RateLimitExceededError(this.key, this.isPaused ? 'paused' : 'queue'))
+  }
+
+  /** Ends the wait, unless further limiters have to give a turn: the call goes out. */
+  granted(decision: Decision | undefined, permit: Permit | undefined): void {
+    if (decision) this.decisions.push(decision)
+    this.#permit = permit
+    this.#reservation = undefined
+    if (this.client.movesOn?.(this)) return
+    this.#isOut = true
+    this.sentAt = nowMs()
+    this.#endWait('granted')
+    this.#resolve()
+  }
+
+  /** Ends the wait: the call does not go out, and gives back what it has. */
+  refused(error: unknown): void {
+    this.#giveBack()
+    this.#endWait('refused')
+    this.#reject(error)
+  }
+
+  /** Ends the attempt: the permit goes back, with what became of the call (`ending`). Does nothing the second time. */
+  returned(): void {
+    if (!this.#isOut) return
+    this.#isOut = false
+    this.#permit?.release(this.ending.outcome, this.ending.tookMs).catch(() => {})
+    this.client.ended(this, 'returned')
+  }
+
+  /** Notes what became of the attempt. */
+  judged(ending: Ending): void {
+    this.ending = ending
+  }
+
+  /** Gives back permit and turns that are not used. A decision that is settled at 0 frees its units, unless the store fails. */
+  #giveBack(): void {
+    this.#permit?.release('failed').catch(() => {})
+    this.#permit = undefined
+    for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
+  }
+
+  /** Ends the wait: stops its timers, and no longer listens for an abort. */
+  #endWait(end: 'granted' | 'refused'): void {
+    this.#isOverdue = false
+    if (this.#deadline !== undefined) clearTimer(this.#deadline)
+    if (this.#delay !== undefined) clearTimer(this.#delay)
+    this.#stopListening?.()
+    this.client.ended(this, end)
+  }
+}
+
+/**
+ * A turn of a limiter that is booked, or about to be, after a permit of the semaphore. It serves any call of its cost and
+ * policies, so it may pass from one turn to another.
+ */
+export class Reservation {
+  readonly cost: number
+  readonly policies: readonly Policy[] | undefined
+  /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
+  until: number
+  #turn: Turn | undefined
+  #controller: AbortController | undefined = spare.pop() ?? new AbortController()
+
+  /** A reservation for this turn. */
+  constructor(turn: Turn) {
+    this.#turn = turn
+    this.cost = turn.terms.cost
+    this.policies = turn.policies
+    this.until = turn.until
+  }
+
+  /** Whether no call needs it any more. */
+  get isCancelled(): boolean {
+    return this.#controller?.signal.aborted === true
+  }
+
+  /** Passes to another turn; without one it is cancelled, unless it has ended. */
+  moveTo(turn: Turn | undefined): void {
+    this.#turn = turn
+    if (!turn) this.#controller?.abort(UNNEEDED)
+  }
+
+  /**
+   * The options with which permit and turn are asked for, on behalf of the call that it is for by now: `maxWait`, the milliseconds
+   * until the deadline of that, at most a day. If no turn comes by then, this says nothing about a call that can wait longer.
+   */
+  options(stored: string): CheckedOptions {
+    this.until = this.#turn?.until ?? 0
+    const leftMs = Math.min(LONGEST_WAIT_MS, this.until - nowMs())
+    const maxWait = Math.max(0, Math.floor(leftMs))
+    return new CheckedOptions(stored, this.cost, this.policies, maxWait, this.#controller!.signal)
+  }
+
+  /** Ends it. Returns the turn that it was for, if there is still one. */
+  end(): Turn | undefined {
+    const turn = this.#turn
+    this.#turn = undefined
+    if (this.#controller?.signal.aborted !== false) return turn
+    if (spare.length < MOST_SPARE) spare.push(this.#controller)
+    this.#controller = undefined
+    return turn
+  }
+}
+
+/** Controllers of reservations that were not cancelled, for reuse: making one costs more than the rest of a turn. */
+const spare: AbortController[] = []
+const MOST_SPARE = 100
+export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
+const UNNEEDED = new Error('no call needs this turn any more')
