@@ -113,3 +113,29 @@ describe('without any header', () => {
     expect([200, 403, 404, 500, 502].map((status) => pause(status, {}))).toEqual([0, 0, 0, 0, 0])
   })
 })
+
+describe('a reply that lists the names of its headers', () => {
+  const told: Record<string, string> = {
+    'Content-Type': 'text/plain',
+    'X-RateLimit-Reset': '30',
+    'x-ratelimit-remaining': '0',
+    'x-ratelimit-reset-tokens': '20',
+  }
+
+  it('is asked for those alone that say something, whatever the case of their names', () => {
+    const asked: string[] = []
+    const header = (name: string) => {
+      asked.push(name)
+      return Object.entries(told).find(([known]) => known.toLowerCase() === name)?.[1]
+    }
+    const names = () => Object.keys(told)
+    expect(pauseMsOf({ status: 200, header, names })).toBe(30_000)
+    expect(asked.filter((name) => name !== 'date').toSorted()).toEqual([
+      'x-ratelimit-remaining',
+      'x-ratelimit-remaining-tokens',
+      'x-ratelimit-reset',
+      'x-ratelimit-reset-tokens',
+    ])
+    expect(pauseMsOf({ status: 200, header, names: () => undefined })).toBe(30_000)
+  })
+})
