@@ -146,14 +146,14 @@ function requestOf(config: AxiosConfig): OutboundRequest {
  */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  return { status, url, header: (name) => headerOf(headers, name), names: () => namesOf(headers) }
-}
-
-/** The names of headers; undefined if they can only be asked for one by one. */
-function namesOf(headers: unknown): readonly string[] | undefined {
-  const { [Symbol.iterator]: iterator, get } = (headers ?? {}) as Partial<Map<string, unknown>>
-  if (iterator) return Array.from(headers as Iterable<[string]>, ([name]) => name)
-  return typeof get === 'function' ? undefined : Object.keys(headers ?? {})
+  // Headers of fetch have none as properties, and have to be asked.
+  const names = Object.keys(headers ?? {})
+  return {
+    status,
+    url,
+    header: (name) => headerOf(headers, name),
+    ...(names.length > 0 && { names: () => names }),
+  }
 }
 
 /** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */

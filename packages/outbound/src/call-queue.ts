@@ -27,7 +27,6 @@ export class CallQueue implements Client {
   /** Undefined until there is a listener. */
   events: CallEvents | undefined
   policies: readonly Policy[] | undefined
-  readonly movesOn: Client['movesOn']
   /** Of each limiter, in the order in which a call takes their turns. */
   readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
@@ -57,7 +56,6 @@ export class CallQueue implements Client {
     const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
     const [first = new KeyQueues(undefined, semaphore), ...further] = stages
     this.#stages = [first, ...further]
-    this.movesOn = further.length > 0 ? (turn) => this.#movesOn(turn) : undefined
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
     this.#budget = retryBudget && new RetryBudget(retryBudget)
   }
@@ -283,6 +281,25 @@ export class CallQueue implements Client {
     await this.#ownLimiter?.close()
   }
 
+  /**
+   * Called when a call gets the turn of a limiter. Returns false if that was the last one: the call can go out.
+   * Otherwise it puts the call into the queue of the next limiter and returns true. If the call's key was paused meanwhile, the
+   * turns it has would come too early: it gives them back and begins with the first limiter again.
+   */
+  movesOn(turn: Turn): boolean {
+    const isLast = turn.stage === this.#stages.length - 1
+    const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
+    if (isLast && !isPaused) return false
+    // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
+    if (turn.stage > 0) this.#waiting.get(turn)!.turns.delete(turn)
+    turn.goTo(isPaused ? 0 : turn.stage + 1)
+    const keyQueue = this.#stages[turn.stage]!.get(storedKey(turn.key))
+    keyQueue.turns.add(turn)
+    this.#waiting.set(turn, keyQueue)
+    this.#enqueue(turn)
+    return true
+  }
+
   /** Called at the end of a call's wait, after which it is under way or refused, and at the end of an attempt. */
   ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void {
     if (end === 'returned') this.#pending--
@@ -310,25 +327,6 @@ export class CallQueue implements Client {
     const { key = last.terms.keys[0], delayMs } = last.ending
     // The limiter holds the call's own key.
     return delayMs + (key === last.terms.keys[0] ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
-  }
-
-  /**
-   * Called when a call gets a turn at one of several limiters. Returns false if that was the last one: the call can go out.
-   * Otherwise it puts the call into the queue of the next limiter and returns true. If the call's key was paused meanwhile, the
-   * turns it has would come too early: it gives them back and begins with the first limiter again.
-   */
-  #movesOn(turn: Turn): boolean {
-    const isLast = turn.stage === this.#stages.length - 1
-    const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
-    if (isLast && !isPaused) return false
-    // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
-    if (turn.stage > 0) this.#waiting.get(turn)!.turns.delete(turn)
-    turn.goTo(isPaused ? 0 : turn.stage + 1)
-    const keyQueue = this.#stages[turn.stage]!.get(storedKey(turn.key))
-    keyQueue.turns.add(turn)
-    this.#waiting.set(turn, keyQueue)
-    this.#enqueue(turn)
-    return true
   }
 
   /** Reports that no call waits or runs, and resolves the promises of `onIdle`. */

@@ -266,10 +266,7 @@ export class KeyQueues {
 
   /** Makes a limiter of these policies, and returns it, if there is none. */
   limitBy(policies: readonly Policy[]): Limiter | undefined {
-    if (this.limiter) return undefined
-    const made = createLimiter({ policies })
-    this.limiter = made
-    return made
+    return this.limiter ? undefined : (this.limiter = createLimiter({ policies }))
   }
 
   /**
@@ -339,14 +336,8 @@ function isForNow(failure: unknown): boolean {
 /** Resolves after `ms`, or rejects when the signal aborts. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimer(() => end(resolve), ms)
-    const stopListening = onAbort(signal, () => end(() => reject(signal.reason)))
-    /** Ends the wait: stops the timer and the listener, then settles the promise. */
-    function end(settle: () => void): void {
-      clearTimer(timer)
-      stopListening()
-      settle()
-    }
+    const timer = setTimer(() => (stopListening(), resolve()), ms)
+    const stopListening = onAbort(signal, () => (clearTimer(timer), reject(signal.reason)))
   })
 }
 

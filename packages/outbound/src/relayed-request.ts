@@ -45,17 +45,18 @@ export class RelayedRequest implements Handler {
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
     this.handler.onRequestStart?.(this.#controller, {})
-    if (ended) return queueMicrotask(() => this.#fail(ended))
-    try {
-      this.#request = new LimitedRequest(this.settings, requestOf(this.options), {
-        isResendable: () => isResendable(this.options.body),
-        options: this.options,
-        signal: this.#controller.signal,
-      })
-    } catch (error) {
-      return queueMicrotask(() => this.#fail(error as Error))
-    }
-    this.#send(this.settings.queue.next(this.#request.terms)).catch(() => {})
+    this.#send(this.#first(ended)).catch(() => {})
+  }
+
+  /** Resolves when it is the request's turn for the first time. */
+  async #first(ended: Error | undefined): Promise<Turn> {
+    if (ended) throw ended
+    this.#request = new LimitedRequest(this.settings, requestOf(this.options), {
+      isResendable: () => isResendable(this.options.body),
+      options: this.options,
+      signal: this.#controller.signal,
+    })
+    return this.settings.queue.next(this.#request.terms)
   }
 
   /**

@@ -22,8 +22,8 @@ export interface Client {
   readonly settings: WaitingSettings
   /** The policies of its calls at the first limiter; undefined: those of the limiter. */
   readonly policies: readonly Policy[] | undefined
-  /** Called with each turn of several limiters: whether the call has to wait for a further one before it goes out. */
-  readonly movesOn: ((turn: Turn) => boolean) | undefined
+  /** Called with each turn of a limiter: whether the call has to wait for that of a further one before it goes out. */
+  movesOn(turn: Turn): boolean
   /** Called at each end of a turn; at the end of its wait before the promise settles. */
   ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void
 }
@@ -140,7 +140,7 @@ export class Turn {
     if (decision) this.decisions.push(decision)
     this.#permit = permit
     this.#reservation = undefined
-    if (this.client.movesOn?.(this)) return
+    if (this.client.movesOn(this)) return
     this.#isOut = true
     this.sentAt = nowMs()
     this.#endWait('granted')

@@ -9,7 +9,7 @@ function open(maxWaitMs = Infinity) {
   const client: Client = {
     settings: {} as WaitingSettings,
     policies: undefined,
-    movesOn: undefined,
+    movesOn: () => false,
     ended: (_, end) => ends.push(end),
   }
   const terms = { keys: ['key'], cost: 1, priority: 0, maxWaitMs, signal: undefined } as const

@@ -121,30 +121,28 @@ const UNITS = [
   'tokens_usage_based',
 ]
 
-/** Pairs of headers for what remains, which is NaN without it, and for the reset. */
-const PAIRS: readonly (readonly [remaining: string, reset: string])[] = [
-  ['x-ratelimit-remaining', 'x-ratelimit-reset'], // GitHub and most others
-  ['x-ratelimit-remaining', 'x-ratelimit-reset-after'], // Discord
-  ['x-rate-limit-remaining', 'x-rate-limit-reset'], // Twitter, Okta
-  ['ratelimit-remaining', 'ratelimit-reset'], // drafts 0 to 6, GitLab
-  ...UNITS.flatMap((unit) => [
-    [`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`] as const,
-    [`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`] as const,
-    [`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`] as const,
-  ]),
-]
-
 /** What reads the quotas in the value of a header. */
 type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuota[]
 
-/** By the name of the header that has a quota, or its reset. */
-const QUOTAS: ReadonlyMap<string, QuotaReader> = new Map<string, QuotaReader>([
+/** A pair of headers for what remains, NaN if it is absent, and for the reset, by which it is found. */
+const pair = (remaining: string, reset: string): [string, QuotaReader] => [
+  reset,
+  (value, reply) => [
+    { remaining: numberIn(reply.header(remaining)), resetMs: resetMsIn(value, otherSideNow(reply)) },
+  ],
+]
+
+/** By the name of the header that is looked for. */
+const QUOTAS: ReadonlyMap<string, QuotaReader> = new Map([
   ['ratelimit', structuredQuotas],
   ['x-shopify-shop-api-call-limit', bucketQuotas],
-  ...PAIRS.map(([remaining, reset]): [string, QuotaReader] => [
-    reset,
-    (value, reply) => [
-      { remaining: numberIn(reply.header(remaining)), resetMs: resetMsIn(value, otherSideNow(reply)) },
-    ],
+  pair('x-ratelimit-remaining', 'x-ratelimit-reset'), // GitHub and most others
+  pair('x-ratelimit-remaining', 'x-ratelimit-reset-after'), // Discord
+  pair('x-rate-limit-remaining', 'x-rate-limit-reset'), // Twitter, Okta
+  pair('ratelimit-remaining', 'ratelimit-reset'), // drafts 0 to 6, GitLab
+  ...UNITS.flatMap((unit) => [
+    pair(`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`),
+    pair(`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`),
+    pair(`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`),
   ]),
 ])
