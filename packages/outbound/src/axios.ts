@@ -53,9 +53,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 ): A & LimitedClient {
   const settings = settingsOf(options, 'limitAxios')
   /**
-   * Takes the adapter's place for one call of axios: waits for its turn, has the adapter send it, and sends it again if the reply
-   * refuses it and a retry is possible. `nested` marks the config, so that a limited client within makes no retries. An error
-   * that axios made of the reply's status (`failure`) is thrown only at the end, because the queue judges the response first.
+   * Takes the adapter's place for one call of axios. An error that axios made of the reply's status (`failure`) is thrown only
+   * at the end, because the queue judges the response first.
    */
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const { signal, cancelToken } = config
@@ -94,9 +93,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 }
 
 /**
- * Waits for a call of the adapter. Resolves with the response, and where its status made axios reject, with that error as
- * `failure`: a 429 has to be judged as any reply. Rejects if there was no response. Response and error show the caller's `config`
- * again; the adapter got a copy of it that is marked as made by a limited client.
+ * Resolves with the response of an adapter's call, and where its status made axios reject, with that error as `failure`. Both
+ * show the caller's `config`, of which the adapter got a copy (`nested`). Rejects if there was no response.
  */
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
@@ -115,10 +113,7 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
   }
 }
 
-/**
- * Calls `release`, which ends the call, when the stream of the response's body has been read or dropped. Without a stream it
- * calls it at once, and also for a failure.
- */
+/** Calls `release` when the stream of the response's body has been read or dropped; at once without one, and for a failure. */
 function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
   const { data } = response
   // Callers look at the error, and leave its stream unread.
@@ -140,10 +135,7 @@ function requestOf(config: AxiosConfig): OutboundRequest {
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
-/**
- * The reply to an axios call, in the form in which the functions among a client's options get it. Its URL is that after
- * redirects, which Node's adapter reports (`request.res.responseUrl`); undefined with others.
- */
+/** The reply to an axios call. Its URL is that after redirects, which Node's adapter reports. */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
   // Headers of fetch have none as properties, and have to be asked.

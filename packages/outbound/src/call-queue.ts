@@ -41,9 +41,8 @@ export class CallQueue implements Client {
   #drains = false
 
   /**
-   * Makes the queue for calls under these settings. `name` is that of a queue made by `createQueue`; clients such as `limitFetch`
-   * have none and go by the name of their limiter. Each limiter becomes a stage (`KeyQueues`, one queue for each key), and a call
-   * takes a turn at every stage, in their order. Without a limiter there is one stage, for the semaphore alone.
+   * A queue of calls under these settings; `name` is that of `createQueue`. Each limiter is a stage: a call takes a turn at
+   * every one, in their order. Without a limiter there is one stage, for the semaphore alone.
    */
   constructor(
     readonly settings: WaitingSettings,
@@ -81,10 +80,8 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Makes a call: waits for its turn, runs an attempt (`task.start`), has the task judge how it ended, and begins anew if another
-   * attempt is to follow. Resolves or rejects as the last attempt does, and rejects if a turn does not come in time. A task with
-   * `deliver` returns the turn by itself, for example when the response has been read; any other call ends here. `task.discard`
-   * drops a result that no caller gets.
+   * Makes a call: waits for its turn, runs an attempt, has the task judge how it ended, and begins anew if another one is to
+   * follow. Resolves or rejects as the last attempt does. A task with `deliver` returns the turn by itself.
    */
   async run<T>(terms: CallTerms, task: Task<T>): Promise<T> {
     let turn = await this.next(terms)
@@ -124,12 +121,9 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Resolves when it is the turn of a call's first attempt, or of the next after `last`. First it waits for the delay of a retry
-   * (`delayMs`) and for the pause of the key that the last reply was about, which after a redirect may be another key than the
-   * call's own. A call is refused at once if `maxQueue` calls wait for its key already, or if the queue is closed, except for
-   * retries while it drains. Reports the wait or the refusal to listeners.
-   * @throws {RateLimitExceededError} when there is no turn in time; InputError INVALID_KEY, INVALID_COST, INVALID_PRIORITY; the
-   * signal's reason when it aborts.
+   * Resolves when it is the turn of a call's first attempt, or of the next after `last`. A call is refused at once if
+   * `maxQueue` calls wait for its key already, or if the queue is closed, except for retries while it drains.
+   * @throws {RateLimitExceededError} when there is no turn in time; InputError; the signal's reason when it aborts.
    */
   async next(terms: CallTerms, last?: Turn): Promise<Turn> {
     const { keys, cost, priority, signal } = terms
@@ -167,10 +161,9 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Carries out the verdict on an attempt: reports its outcome to the search for an unknown rate (`adaptive`), pauses the key if
-   * the other side asked for a pause, and returns whether another attempt is to follow. None follows if the verdict rules it out
-   * (`again` is false), if it would begin after the call's deadline, or if the budget for retries is used up; `givenUp` names
-   * which of the last two. A retry for which the other side named the time takes nothing from the budget.
+   * Carries out the verdict on an attempt: pauses the key if the other side asked for that, and returns whether another attempt
+   * follows. None does if it would begin after the deadline, or if the budget for retries is used up (`givenUp`). A retry for
+   * which the other side named the time takes nothing from the budget.
    */
   observe(turn: Turn, verdict: Verdict): boolean {
     const { terms, sentAt, until } = turn
@@ -195,9 +188,8 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Pauses the key, for all processes of the limiter, for as long as the verdict asks, but for `maxHold` milliseconds at most.
-   * Returns for how many milliseconds this call alone has to wait before a retry: more than 0 only after a single refusal, for
-   * which the key is not paused.
+   * Pauses the key, for all processes of the limiter, for `maxHold` at most. Returns for how many milliseconds this call alone
+   * has to wait before a retry: more than 0 only after a single refusal, which pauses no key.
    */
   #heed(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): number {
     const { maxHold } = this.settings
@@ -211,10 +203,7 @@ export class CallQueue implements Client {
     return aloneMs
   }
 
-  /**
-   * Sends no call out until `resume`. Queued calls leave the queues of their keys and lose their reserved turns. A call past its
-   * deadline was kept only because its reserved turn might still come in time, and is refused.
-   */
+  /** Sends no call out until `resume`. Queued calls lose their places and their reserved turns. */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -269,8 +258,8 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Refuses new calls from now on. With `drain` waiting calls still run, also in a paused queue; without `drain` they are refused
-   * with the reason 'closed'. Resolves when no call is under way and the limiter that `setPolicies` made, if any, is closed.
+   * Refuses new calls, and those that wait unless they `drain`, also in a paused queue. Resolves when
+   * no call is under way.
    */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
@@ -282,9 +271,9 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Called when a call gets the turn of a limiter. Returns false if that was the last one: the call can go out.
-   * Otherwise it puts the call into the queue of the next limiter and returns true. If the call's key was paused meanwhile, the
-   * turns it has would come too early: it gives them back and begins with the first limiter again.
+   * Called when a call gets the turn of a limiter: false if that was the last one, otherwise the call enters the queue of the
+   * next. If its key was paused meanwhile, its turns would come too early: it gives them back and begins with the first limiter
+   * again.
    */
   movesOn(turn: Turn): boolean {
     const isLast = turn.stage === this.#stages.length - 1

@@ -36,9 +36,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
   /**
-   * As `fetch`, but the call waits for its turn, and again before each retry. The body of a `Request` can be read only once; so
-   * if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`) and sent again. With a semaphore the response is
-   * made anew, so that the call keeps its permit until the body has been read (`untilEnd`).
+   * As `fetch`, but the call waits for its turn, and again before each retry. The body of a `Request` can be read only once, so
+   * if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`) and sent again.
    */
   async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
@@ -51,9 +50,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
     try {
       return await settings.queue.run<Response>(request.terms, {
         /**
-         * Sends the request once. If its body is that of a `Request` (`given`) and not of the options, and a retry is possible, a
-         * copy of it is kept; a later attempt then sends what was kept. `nested` marks the options, so that a limited client
-         * within makes no retries.
+         * Sends the request once; a later attempt sends the body that was kept. `nested` has a limited client within make no
+         * retries.
          */
         start({ attempt }) {
           const own = nested(init)
@@ -67,8 +65,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
         /**
-         * Hands the response to the caller. With a semaphore the call keeps its permit until the body has been read, for which
-         * the response is made anew; otherwise the call ends here. The limiters' decisions are kept for `decisionOf`.
+         * Hands the response to the caller. With a semaphore it is made anew, and the call keeps its permit until its body has
+         * been read.
          */
         deliver(response, turn) {
           if (!settings.semaphore) turn.returned()

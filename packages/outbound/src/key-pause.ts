@@ -41,11 +41,10 @@ export class KeyPause {
   }
 
   /**
-   * How many more calls may go out before a further answer comes; during a pause, how many at its end. So that all waiting calls
-   * do not go out together, a single call goes out after a pause, to learn whether the other side serves again. If it gets no
-   * answer in time (`#probeAt`), one more may follow, and so on; each such time is about twice as long as the one before, up to a
-   * minute, as after refusals. From the first answer on (`#answeredAt`), the number of calls doubles every 250 ms, or grows by
-   * two with each answer where that is faster. After ten doublings the key has recovered, and the number is Infinity.
+   * How many more calls may go out before a further answer comes; during a pause, how many at its end. A single call goes out
+   * after a pause. If it gets no answer in time (`#probeAt`), one more may follow, and so on, ever later up to a minute. From
+   * the first answer on (`#answeredAt`), the number doubles every 250 ms, or grows by two with each answer where that is
+   * faster, up to ten doublings.
    */
   get allowance(): number {
     if (!this.#isRecovering) return Infinity
@@ -61,11 +60,8 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds, at least 1, until `allowance`, the number of calls that may go out, grows by time alone beyond the turns that
-   * are `reserved`. Calls that wait for that are looked at again then. Before the first answer after a pause, it grows at
-   * `#probeAt`, when the last call has gone too long without an answer; that is Infinity until the call that may go out now has
-   * done so. The first answer begins a count of the calls that may go out from then on, which is 1 at first and doubles every 250
-   * ms: it allows another at `#sent` + `reserved` + 1.
+   * Milliseconds, at least 1, until `allowance` grows by time alone beyond the turns that are `reserved`: at `#probeAt` before
+   * the first answer after a pause, and with the next doubling after it. Infinity until the call that may go out has done so.
    */
   growsInMs(reserved: number): number {
     const at =
@@ -76,9 +72,8 @@ export class KeyPause {
   }
 
   /**
-   * Counts a call that goes out, as only a certain number of calls may do so after a pause (`allowance`). Before the first answer
-   * it also sets `#probeAt`: if no answer has come by then, one more call may go out, so that a single call that never gets an
-   * answer does not hold up the key.
+   * Counts a call that goes out. Before the first answer it sets `#probeAt`: a single call that never gets one does not hold up
+   * the key.
    */
   sent(): void {
     if (!this.#isRecovering) return
@@ -87,12 +82,8 @@ export class KeyPause {
   }
 
   /**
-   * Takes account of the answer to an attempt that went out at `sentAt` (on the clock of `nowMs`). Returns for how many
-   * milliseconds all calls of the key have to wait (`holdMs`), or this call alone before its retry (`aloneMs`). A pause that the
-   * other side states is taken as it is, 0 for none. A 429 that states none pauses the key. An overload (503 or the like) that
-   * states none pauses it only as the second refusal since the last success, because single ones are common, or as the third if
-   * its attempt went out before the first of them came; until then only the refused call waits. A refusal that states none adds
-   * no wait if the key is paused already, or if its attempt is from before the latest pause, which answers for it.
+   * Takes account of the answer to an attempt that went out at `sentAt`, as the class describes. A refusal that states no wait
+   * adds none if the key is paused already, or if its attempt is from before the latest pause, which answers for it.
    */
   heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
     const isRecent = sentAt >= this.#begunAt
@@ -113,9 +104,8 @@ export class KeyPause {
   }
 
   /**
-   * Begins a pause of `ms` milliseconds, after which one call goes out first. Many replies report the same pause, so this returns
-   * false, and changes nothing, if the pause would end no later than the known one. It may even end up to 50 ms later if the
-   * attempt that was answered went out, at `sentAt`, before the known pause began: its reply then counts as a report of that one.
+   * Begins a pause of `ms` milliseconds. Many replies report the same pause, so this returns false, and changes nothing, if it
+   * would end no later than the known one; for an attempt from before that one began (`sentAt`), no more than 50 ms later.
    */
   begin(ms: number, sentAt: number): boolean {
     const now = nowMs()
@@ -131,20 +121,14 @@ export class KeyPause {
     return true
   }
 
-  /**
-   * Whether the call that goes out now is the first since the pause of the key ended. This is true only once after each pause, so
-   * that listeners are told once that calls go out again.
-   */
+  /** Whether the call that goes out now is the first since the pause of the key ended; true only once after each pause. */
   takeResumption(): boolean {
     if (!this.#isOn || this.leftMs > 0) return false
     this.#isOn = false
     return true
   }
 
-  /**
-   * Lets two more calls go out, because one was answered, so each round of answers doubles the number of calls. The first answer
-   * after a pause begins both counts anew from 0, because the number that doubles with time begins at that answer, too.
-   */
+  /** Lets two more calls go out, because one was answered. The first answer after a pause begins both counts anew. */
   #grow(): void {
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()
@@ -152,8 +136,8 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds to wait where the other side states no time: a second, doubled with each wait in a row up to a minute,
-   * less up to a quarter at random.
+   * Milliseconds to wait where the other side states no time: a second, doubled with each wait in a row, less up to a quarter
+   * at random.
    */
   #backOffMs(): number {
     return Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.#backOffs) * (0.75 + Math.random() / 4)

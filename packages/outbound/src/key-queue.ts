@@ -63,10 +63,7 @@ export class KeyQueue {
     this.#reserve().catch(() => {})
   }
 
-  /**
-   * Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none (`heir`),
-   * since it serves any such call; without an heir it is cancelled. With the last turn the timer of `#awaitGrowth` is stopped.
-   */
+  /** Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none. */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
     if (this.#queue.turns.length === 0) clearTimer(this.#growth)
@@ -81,8 +78,7 @@ export class KeyQueue {
 
   /**
    * Pauses the key for `ms` milliseconds, after the answer to an attempt that went out at `sentAt`: here, and by the limiter's
-   * `hold` in every process that shares it. Returns false, and changes nothing, if that pause is known. `#holding` resolves when
-   * the store knows of the pause, or has failed. The turns that were reserved are cancelled and reserved anew, after the pause.
+   * `hold` in every process that shares it. Returns false, and changes nothing, if that pause is known.
    */
   hold(key: string, ms: number, sentAt: number, policies: readonly Policy[] | undefined): boolean {
     this.pause ??= new KeyPause()
@@ -95,9 +91,8 @@ export class KeyQueue {
   }
 
   /**
-   * Passes the verdict on an attempt that went out at `sentAt` (on the clock of `nowMs`) to the pause of the key, which is made
-   * with the first. Returns for how many milliseconds all calls of the key have to wait (`holdMs`) or this one alone (`aloneMs`).
-   * As an answer may raise the number of calls that may go out after a pause, further turns are reserved.
+   * Passes the verdict on an attempt that went out at `sentAt` to the pause of the key. Returns who has to wait, and for how
+   * long.
    */
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
@@ -117,10 +112,8 @@ export class KeyQueue {
   }
 
   /**
-   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance, the
-   * calls that may go out before a further answer comes. The allowance also grows with time, for which `#awaitGrowth` sets a
-   * timer. `#holding` is awaited first, so that no turn is booked before the store knows of a pause that was just begun; turns
-   * that are added meanwhile are served by the same run.
+   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
+   * Turns that are added while `#holding` is awaited, which the store has to know of first, are served by the same run.
    */
   async #reserve(): Promise<void> {
     if (this.#isReserving) return
@@ -139,19 +132,15 @@ export class KeyQueue {
     }
   }
 
-  /**
-   * Sets a timer to reserve further turns when the allowance after a pause, the number of calls that may go out, has grown with
-   * time. Infinity: it grows only with an answer, after which `heed` reserves turns.
-   */
+  /** Sets a timer to reserve further turns when the allowance has grown with time. Infinity: it grows only with an answer. */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#underWay)
     if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve().catch(() => {}), ms)
   }
 
   /**
-   * Gets a permit of the semaphore and then a turn of the limiter by the reservation of a turn, which may pass to another one
-   * meanwhile, and grants both to the one that is first by then. If that fails, the one that has the reservation is refused
-   * (`#fail`).
+   * Gets a permit of the semaphore and then a turn of the limiter by a reservation, which may pass to another turn meanwhile,
+   * and grants both to the one that is first by then. If that fails, the one that has the reservation is refused (`#fail`).
    */
   async #serve({ key }: Turn, reservation: Reservation): Promise<void> {
     const { holder, limiter, semaphore } = this.shared
@@ -184,10 +173,8 @@ export class KeyQueue {
   }
 
   /**
-   * Gives the turn to the call that is first by now among those with its cost and policies, and sends that call out. The one that
-   * it was reserved for, if it is another, gets the reservation of the first in exchange, or none. If all have left, permit and
-   * turn are given back; `settle(0)` sets the cost of the turn to 0. A turn that is used more than `lateness` milliseconds late is
-   * paid for once more.
+   * Gives the turn to the call that is first by now among those with its cost and policies. The one that it was reserved for,
+   * if it is another, gets the reservation of the first in exchange, or none. If all have left, permit and turn are given back.
    */
   #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
     const { cost, policies } = reservation
@@ -213,9 +200,8 @@ export class KeyQueue {
   }
 
   /**
-   * Refuses the one that had the reservation. It stays in the queue and gets another one if its deadline is later than that of
-   * the reservation, or if the reservation was cancelled. So does a call without a deadline that is only denied for now, as a
-   * limiter books at most a day ahead.
+   * Refuses the one that had the reservation. It stays and gets another one if the reservation was cancelled or was asked for
+   * with an earlier deadline, and without a deadline if it is denied only for now, as a limiter books at most a day ahead.
    */
   #fail(reservation: Reservation, failure: unknown): void {
     const { isCancelled, until } = reservation
@@ -270,8 +256,8 @@ export class KeyQueues {
   }
 
   /**
-   * The queue of a key, as stores keep it; made for the first call that asks for it. A queue that no call needs may be dropped,
-   * and made anew for another call; `#sweep` looks for such queues when their number has doubled.
+   * The queue of a key, as stores keep it; made for the first call that asks for it, and perhaps dropped while no call needs
+   * it.
    */
   get(stored: string): KeyQueue {
     let queue = this.#queues.get(stored)
@@ -284,8 +270,8 @@ export class KeyQueues {
   }
 
   /**
-   * Drops the queues that no call needs. Those whose key is paused are kept, as the pause would be forgotten, but only the newest
-   * `MOST_PAUSED` of them. The next sweep is due when twice as many queues are there as were left by this one.
+   * Drops the queues that no call needs, but the newest `MOST_PAUSED` of those whose key is paused, as the pause would be
+   * forgotten.
    */
   #sweep(): void {
     const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
@@ -296,10 +282,7 @@ export class KeyQueues {
   }
 }
 
-/**
- * Returns the queues of keys that all clients of this process with this limiter and this semaphore share, made for the first of
- * them. They are found by the limiter and then by the semaphore; without a semaphore the limiter takes its place.
- */
+/** The queues of keys that all clients of this process with this limiter and this semaphore share. */
 export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefined): KeyQueues {
   const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
   queuesByLimiter.set(limiter, beside)
@@ -308,10 +291,7 @@ export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefine
   return known
 }
 
-/**
- * Waits until the pause of a key has ended, in a client without a limiter that would hold the key. Rejects if the pause lasts
- * longer than the call may wait, or when the reservation is cancelled.
- */
+/** Waits until the pause of a key has ended, in a client without a limiter that would hold the key. */
 async function outlast(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
   // Timers may fire early, so the time that is left is read again after each sleep.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {

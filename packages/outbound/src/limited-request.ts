@@ -50,9 +50,8 @@ export class LimitedRequest {
   }
 
   /**
-   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. `attempt`
-   * counts from 1. Without the options `isRefusal`, `pauseOf` and `provider`, status and headers decide. With them the body may
-   * be read, by `readJson`, and the verdict may be a promise.
+   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. With the
+   * options `isRefusal`, `pauseOf` and `provider` the body may be read, by `readJson`, and the verdict may be a promise.
    */
   verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider } = this.settings
@@ -69,10 +68,8 @@ export class LimitedRequest {
   }
 
   /**
-   * Judges a reply by what was found in it: whether the option `isRefusal` names it a refusal (`isNamed`), the pause by the
-   * option `pauseOf` in milliseconds (`hookMs`), and what the provider's reader found in the body (`stated`). For the pause, the
-   * option goes before the reader, and the reader before the headers. Beside the statuses 429, 503 and 529, an error that asks
-   * for a pause may be a refusal. `again` is a random delay in milliseconds before a retry, or false for none.
+   * Judges a reply by what was found in it. For the pause, the option `pauseOf` goes before the provider's reader, and that
+   * before the headers. Beside the statuses 429, 503 and 529, an error that asks for a pause may be a refusal.
    */
   #verdict(reply: OutboundReply, attempt: number, [isNamed, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
@@ -84,10 +81,7 @@ export class LimitedRequest {
     return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
-  /**
-   * Whether a request that was refused may be sent once more after this attempt, which counts from 1: attempts are left, the
-   * options allow a retry, the other side does not forbid one, and the body can be sent again.
-   */
+  /** Whether a request that was refused may be sent once more after this attempt. */
   #retries(reply: OutboundReply, attempt: number): boolean {
     return (
       attempt <= this.settings.retries &&
@@ -98,9 +92,8 @@ export class LimitedRequest {
   }
 
   /**
-   * The key that a reply is about, and that is paused if the reply asks for it. It is that of the request, unless a redirect led
-   * to another address (`url`): then it is the key of a request to that address. The fragment of the request's URL (`#...`) is
-   * left out of the comparison, as the URL of a reply has none.
+   * The key that a reply is about: that of the request, unless a redirect led to another `url`, which
+   * has no fragment (`#...`).
    */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
@@ -180,10 +173,7 @@ function answerOf(status: number, isRefusal: boolean): AnswerKind {
   return status < 500 ? 'served' : 'other'
 }
 
-/**
- * A random delay in milliseconds before a retry, up to 100, 200, 400 ..., so that calls refused together do not come back
- * together.
- */
+/** A random delay in milliseconds, up to 100, 200, 400 ..., so that calls refused together do not come back together. */
 function jitterMs(attempt: number): number {
   return Math.random() * 100 * 2 ** (attempt - 1)
 }

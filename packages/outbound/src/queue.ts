@@ -165,10 +165,8 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Makes a call as `#made` does, but with a time limit for each attempt. If one takes longer than `timeoutMs` milliseconds, the
-   * promise rejects at once with a TimeoutError, and the signal that `fn` got aborts. That attempt is the last one (`isOver`): if
-   * `fn` fails afterwards, the verdict is `UNANSWERED`, which means no retry and no pause. The call counts as under way, and
-   * keeps its permit, until `fn` has settled.
+   * Makes a call as `#made` does, but with a time limit for each attempt. If one takes longer, the promise rejects at once with
+   * a TimeoutError, the signal that `fn` got aborts, and no attempt follows. The call keeps its permit until `fn` has settled.
    */
   #madeInTime<T>(
     terms: CallTerms,
@@ -204,11 +202,8 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Judges a failed attempt; `attempt` counts from 1. Three options decide: `pauseOf` returns for how many milliseconds the key
-   * pauses, `isRefusal` whether the other side refused the call, and `retry` after how many milliseconds it runs again, or false.
-   * A stated pause makes the failure a refusal too. A refusal is 'overloaded'; if it states no pause, its `pauseMs` is undefined,
-   * and the queue decides whether and for how long the key pauses. Any other failure is 'other', which says nothing about limits,
-   * and its `pauseMs` is 0, for no pause.
+   * Judges a failed attempt. A stated pause makes the failure a refusal, as `isRefusal` does; without one the queue decides
+   * whether and for how long the key pauses. Any other failure says nothing about limits.
    */
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings

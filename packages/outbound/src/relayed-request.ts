@@ -39,8 +39,8 @@ export class RelayedRequest implements Handler {
   ) {}
 
   /**
-   * Begins the wait for the request's turn, after which it is sent. `ended` is the error of a dispatcher that was closed, with
-   * which the request fails. Failures are reported in a microtask, when undici's `dispatch` has returned to its caller.
+   * Begins the wait for the request's turn, after which it is sent. `ended` is the error of a dispatcher that was closed.
+   * Failures are reported in a microtask, when undici's `dispatch` has returned to its caller.
    */
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
@@ -60,10 +60,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request when its turn has come, for the first time or again; this object is undici's handler for the attempt. What
-   * belonged to the attempt before is forgotten: the response that was skipped (`#skipped`) and the connection (`detach`), so
-   * that an abort by the caller now only ends the wait. `nested` marks the options, so that a limited client within leaves
-   * retries to this one. The request fails if the wait for its turn fails or `dispatch` throws.
+   * Sends the request when its turn has come, for the first time or again. What belonged to the attempt before is forgotten, so
+   * an abort by the caller now only ends the wait. `nested` has a limited client within leave retries to this one.
    */
   async #send(turn: Promise<Turn>): Promise<void> {
     this.#skipped = undefined
@@ -79,10 +77,7 @@ export class RelayedRequest implements Handler {
     }
   }
 
-  /**
-   * Notes the connection of this attempt, and the addresses of redirects that led to it (`history`). The caller's handler was
-   * called before, in `begin`.
-   */
+  /** Notes the connection of this attempt, and the redirects that led to it. `begin` has called the caller's handler. */
   onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
     this.#history = history
     this.#controller.attach(controller)
@@ -95,11 +90,9 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Decides whether the caller's handler gets this response or the request is sent again: by status and headers, and by the body
-   * too if an option reads it. If the verdict is a promise, `#held` keeps what undici reports until it is known. A response that
-   * the handler is not to see is skipped: its body is dropped as it arrives, for a second at most, after which the connection is
-   * aborted. Interim responses (below 200) are passed on without a verdict. If the promise rejects, or the handler throws after
-   * it, the request fails with that error: at once if undici has reported the end of the response, otherwise by an abort.
+   * Decides whether the caller's handler gets this response or the request is sent again; `#held` keeps what undici reports
+   * until a verdict is known that reads the body. A response that the handler is not to see is skipped: its body is dropped as
+   * it arrives, for a second at most. Interim responses (below 200) are passed on.
    */
   onResponseStart(
     controller: RequestController,
@@ -132,9 +125,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Passes a piece of the body on to the handler; keeps it while the response is judged by its body (`#held`); drops it if the
-   * request is to be sent again, which is so while `#skipped` counts its bytes. Once more than 64 KiB were dropped, the
-   * connection is aborted.
+   * Passes a piece of the body on to the handler, keeps it for a verdict (`#held`), or drops it if the response is skipped, of
+   * which more than 64 KiB are not awaited.
    */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
@@ -143,10 +135,7 @@ export class RelayedRequest implements Handler {
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
-  /**
-   * Passes the end of the response on to the handler, keeps it while the response is judged by its body (`#held`), or sends the
-   * request again if the response was skipped (`#skipped` is a number).
-   */
+  /** Passes the end of the response on, keeps it for a verdict, or sends the request again if the response was skipped. */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -154,11 +143,7 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
-  /**
-   * Passes the failure of an attempt on to the handler. If its response was being skipped (`#skipped` is a number), the failure
-   * does not matter and the request is sent again. An attempt without a verdict (`#isJudged`) is reported to listeners as failed
-   * here.
-   */
+  /** Passes the failure of an attempt on. That of a response that is skipped does not matter: the request is sent again. */
   onResponseError(controller: RequestController, error: Error): void {
     this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
@@ -168,8 +153,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Has the queue carry out the verdict on the current attempt, such as a pause of the key, and reports the end of the attempt to
-   * listeners. Returns whether the request is to be sent again; if so, its response is skipped.
+   * Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the
+   * request is to be sent again.
    */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
@@ -180,8 +165,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request again when its next turn has come. It waits for that turn before the call's permit is released: otherwise
-   * no call would wait or be under way for a moment, and the queue would report that it is idle.
+   * Sends the request again at its next turn. The wait begins before the permit is returned; otherwise the queue would be idle
+   * for a moment.
    */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#request.terms, this.#turn)

@@ -12,9 +12,11 @@ describe('options of acquire that its caller has checked', () => {
   })
 
   it('are checked anew in a copy', async () => {
-    const copy = { ...new CheckedOptions('b', 1, undefined, 0, signal), cost: -1 }
+    const copy = Object.assign({}, new CheckedOptions('b', 1, undefined, 0, signal), { cost: -1 })
     await expect(limiter.acquire('b', copy)).rejects.toMatchObject({ code: 'INVALID_COST' })
-    await expect(limiter.acquire('b', { ...copy, cost: 1 })).resolves.toMatchObject({ remaining: 9 })
+    await expect(limiter.acquire('b', Object.assign(copy, { cost: 1 }))).resolves.toMatchObject({
+      remaining: 9,
+    })
   })
 
   it('have nothing to say about another key', async () => {
