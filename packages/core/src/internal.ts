@@ -5,7 +5,13 @@
 export { ANSWER, policiesOf } from './limiter/decision.js'
 export { counting, type DecisionCounter } from './limiter/events.js'
 export { guard } from './leases/leased-store.js'
-export { CheckedOptions, LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
+export {
+  CHECKED,
+  type CheckedOptions,
+  KEY,
+  LIMITER,
+  type LimiterSettings,
+} from './limiter/limiter-options.js'
 export { PENALTY } from './limiter/penalty-options.js'
 export { decideTogether, prepareTogether } from './limiter/decide-together.js'
 export { MEMORY_STORE } from './stores/memory/index.js'

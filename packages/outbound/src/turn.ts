@@ -1,5 +1,14 @@
 import type { Decision, Permit, Policy } from '@sluice/core'
-import { CheckedOptions, clearTimer, nowMs, onAbort, setTimer, type TimerHandle } from '@sluice/core/internal'
+import {
+  CHECKED,
+  type CheckedOptions,
+  clearTimer,
+  KEY,
+  nowMs,
+  onAbort,
+  setTimer,
+  type TimerHandle,
+} from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
 import { type Ending, UNJUDGED } from './verdict.js'
 import type { WaitingSettings } from './waiting-options.js'
@@ -223,7 +232,11 @@ export class Reservation {
     this.until = this.#turn?.until ?? 0
     const leftMs = Math.min(LONGEST_WAIT_MS, this.until - nowMs())
     const maxWait = Math.max(0, Math.floor(leftMs))
-    return new CheckedOptions(stored, this.cost, this.policies, maxWait, this.#controller!.signal)
+    const { cost, policies } = this
+    const { signal } = this.#controller!
+    const options = { [CHECKED]: {}, [KEY]: stored, cost, ...(policies && { policies }), maxWait, signal }
+    options[CHECKED] = options
+    return options
   }
 
   /** Ends it. Returns the turn that it was for, if there is still one. */

@@ -96,35 +96,25 @@ export function costOf(options: CallOptions | undefined, declaration: option.Dec
   return options.cost === undefined ? 1 : checkCost(options.cost)
 }
 
-/** The key for which options were checked, as stores keep it. */
-export const KEY = Symbol('key')
+/** Under `CHECKED` they have themselves, so that a copy is checked anew; under `KEY` the key they are for, as stores keep it. */
+export const CHECKED = Symbol()
+export const KEY = Symbol()
 
-/**
- * Options of `acquire` that its caller has checked, with `maxWait` in milliseconds. Those of another copy of this package are
- * checked anew, and so is a copy that a function between caller and limiter makes.
- */
-export class CheckedOptions implements AcquireOptions {
-  declare readonly policies?: readonly Policy[]
-  readonly [KEY]: string
-
-  /** Options for the key that stores keep as `stored`. */
-  constructor(
-    stored: string,
-    readonly cost: number,
-    policies: readonly Policy[] | undefined,
-    readonly maxWait: number,
-    readonly signal: AbortSignal,
-  ) {
-    this[KEY] = stored
-    if (policies) this.policies = policies
-  }
+/** Options of `acquire` that its caller has checked. Those of another copy of this package are checked anew. */
+export interface CheckedOptions extends AcquireOptions {
+  readonly [CHECKED]: unknown
+  readonly [KEY]?: string
+  readonly cost: number
+  /** In milliseconds. */
+  readonly maxWait: number
+  readonly signal: AbortSignal
 }
 
 /**
  * The cost and the longest wait, in milliseconds, of a call of `acquire`: 30 s if it is left out.
  * @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION.
  */
-export function waitOf(options: AcquireOptions): Pick<CheckedOptions, 'cost' | 'maxWait'> {
+export function waitOf(options: AcquireOptions): Pick<CheckedOptions, 'cost' | 'maxWait' | typeof KEY> {
   const cost = costOf(options, ACQUIRE)
   return { cost, maxWait: option.readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) }
 }

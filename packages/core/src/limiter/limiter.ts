@@ -8,7 +8,8 @@ import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
-  CheckedOptions,
+  CHECKED,
+  type CheckedOptions,
   checkShapeOptions,
   costOf,
   KEY,
@@ -86,7 +87,7 @@ export class Limiter {
    * those of the call, undefined for the limiter's own. `callerKey` may be long; stores keep `key`.
    */
   [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
-    const set = this.#setOf(policies && { policies })
+    const set = this.#setOf(policies)
     const { keyspace, enforce } = set
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
@@ -130,7 +131,7 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options)
+    const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
@@ -153,7 +154,7 @@ export class Limiter {
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
   async peek(key: string, options?: CallOptions): Promise<Decision> {
-    const set = this.#setOf(options)
+    const set = this.#setOf(options?.policies)
     const cost = costOf(options)
     const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
     return new Decision(set, answer, key, undefined)
@@ -165,10 +166,10 @@ export class Limiter {
    * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
-    const set = this.#setOf(options)
-    const isChecked = options instanceof CheckedOptions
-    const { cost, maxWait } = isChecked ? options : waitOf(options)
-    const stored = isChecked && options[KEY] === key ? key : storedKey(key)
+    const set = this.#setOf(options?.policies)
+    const checked = options as CheckedOptions
+    const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
+    const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
     const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
@@ -268,7 +269,7 @@ export class Limiter {
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const { keyspace } = this.#setOf(options)
+    const { keyspace } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
@@ -280,7 +281,7 @@ export class Limiter {
    */
   async #correctKey(change: Correction, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    this.#setOf(options)
+    this.#setOf(options?.policies)
     await this.#sets.correct({ ...change, key: storedKey(change.key) })
   }
 
@@ -288,9 +289,9 @@ export class Limiter {
    * The set of a call: the list of policies that its options name, checked and opened, or the limiter's own.
    * @throws {StoreError} CLOSED; PolicyError for a list that is not valid.
    */
-  #setOf(options: ShapeOptions | undefined): PolicySet {
+  #setOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
-    return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
+    return policies === undefined ? this.#set : this.#sets.get(policies)
   }
 }
 

@@ -157,7 +157,6 @@ export class WaitQueue {
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
       before.passed.then(resolve, resolve) // it never rejects
-      return () => {}
     })
   }
 
@@ -166,7 +165,6 @@ export class WaitQueue {
     return this.#unlessGivenUp(signal, (resolve) => {
       const state = Promise.resolve().then(() => keyspace.confirm(booking))
       state.then(resolve, () => resolve('stands'))
-      return () => {}
     })
   }
 
@@ -183,13 +181,13 @@ export class WaitQueue {
 
   /**
    * Returns a promise that `begin` settles, unless the call is given up before: when `signal` aborts, or the queue or the store
-   * closes. Then the promise rejects, and the function that `begin` has returned is called, to undo what it began. `begin` is
-   * called at once and settles the promise directly: one promise more in between, and calls that need not wait would overtake a
+   * closes. Then the promise rejects, and the function that `begin` has returned, if any, is called, to undo what it began.
+   * `begin` is called at once and settles the promise directly: one promise more in between, and calls that need not wait would overtake a
    * call that is woken.
    */
   #unlessGivenUp<T>(
     signal: AbortSignal | undefined,
-    begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+    begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => (() => void) | void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       /** Runs when the wait ends, in whatever way: from then on the signal, the store and `close` cannot give the call up. */
@@ -201,7 +199,7 @@ export class WaitQueue {
       /** Gives the call up, as the signal aborts or the queue or the store closes: undoes what `begin` began, and rejects. */
       const giveUp = (error: unknown): void => {
         end()
-        undo()
+        undo?.()
         reject(error)
       }
       const { closed } = this.store
