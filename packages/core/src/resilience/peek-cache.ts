@@ -29,9 +29,9 @@ export class PeekCache {
       (answer) => this.record(peek, cost, answer),
       (error: unknown) => void (peek.failure = error),
     )
-    const peek: Peek = { policies, cost, askedAt, ahead: 0, failure: undefined, ended }
+    const peek: Peek = { policies, cost, askedAt, ahead: 0, ended }
     const others = this.#peeks.get(key)?.filter((other) => !haveEqualNumbers(other.policies, policies)) ?? []
-    this.#peeks.set(key, [peek, ...others.slice(0, MOST_PER_KEY - 1)], peek.askedAt)
+    this.#peeks.set(key, [peek, ...others.slice(0, MOST_PER_KEY - 1)], askedAt)
     this.isUsed = true
     return peek
   }
@@ -70,7 +70,7 @@ export interface Peek extends Omit<Known, 'answer'> {
   readonly answer?: Answer
   readonly askedAt: number
   readonly ahead: number
-  failure: unknown
+  failure?: unknown
   /** Resolves when there is an answer or a failure. */
   readonly ended: Promise<void>
 }

@@ -332,20 +332,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * Why the store is not asked now: its last failure while the circuit is open, or too many waiting calls; undefined if it may be
    * asked. While the circuit is open, this also sends a probe, a read of this key, if one is due.
    */
-  refusal(key: string): Error | undefined {
-    const refusal = this.channel.refusal()
-    if (refusal) this.#probeIfOpen(key)
+  refusal(key: string, refusal = this.channel.refusal()): Error | undefined {
+    const probe = (): MaybePromise<Answer> => this.options.remote.decide('peek', key, 0, 0)
+    if (refusal) this.channel.probeIfOpen(probe, this.deadline)
     return refusal
-  }
-
-  /** While the circuit is open, tests the store by a read of this key, if a probe is due. */
-  #probeIfOpen(key: string): void {
-    this.channel.probeIfOpen(() => this.options.remote.decide('peek', key, 0, 0), this.deadline)
   }
 
   /** Returns the failure mode's answer to a call that was not sent because of `refusal`, and may test the store. */
   #refuse(question: Question, refusal: Error): Answer {
-    this.#probeIfOpen(question.key)
+    this.refusal(question.key, refusal)
     return this.fallBack(question, refusal, true)
   }
 

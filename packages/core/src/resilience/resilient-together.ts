@@ -37,10 +37,8 @@ export class ResilientTogether implements Together {
     const refusal = keyspace.refusal(key)
     if (refusal) return fallBack(parts, refusal, true)
     const { channel } = keyspace
-    const deadlines = parts.map(({ keyspace: { deadline } }) => deadline)
-    const deadline = deadlines.reduce((shortest, other) => (other.ms < shortest.ms ? other : shortest))
-    const request = new WholeRequest(parts, this.together, channel, deadline)
-    channel.submit(request, receiver, '', 0)
+    const [deadline] = parts.map((part) => part.keyspace.deadline).toSorted((a, b) => a.ms - b.ms)
+    channel.submit(new WholeRequest(parts, this.together, channel, deadline!), receiver, '', 0)
     return undefined
   }
 }
@@ -63,7 +61,7 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
    * cache of denials notes before that the call begins. By that it later knows whether the key was corrected meanwhile, in which
    * case it must not keep the answer if that is a denial.
    */
-  ask(call: PendingCall<readonly Answer[] | undefined>): void {
+  ask(call: PendingCall<readonly Answer[] | undefined>): undefined {
     this.#begun = this.parts.map(({ keyspace }) => keyspace.options.denials?.begin())
     const parts = this.parts.map(({ keyspace, key, cost, enforce }) => {
       return { keyspace: keyspace.options.remote, key, cost, enforce }

@@ -73,7 +73,7 @@ export class StoreChannel implements Traffic {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
     if (this.#isStarting || this.#queue.size > 0 || !this.#hasRoom()) this.#queue.add(call)
-    else call.start()
+    else this.#begin(call)
   }
 
   /** Promises the answer to `act`, which calls the store. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
@@ -92,7 +92,7 @@ export class StoreChannel implements Traffic {
     since = 0,
   ): PendingCall<T> {
     const request = { channel: this, deadline, ask: (each: PendingCall<T>) => each.receive(act(each)) }
-    const call = new PendingCall<T>(request, receiver, '', 0, { ...CONSUME, since })
+    const call = new PendingCall<T>(request, receiver, '', 0, { kind: 'consume', maxWait: 0, since })
     this.#take(call)
     return call
   }
@@ -122,17 +122,6 @@ export class StoreChannel implements Traffic {
     this.send(read, deadline).catch(() => {})
   }
 
-  /** Notes that a call is sent. */
-  callSent<T>(call: PendingCall<T>): void {
-    this.#inFlight++
-    if (call.isOverdue) this.callOverdue(call)
-  }
-
-  /** Notes that the deadline of a call in flight has passed. */
-  callOverdue<T>(call: PendingCall<T>): void {
-    this.#overdue.set(call, nowMs())
-  }
-
   /**
    * Notes that a call in flight was answered or failed, and sends those that wait. The room of one that was lost is free already.
    * One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
@@ -158,7 +147,9 @@ export class StoreChannel implements Traffic {
    * such as a timeout, may open the circuit; other errors are answers and close it. An `unsent` call counts only while the store
    * is silent: it says nothing about one that answers others. Returns the failure for the caller; a misuse is no outage.
    */
-  callFailed<T>(error: unknown, { request, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
+  callFailed<T>(error: unknown, call: PendingCall<T>, isOverdue: boolean): unknown {
+    const { request, unsent, isInFlight } = call
+    if (isOverdue && isInFlight) this.#overdue.set(call, nowMs())
     if (!isOutage(error)) return error
     const failure = this.#explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
@@ -206,8 +197,17 @@ export class StoreChannel implements Traffic {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return
       this.#queue.delete(next)
-      if (!next.dropIfOver()) next.start()
+      const { deadline } = next.request
+      if (!next.receiver.overdue && deadline.isOver(next)) deadline.expire(next)
+      else this.#begin(next)
     }
+  }
+
+  /** Sends a call, which counts as in flight from now on. */
+  #begin<T>(call: PendingCall<T>): void {
+    this.#inFlight++
+    if (call.isOverdue) this.#overdue.set(call, nowMs())
+    call.start()
   }
 
   /** Whether one more call may be sent. Calls overdue for a minute are lost: some clients never settle one of a broken connection. */
@@ -239,7 +239,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   endsAt = 0
   before: DeadlineEntry | undefined = undefined
   after: DeadlineEntry | undefined = undefined
-  #isInFlight = false
+  isInFlight = false
   /** Of a decision: what is asked, and its beginning if the denial cache is to record the answer. */
   readonly kind: Ask
   readonly maxWait: number
@@ -270,22 +270,13 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.request.deadline.begin(this, now)
   }
 
-  /** Drops a queued call if its deadline has passed and its receiver does not wait beyond (`overdue`). Returns whether it did. */
-  dropIfOver(): boolean {
-    const { deadline } = this.request
-    if (this.receiver.overdue || !deadline.isOver(this)) return false
-    deadline.expire(this)
-    return true
-  }
-
   /** Sends the call. An error that the store throws at once is received as its failure. */
   start(): void {
     const { request } = this
     this.unsent = false
-    this.#isInFlight = true
-    request.channel.callSent(this)
+    this.isInFlight = true
     try {
-      this.begun = request.ask(this) ?? undefined
+      this.begun = request.ask(this)
     } catch (error) {
       this.receive(Promise.reject(error))
     }
@@ -299,7 +290,6 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
     const { channel } = this.request
     this.isOverdue = true
-    if (this.#isInFlight) channel.callOverdue(this)
     if (this.receiver.overdue) {
       return this.receiver.overdue(channel.callFailed(failure, this, true) as StoreError)
     }
@@ -317,7 +307,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   }
 
   /** Ends the call with a value or a promise's outcome, but never before the function that made the call has returned. */
-  receive(answer: MaybePromise<T>): void {
+  receive(answer: MaybePromise<T>): undefined {
     Promise.resolve(answer).then(
       (value) => this.answered(value),
       (error: unknown) => this.failed(error),
@@ -354,8 +344,8 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
 
   /** Notes that the call has ended, so that the next one is sent. Returns false if it was not in flight. */
   #end(): boolean {
-    if (!this.#isInFlight) return false
-    this.#isInFlight = false
+    if (!this.isInFlight) return false
+    this.isInFlight = false
     this.request.channel.callEnded(this)
     return true
   }
@@ -389,7 +379,7 @@ export interface StoreRequest<T> {
   readonly channel: StoreChannel
   readonly deadline: Deadline
   /** Asks the store, which answers `call` later. Returns the beginning of the call if the denial cache is to record the answer. */
-  ask(call: PendingCall<T>): BegunCall | void
+  ask(call: PendingCall<T>): BegunCall | undefined
   /** Records an answer of the store. */
   answered?(call: PendingCall<T>, answer: T): void
   /** The answer that the caller gets in place of the store's. Throws where that is the failure. */

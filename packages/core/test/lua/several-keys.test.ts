@@ -2,7 +2,7 @@ import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket 
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import {
   hasHealed,
-  PackedReply,
+  NumberReader,
   packRequest,
   type ScriptRequest,
   unpackAnswer,
@@ -50,9 +50,9 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
   /** For each key the answers of its plain calls, or the reply of its own. */
   const together = (policies: readonly Policy[], calls: LuaCalls, count = 1): Reply[] => {
     const [packed, ...own] = redis.runAll(composeScript(policies), NOW, calls) as Buffer[]
-    const reply = new PackedReply(packed!)
+    const reply = new NumberReader(packed!, true)
     return calls.map(() =>
-      reply.passMark() ? own.shift()! : Array.from({ length: count }, () => reply.next(policies.length)),
+      reply.passMark() ? own.shift()! : Array.from({ length: count }, () => reply.passed(policies.length)),
     )
   }
   const answersOf = (policies: readonly Policy[], reply: Reply, count = 1) =>

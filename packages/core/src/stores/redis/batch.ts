@@ -78,11 +78,9 @@ export const MOST_CALLS = 128
 export function packBatch(gathered: readonly ScriptCall[]) {
   const keys: string[] = []
   const args: Buffer[] = []
-  if (gathered.length === 1) {
-    gathered[0]!.addTo(keys, args)
-    return { calls: gathered, keys, args }
-  }
-  if (gathered[0]!.keys) {
+  let calls = gathered
+  if (gathered.length === 1) gathered[0]!.addTo(keys, args)
+  else if (gathered[0]!.keys) {
     for (const [i, call] of gathered.entries()) {
       const shares = i > 0 && call.sharesArgument(gathered[i - 1]!)
       call.addTo(keys, shares ? undefined : args)
@@ -90,18 +88,19 @@ export function packBatch(gathered: readonly ScriptCall[]) {
     }
     while (args.at(-1)!.length === 0) args.pop()
     if (new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
-    return { calls: gathered, keys, args }
+  } else {
+    const common = gathered.find(({ duplicates }) => !duplicates)
+    const own: ScriptCall[] = []
+    const sharing: ScriptCall[] = []
+    for (const call of gathered) {
+      const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
+      ;(shares ? sharing : own).push(call)
+    }
+    for (const call of own) call.addTo(keys, args)
+    for (const call of sharing) call.addTo(keys, call === common ? args : undefined)
+    if (own.length > 0) calls = [...own, ...sharing]
   }
-  const common = gathered.find(({ duplicates }) => !duplicates)
-  const own: ScriptCall[] = []
-  const sharing: ScriptCall[] = []
-  for (const call of gathered) {
-    const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
-    ;(shares ? sharing : own).push(call)
-  }
-  for (const call of own) call.addTo(keys, args)
-  for (const call of sharing) call.addTo(keys, call === sharing[0] ? args : undefined)
-  return { calls: own.length === 0 ? sharing : [...own, ...sharing], keys, args }
+  return { calls, keys, args }
 }
 
 /**

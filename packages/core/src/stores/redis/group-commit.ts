@@ -32,7 +32,6 @@ export interface GroupCommitOptions {
 export class GroupCommit {
   readonly #gathers: boolean
   readonly #atTurnEnd: (task: () => void) => void
-  readonly #flush = (): void => this.#flushAll()
   readonly #now: () => number
   /** What was sent and has no outcome, the oldest first, without what has none for a minute, which is lost. */
   readonly #sent = new Set<SentBatch>()
@@ -84,10 +83,11 @@ export class GroupCommit {
    */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
+    const { takesManyKeys } = this.runner
     const isAlone = this.#waiting.size === 0 && this.#inFlight + this.#justAnswered < FEW_CALLS
-    if (isAlone || !this.#gathers) return this.#sendBatch([call], this.runner.takesManyKeys)
+    if (isAlone || !this.#gathers) return this.#sendBatch([call], takesManyKeys)
     call.caller?.queued?.(true)
-    const tag = this.runner.takesManyKeys ? '' : call.tag
+    const tag = takesManyKeys ? '' : call.tag
     const waiting = this.#waiting.get(tag) ?? []
     if (waiting.length === 0) this.#waiting.set(tag, waiting)
     gather(call, waiting)
@@ -95,7 +95,7 @@ export class GroupCommit {
     // In a Cluster none is sent before the end of the turn: each server then gets all in one write.
     const [oldest] = waiting
     const isReady = oldest!.isFull || oldest!.size >= this.#part
-    if (isReady && this.runner.takesManyKeys) {
+    if (isReady && takesManyKeys) {
       this.#send(waiting.shift()!.calls)
       if (waiting.length === 0) this.#waiting.delete(tag)
     }
@@ -114,16 +114,20 @@ export class GroupCommit {
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true
-    this.#atTurnEnd(this.#flush)
+    this.#atTurnEnd(() => this.#flushAll())
   }
 
   /**
    * Sends the waiting calls, at a turn's end or once a batch is back: in a Cluster all for a server in one write, and a turn
-   * later while replies bring more (#isFilling). Counts answers from 0 again, and no longer counts calls unanswered for a minute.
+   * later while replies bring more (`isFilling`). Counts answers from 0 again, and no longer counts calls unanswered for a minute.
    */
   #flushAll(): void {
     this.#isFlushDue = false
-    if (this.#isFilling()) return this.#flushLater()
+    // Nodes of a Cluster reply one after the other, and answered callers ask again: where all waiting calls have a hash tag, which
+    // puts keys on one node, they are held back until a turn brings no more replies, so that their batches grow.
+    const isFilling = this.#justAnswered > this.#answeredBefore && this.#inFlight > 0
+    this.#answeredBefore = this.#justAnswered
+    if (isFilling && this.#waiting.size > 0 && !this.#waiting.has('')) return this.#flushLater()
     this.#justAnswered = 0
     this.#answeredBefore = 0
     this.#part = MOST_CALLS
@@ -131,17 +135,6 @@ export class GroupCommit {
     this.#dropLost()
     if (this.runner.takesManyKeys) this.#sendWaiting()
     else this.runner.connection.inOneWrite(() => this.#sendWaiting())
-  }
-
-  /**
-   * Whether to hold back the waiting calls for another turn, so that their batches grow. This is so only in a Cluster, if
-   * all have a hash tag (which puts keys on one node), while others are in flight and replies have come since the last check.
-   * Nodes reply one after the other, and answered callers ask again. When a turn brings no more replies, the calls are sent.
-   */
-  #isFilling(): boolean {
-    const isFilling = this.#justAnswered > this.#answeredBefore && this.#inFlight > 0
-    this.#answeredBefore = this.#justAnswered
-    return isFilling && this.#waiting.size > 0 && !this.#waiting.has('')
   }
 
   /**
@@ -203,9 +196,9 @@ export class GroupCommit {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
     calls.forEach(noteSent)
-    if (this.runner.takesManyKeys) return this.#sendBatch(calls, true)
-    // Not counted as batches: a Cluster node that does not answer must not hold up calls to the others.
-    if (tag !== '') return this.#sendBatch(calls, false)
+    // Not counted in a Cluster: a node that does not answer must not hold up calls to the others.
+    const { takesManyKeys } = this.runner
+    if (takesManyKeys || tag !== '') return this.#sendBatch(calls, takesManyKeys)
     for (const call of calls) this.#sendBatch([call], false)
   }
 

@@ -9,7 +9,7 @@ import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
 import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
-import type { PackedReply, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
+import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
@@ -244,11 +244,11 @@ class KeyspaceCall<T> implements ScriptCall {
   }
 
   /** Gives this call and its duplicates (equal calls on its key), none of which was denied, the next answers in the reply. */
-  answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
+  answerPlain(this: KeyspaceCall<Answer>, reply: NumberReader): void {
     const { duplicates, request } = this
     const { length } = request.policies
-    this.receiver.answered(reply.next(length))
-    if (duplicates) for (const call of duplicates) call.receiver.answered(reply.next(length))
+    this.receiver.answered(reply.passed(length))
+    if (duplicates) for (const call of duplicates) call.receiver.answered(reply.passed(length))
   }
 
   /** Fails this call alone; its duplicates are failed by the sender. */

@@ -1,6 +1,6 @@
 import { StoreError } from '../../values/errors.js'
 import type { Caller } from '../store.js'
-import type { PackedReply } from './script/wire.js'
+import type { NumberReader } from './script/wire.js'
 
 /** One call of a script on one key, for one caller. */
 export interface ScriptCall {
@@ -25,7 +25,7 @@ export interface ScriptCall {
   /** Resolves this call and the equal ones with the script's reply. */
   answer(reply: Buffer): void
   /** The same where the reply is packed with those of other keys. */
-  answerPlain(reply: PackedReply): void
+  answerPlain(reply: NumberReader): void
   /** Rejects this call alone. */
   fail(error: unknown): void
 }
@@ -39,7 +39,7 @@ export function noteSent({ caller, duplicates }: ScriptCall): void {
 /** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
 export function failAll(call: ScriptCall, error: unknown): void {
   call.fail(error)
-  if (call.duplicates) for (const other of call.duplicates) other.fail(error)
+  call.duplicates?.forEach((other) => other.fail(error))
 }
 
 /**

@@ -8,7 +8,7 @@ import { redisKey } from './key.js'
 import { areEqualConsumes, nonce } from './keyspace.js'
 import type { RedisKeyspace, WholePart } from './keyspace.js'
 import type { ScriptList } from './script/compose.js'
-import { hasHealed, type PackedReply, packWhole, REDIS_TIME, unpackAnswer } from './script/wire.js'
+import { hasHealed, type NumberReader, packWhole, REDIS_TIME, unpackAnswer } from './script/wire.js'
 
 /** Returns what sends calls on several keys whose parts have any of these lists. */
 export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
@@ -176,8 +176,8 @@ class WholeCall implements ScriptCall {
   }
 
   /** Takes the next answers, one for each part, out of the reply that is shared by all calls of the batch that passed at once. */
-  answerPlain(reply: PackedReply): void {
-    this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
+  answerPlain(reply: NumberReader): void {
+    this.receiver.answered(this.parts.map(({ request }) => reply.passed(request.policies.length)))
   }
 
   /**

@@ -1,6 +1,6 @@
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
 import type { Replies } from '../../../src/stores/redis/script/runner.js'
-import { PackedReply } from '../../../src/stores/redis/script/wire.js'
+import { NumberReader } from '../../../src/stores/redis/script/wire.js'
 import type { RedisConnection, RedisKey } from '../../../src/stores/redis/redis-connection.js'
 import type { Receiver } from '../../../src/stores/store.js'
 import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'
@@ -42,8 +42,8 @@ class Asked implements ScriptCall {
     for (const call of [this, ...(this.duplicates ?? [])]) call.outcome = reply.toString()
   }
 
-  answerPlain(reply: PackedReply): void {
-    for (const call of [this, ...(this.duplicates ?? [])]) call.outcome = reply.next(1).remaining
+  answerPlain(reply: NumberReader): void {
+    for (const call of [this, ...(this.duplicates ?? [])]) call.outcome = reply.passed(1).remaining
   }
 
   fail(error: unknown): void {
@@ -90,7 +90,7 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
           receiver.answered({ packed: undefined, own })
         },
         pack(numbers, ...own) {
-          const packed = new PackedReply(new Uint8Array(Float64Array.from(numbers).buffer))
+          const packed = new NumberReader(new Uint8Array(Float64Array.from(numbers).buffer), true)
           receiver.answered({ packed, own: own.map((each) => Buffer.from(each)) })
         },
         fail: (error) => receiver.failed(error),

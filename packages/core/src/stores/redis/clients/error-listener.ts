@@ -7,16 +7,9 @@ export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: Ev
 type EventListener = (...about: never[]) => void
 
 /** Listens to a client for all connections that share it. */
-interface Watch {
-  /** Begins and ends the use by one connection. With the last one the listeners are taken off. */
-  readonly join: () => void
-  readonly leave: () => void
-  /** Whether the client says that it is ready, and the server has not answered it yet. */
-  isUnanswered: boolean
-  /** Since the client was ready last. */
-  latest: unknown
-  /** Called once with the next event: an error, or undefined when the client is ready. */
-  waiting: ((error: unknown) => void)[]
+interface Watch extends Pick<RedisConnection, 'trouble' | 'connect'> {
+  /** Begins the use by one connection. The returned function ends it, once; with the last use the listeners are taken off. */
+  readonly join: () => () => void
 }
 
 const watches = new WeakMap<Emitter, Watch>()
@@ -33,28 +26,8 @@ export function listenForErrors(
   isReady: () => boolean,
   ask?: () => Promise<unknown>,
 ): Pick<RedisConnection, 'trouble' | 'connect' | 'close'> {
-  const watch = watches.get(client) ?? beginWatch(client, isReady, ask)
-  watch.join()
-  let held = true
-  return {
-    trouble: () => (isReady() && !watch.isUnanswered ? undefined : (watch.latest ?? NOT_CONNECTED)),
-    /**
-     * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
-     * for: it is connected, or has reported an error since it last was, which `trouble` returns. A client that says it is ready
-     * before the server has accepted its password is not connected yet (`isUnanswered`).
-     */
-    connect() {
-      if ((isReady() && !watch.isUnanswered) || watch.latest !== undefined) return undefined
-      return new Promise<void>((resolve, reject) => {
-        watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
-      })
-    },
-    /** Ends this use of the client, once. */
-    close() {
-      if (held) watch.leave()
-      held = false
-    },
-  }
+  const { trouble, connect, join } = watches.get(client) ?? beginWatch(client, isReady, ask)
+  return { trouble, connect, close: join() }
 }
 
 /**
@@ -63,41 +36,62 @@ export function listenForErrors(
  * error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
  */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
+  let users = 0
+  // Whether the client says that it is ready, and the server has not answered it yet.
+  let isUnanswered = false
+  let latest: unknown // since the client was ready last
+  // Called once with the next event: an error, or undefined when the client is ready.
+  const waiting: ((error: unknown) => void)[] = []
+  const isConnected = (): boolean => isReady() && !isUnanswered
   // Notes an error of the client, or by undefined that it is connected, which clears the error. Tells those who wait for either.
   const failed = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
-    const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
-    if (!isLess) watch.latest = error
-    const { waiting } = watch
-    watch.waiting = []
-    for (const each of waiting) each(error)
+    const isLess = isRefusal(latest) && error !== undefined && !isRefusal(error)
+    if (!isLess) latest = error
+    for (const each of waiting.splice(0)) each(error)
   }
   /** Notes that the server has answered, so the client is connected: clears its error, and tells those who wait for that. */
   const answered = (): void => {
-    watch.isUnanswered = false
+    isUnanswered = false
     failed(undefined)
   }
   // Called when the client says that it is ready. A client that says so before the server has accepted its password has `ask`: it
   // sends a command that the server answers only after the log-in, and the client counts as connected when that is answered.
   const ready = (): void => {
     if (!ask) return answered()
-    watch.isUnanswered = true
+    isUnanswered = true
     // A refused log-in fails the command with the error reported of it, or NOAUTH. Any other, of a ready client, is an answer.
     ask().then(answered, (error) => {
-      if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
+      if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
-  let users = 0
-  const join = (): void => void users++
-  const leave = (): void => {
-    if (--users > 0) return
-    client.off('error', failed)
-    client.off('ready', ready)
-    watches.delete(client)
-  }
-  const watch: Watch = { join, leave, isUnanswered: false, latest: undefined, waiting: [] }
   client.on('error', failed)
   client.on('ready', ready)
+  const watch: Watch = {
+    trouble: () => (isConnected() ? undefined : (latest ?? NOT_CONNECTED)),
+    /**
+     * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
+     * for: it is connected, or has reported an error since it last was, which `trouble` returns.
+     */
+    connect() {
+      if (isConnected() || latest !== undefined) return undefined
+      return new Promise<void>((resolve, reject) => {
+        waiting.push((error) => (error === undefined ? resolve() : reject(error)))
+      })
+    },
+    join: () => {
+      users++
+      let held = true
+      return () => {
+        if (!held) return
+        held = false
+        if (--users > 0) return
+        client.off('error', failed)
+        client.off('ready', ready)
+        watches.delete(client)
+      }
+    },
+  }
   watches.set(client, watch)
   return watch
 }

@@ -116,23 +116,26 @@ function scriptRunnerOf(client: IoredisClient): RunScript {
   if (!enableAutoPipelining && isReplaced(client))
     return (method, script, keys, args) =>
       client[method](script, keys.length, keys, args) as Promise<ScriptReply>
-  const isCluster = client.isCluster === true
   const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
   // The method makes a command and hands it to `sendCommand` of the stand-in, which adds the keys and arguments (`later`) and has
-  // the client send it. `rejectAtOnce` then keeps a Cluster client from sending it again and again while its keys are being moved
-  // to another node.
+  // the client send it.
   return (method, script, keys, args) => {
     const lists = [keys, args]
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
     /**
-     * Stands in for the client's own `sendCommand`, to add keys and arguments to a command before the client sends it. A
-     * Cluster client replaces `reject` when it sends a command, so the original is read before that.
+     * Stands in for the client's own `sendCommand`. A Cluster client puts a handler in place of a command's `reject` as it sends it.
+     * If keys are being moved to another node (TRYAGAIN), that would send the command to nodes at random, once in 100 ms, and give
+     * up after sixteen times, so the command is then rejected at once.
      */
-    const sendCommand = (command: object) => {
-      const { reject } = command as Command
+    const sendCommand = (command: Command) => {
+      const { reject } = command
       const sent = client.sendCommand(inOneBuffer(command, later))
-      if (isCluster) rejectAtOnce(command as Command, reject)
+      const handle = command.reject
+      if (handle !== reject)
+        Object.assign(command, {
+          reject: (error: Error) => (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error),
+        })
       return sent
     }
     const standIn = { options, sendCommand }
@@ -158,19 +161,6 @@ interface Command {
   readonly args: (string | Buffer)[]
   /** Rejects the call; a Cluster client puts a function of its own in its place. */
   readonly reject: (error: Error) => void
-}
-
-/**
- * Has a command rejected at once whose keys are being moved to another node (TRYAGAIN). A Cluster client puts a handler of its
- * own in place of `reject`, the command's function before it was sent: this would send it to nodes at random, once in 100 ms, and
- * give up after sixteen times.
- */
-function rejectAtOnce(command: Command, reject: Command['reject']): void {
-  const handle = command.reject
-  if (handle === reject) return
-  const rejected: typeof reject = (error) =>
-    (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error)
-  Object.assign(command, { reject: rejected })
 }
 
 /**

@@ -104,13 +104,14 @@ function endRefreshersOf(client: IoredisClient): () => void {
   const refreshers = new Set<IoredisClient>()
   client.on('+node', (node: IoredisClient) => {
     const duplicate = node.duplicate.bind(node)
-    const noted: typeof duplicate = (...options) => {
-      const refresher = duplicate(...options)
-      refreshers.add(refresher)
-      refresher.on('end', () => refreshers.delete(refresher))
-      return refresher
-    }
-    Object.assign(node, { duplicate: noted })
+    Object.assign(node, {
+      duplicate: (...options: object[]) => {
+        const refresher = duplicate(...options)
+        refreshers.add(refresher)
+        refresher.on('end', () => refreshers.delete(refresher))
+        return refresher
+      },
+    })
   })
   return () => {
     for (const refresher of refreshers) refresher.disconnect()

@@ -93,10 +93,12 @@ type Text = 'script' | 'list' | 'part'
  * number lie behind that, up to the byte `end`.
  */
 function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
-  const described = policies.map(describePolicy)
-  const version = HEADER_BYTES + 8 * described.flatMap(({ cells }) => cells).length
-  const { all, end } = placeSlots(described, version + 8)
-  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, penalty)).split('@{modules}')
+  const all = policies.map(describePolicy)
+  const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
+  const { bases, end } = placeSlots(all, version + 8)
+  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, bases, penalty)).split(
+    '@{modules}',
+  )
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const words = { ...wordsOfList(all, end, version), ...wordsOfPenalty(penalty), ...own }
@@ -159,8 +161,9 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
  * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
  */
-function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
-  const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
+function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty: Penalty | undefined) {
+  const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
+    all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   const isFresh = penalty?.then === 'fresh'
   return {
     policy: list(() => true),
@@ -266,33 +269,32 @@ function withoutUnused(texts: readonly string[], rest: string): string {
 }
 
 /**
- * Returns the policies, those with slots with the byte at which they begin in the state, as Lua. Slots of a fixed number come
- * first, from the byte `start` to `end`; then rings, which grow, so that the place of each depends on the sizes of those before.
+ * Returns the byte at which the slots of each policy begin in the state, as Lua, by the policy's number. Slots of a fixed number
+ * come first, from the byte `start` to `end`; then rings, which grow, so that the place of each depends on those before it.
  */
-function placeSlots(described: readonly ScriptPolicy[], start: number) {
+function placeSlots(all: readonly ScriptPolicy[], start: number) {
+  const bases: string[] = []
   let end = start
-  const fixed = described.map((part) => {
-    if (typeof part.slots !== 'number') return part
-    const base = `${end}`
-    end += 8 * part.slots
-    return { ...part, base }
-  })
-  let next = `${end}`
-  const all = fixed.map((part) => {
-    if (part.slots !== 'ring') return part
-    const base = next
-    next += ` + 8 * cap_${part.i}`
-    return { ...part, base }
-  })
-  return { all, end }
+  for (const { i, slots } of all) {
+    if (typeof slots !== 'number') continue
+    bases[i] = `${end}`
+    end += 8 * slots
+  }
+  let base = `${end}`
+  for (const { i, slots } of all) {
+    if (slots !== 'ring') continue
+    bases[i] = base
+    base += ` + 8 * cap_${i}`
+  }
+  return { bases, end }
 }
 
 /**
  * Returns the words `@{...}` of one policy, for a line that is repeated for each: its cells and numbers, whose names end with its
  * number in the list, the condition under which its cells are sound, and the body of its `take`.
  */
-function wordsOf(part: ScriptPolicy): Words {
-  const { i, policy, cells, base } = part
+function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
+  const { i, policy, cells } = part
   const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
   const numbers = `limit_${i}, ${shape}`
   const state = base === undefined ? cells : [...cells, base]

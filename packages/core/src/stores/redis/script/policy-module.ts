@@ -23,8 +23,6 @@ export interface ScriptPolicy {
   readonly valid: readonly string[]
   /** The function that decides a plain call: its parameters, body and results. */
   readonly take: RegExpExecArray | null
-  /** The byte at which its slots begin, as Lua. */
-  readonly base?: string
 }
 
 /**

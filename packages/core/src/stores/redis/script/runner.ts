@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import type { Receiver } from '../../store.js'
 import { isRefusedBy, storeError } from '../clients/failure.js'
 import type { RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
-import { PackedReply, unpackFailure } from './wire.js'
+import { NumberReader, unpackFailure } from './wire.js'
 
 /** The replies of a script: to plain calls of several keys in one piece, to each other key by itself. */
 export interface Replies {
-  readonly packed: PackedReply | undefined
+  readonly packed: NumberReader | undefined
   /** In the order of their keys. */
   readonly own: readonly (Buffer | Error)[]
 }
@@ -98,10 +98,10 @@ function sha1(script: string): string {
  */
 function repliesOf(reply: ScriptReply, keys: number): Replies {
   if (reply instanceof Uint8Array) {
-    return keys > 1 ? { packed: new PackedReply(reply), own: [] } : { packed: undefined, own: [reply] }
+    return keys > 1 ? { packed: new NumberReader(reply, true), own: [] } : { packed: undefined, own: [reply] }
   }
   const [packed, ...own] = reply
-  return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
+  return { packed: new NumberReader(packed!, true), own: own.map(answerOrError) }
 }
 
 /** Returns the reply to one key of several, or the error that stands in its place, as a StoreError. */

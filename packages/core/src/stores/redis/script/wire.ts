@@ -159,14 +159,20 @@ const FAILURE = '!'.charCodeAt(0)
 const HEALED = 1
 const LONG = 2
 
-/** Reads the numbers of a reply, one after the other. */
-class NumberReader {
+/**
+ * Reads the numbers of a reply, one after the other. That to a call of a script with several keys is `isPacked`, and read key by
+ * key: an instant, then remaining and resetAt for each plain call and policy, and a mark for each key with a reply of its own.
+ */
+export class NumberReader {
   readonly #numbers: DataView
+  /** Of a packed reply, in microseconds: it holds for all plain calls in it. */
+  readonly #now: number
   /** Bytes that were read. */
   at = 0
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array, isPacked = false) {
     this.#numbers = new DataView(buffer, byteOffset, byteLength)
+    this.#now = isPacked ? this.next() : 0
   }
 
   /** Reads the next number of 8 bytes, and moves on behind it. */
@@ -176,11 +182,11 @@ class NumberReader {
     return number
   }
 
-  /** Passes the next number if it is below 0, and returns whether it was. */
-  passNegative(): boolean {
-    const isNegative = this.#numbers.getFloat64(this.at, true) < 0
-    if (isNegative) this.at += DOUBLE
-    return isNegative
+  /** Passes the next number if it is a mark (below 0), which says that the key has its own reply. Returns whether it was one. */
+  passMark(): boolean {
+    const isMark = this.#numbers.getFloat64(this.at, true) < 0
+    if (isMark) this.at += DOUBLE
+    return isMark
   }
 
   /**
@@ -191,7 +197,7 @@ class NumberReader {
   answer(policies: number): Answer {
     const isLong = (this.next() & LONG) !== 0
     const now = this.next()
-    if (!isLong) return this.passed(now, policies)
+    if (!isLong) return this.passed(policies, now)
     const at = this.next()
     const reason = REASONS[this.next()]
     const [binding, remaining, resetAt] = [this.next(), this.next(), this.next()]
@@ -203,10 +209,11 @@ class NumberReader {
   }
 
   /**
-   * Reads the answer to a call that passed at once, at `now` in microseconds: remaining and resetAt of each policy. The one with
-   * the smallest remaining is binding. `parts` has three numbers a policy, of which the earliest instant, `now`, is not sent.
+   * Reads the answer to a call that passed at once, at `now` in microseconds, by default that of a packed reply: remaining and
+   * resetAt of each policy. The one with the smallest remaining is binding. `parts` has three numbers a policy, of which the
+   * earliest instant, `now`, is not sent.
    */
-  passed(now: number, policies: number): Answer {
+  passed(policies: number, now = this.#now): Answer {
     let remaining = this.next()
     let resetAt = this.next()
     let binding = 0
@@ -221,30 +228,5 @@ class NumberReader {
       if (reset > resetAt) resetAt = reset
     }
     return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking: undefined }
-  }
-}
-
-/**
- * The reply to a call of a script with several keys, read key by key: an instant, then remaining and resetAt for each plain
- * call and policy, and a mark for each key that has a reply of its own.
- */
-export class PackedReply {
-  readonly #reader: NumberReader
-  readonly #now: number
-
-  /** Reads the instant, in microseconds, with which the reply begins. It holds for all plain calls in it. */
-  constructor(reply: Uint8Array) {
-    this.#reader = new NumberReader(reply)
-    this.#now = this.#reader.next()
-  }
-
-  /** Passes the next number if it is a mark (below 0), which says that the key has its own reply. Returns whether it was one. */
-  passMark(): boolean {
-    return this.#reader.passNegative()
-  }
-
-  /** Reads the answer to the next plain call, which passed at once, under this number of policies. */
-  next(policies: number): Answer {
-    return this.#reader.passed(this.#now, policies)
   }
 }
