@@ -26,6 +26,8 @@ export default class Quiet extends TestEnvironment {
   #restored = []
   /** The console of the file. @type {KeptLines} */
   #console
+  /** Whether a test has failed, which then may not have come to close what it opened. */
+  #hasFailed = false
   /** Resources that kept this process alive before the file ran. @type {readonly string[]} */
   #open = []
 
@@ -47,7 +49,6 @@ export default class Quiet extends TestEnvironment {
   async teardown() {
     for (const restore of this.#restored.splice(0).toReversed()) restore()
     await super.teardown()
-    await this.#closed()
   }
 
   /**
@@ -59,23 +60,25 @@ export default class Quiet extends TestEnvironment {
     await new Promise((resolve) => setImmediate(resolve)) // Node emits a warning in the next tick
     const errors = event.name === 'test_done' ? event.test.errors : state.unhandledErrors
     errors.push(...this.#take())
+    this.#hasFailed ||= errors.length > 0
     this.#forget()
+    if (event.name === 'run_finish' && !this.#hasFailed) errors.push(...(await this.#leftOpen()))
   }
 
   /**
-   * Waits until the file keeps this process alive no longer than it was kept before; otherwise Jest would have to end it.
-   * @throws {Error} with the timers, sockets, servers and children that are left after five seconds, long enough on a busy machine.
+   * Waits until the file keeps this process alive no longer than it was kept before; otherwise Jest would have to end it. After
+   * five seconds, long enough on a busy machine, the timers, sockets, servers and children that are left are an error.
    */
-  async #closed() {
+  async #leftOpen() {
     /** @type {readonly string[]} */
     let left = []
     for (let waited = 0; waited < 500; waited++) {
       left = resources()
       for (const each of this.#open) if (left.includes(each)) left = left.toSpliced(left.indexOf(each), 1)
-      if (left.length === 0) return
+      if (left.length === 0) return []
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
-    throw new Error(`the file has ended and left open: ${left.join(', ')}`)
+    return [found(`the file has ended and left open: ${left.join(', ')}`)]
   }
 
   /** Takes what was written since a test ended last, and what is expected and was not written, as errors. */

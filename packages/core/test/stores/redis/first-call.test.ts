@@ -91,6 +91,7 @@ async function gate(): Promise<{ readonly port: number; open(): void; close(): v
     socket.on('error', () => {})
     void isOpen.then(() => {
       const back = connect(server.port, server.host).on('error', () => {})
+      sockets.push(back)
       socket.pipe(back).pipe(socket)
     })
   }).listen(0, '127.0.0.1')
