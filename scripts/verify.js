@@ -15,7 +15,7 @@ runSubject('verify', {
   promises: ['redis build', 'the kits of adapters and stores under another global Promise: a subclass, and that of zone.js', 'node_modules/jest/bin/jest.js', '--config', 'packages/harness/promises/jest.config.ts', '--testNamePattern', '^(?!.*callers that do not hang up)'],
   sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
   adapters: ['redis build', 'every HTTP case x every adapter', 'packages/harness/src/adapters/table.js'],
-  journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],
+  journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, '--import', './scripts/verify/journey/entries.js', 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
   'further-algorithm': ['redis', 'the playground, the picture and the benches with one algorithm more than there are, in a copy of the sources'],
   migrate: ['redis build', 'every row of docs/migrate, on the other package and on Sluice; pages choose', ...onSources, 'scripts/verify/migrate.js'],

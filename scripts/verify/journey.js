@@ -1,6 +1,7 @@
 // Prints the source files that one call passes through, with the functions that ran: a call of a limiter in memory, one that goes
-// out, and a request from Express to Redis and back, with the promises that something of ours waits for. npm run verify -- journey
-// exits with 1 above the bars.
+// out, and a request from Express to Redis and back, with the promises that something of ours waits for. It counts how often
+// functions are entered, how often from another room, and how often that leads back to a room left before (verify/journey).
+// npm run verify -- journey exits with 1 above the bars.
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
@@ -11,24 +12,28 @@ import express from 'express'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { Session } from 'node:inspector/promises'
 import { promiseHooks } from 'node:v8'
 import { temporaryFolder } from '../temporary-folder.js'
+import { countsOf, noteEntries } from './journey/entries.js'
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
-/** Calls of each row that are counted. The one with the fewest functions is shown: in another a timer of a store ran as well. */
+/** Calls of each row that are counted. The one with the fewest entries is shown: in another a timer of a store ran as well. */
 const CALLS_COUNTED = 20
 const SOURCE = /packages\/((?:core|http|machine|express|outbound)\/src\/.+\.ts)/
+
+/**
+ * The most that a row may count, each if it is there: `files` that a reader has to open, `functions`, entries of them, crossings
+ * between rooms, returns to one, and `layers`, the promises from the client's to that which Express's middleware waits for.
+ * @typedef {{ [what in 'files' | 'functions' | 'entries' | 'crossings' | 'returns' | 'layers']?: number }} Bars
+ */
 
 /**
  * @typedef {object} Row
  * @property {string} name
  * @property {() => Promise<unknown>} call
  * @property {number} [status] What it gives once it is warm.
- * @property {number} [mostFiles] That a reader of it has to open.
- * @property {number} [mostFunctions]
- * @property {number} [mostLayers] From the client's promise to that which Express's middleware waits for.
+ * @property {Bars} [most]
  */
 
 const limiter = generousLimiter()
@@ -42,18 +47,30 @@ await machine.ready()
 
 /** Calls that need not wait, answered by this process. @type {readonly Row[]} */
 const CALLS = [
-  { name: 'consume', call: () => limiter.consume('key'), mostFiles: 11, mostFunctions: 20 },
+  {
+    name: 'consume',
+    call: () => limiter.consume('key'),
+    most: { files: 11, functions: 20, entries: 19, crossings: 12, returns: 2 },
+  },
   { name: 'acquire', call: () => limiter.acquire('key') },
-  { name: 'Express on memory', call: () => get(onMemory), mostFiles: 17, mostFunctions: 50 },
-  { name: 'machine, self-serving', call: () => ofMachine.consume('a'), mostFiles: 18, mostFunctions: 50 },
-  { name: 'queue', call: () => queue.run(() => 'Hello'), mostFiles: 24, mostFunctions: 70 },
-  { name: 'limitFetch', call: () => limitedFetch('https://api.test'), mostFiles: 26, mostFunctions: 90 },
+  {
+    name: 'Express on memory',
+    call: () => get(onMemory),
+    most: { files: 17, functions: 50, entries: 57, crossings: 38, returns: 21 },
+  },
+  { name: 'machine, self-serving', call: () => ofMachine.consume('a'), most: { files: 18, functions: 50 } },
+  {
+    name: 'queue',
+    call: () => queue.run(() => 'Hello'),
+    most: { files: 24, functions: 70, entries: 97, crossings: 68, returns: 46 },
+  },
+  {
+    name: 'limitFetch',
+    call: () => limitedFetch('https://api.test'),
+    most: { files: 26, functions: 90, entries: 105, crossings: 75, returns: 50 },
+  },
 ]
 
-const profiler = new Session()
-profiler.connect()
-await profiler.post('Profiler.enable')
-await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 // Before there is a Redis: its connections and the timer of its deadlines run functions at any moment.
 for (const row of CALLS) await look(row)
 onMemory.close().closeAllConnections()
@@ -65,12 +82,19 @@ const [cached, uncached, own] = [
   redisStore(client, { denialCache: false }),
   redisStore(`redis://127.0.0.1:${redis.port}`),
 ]
+const onRedis = generousLimiter(cached)
 /** By the path that each answers, with a limit of its own. */
 const REQUESTS = /** @type {const} */ ([
-  { name: 'allowed', limit: 1000, store: cached, status: 200, mostLayers: 3 },
-  { name: 'denied', limit: 1, store: uncached, status: 429, mostLayers: 3 },
-  { name: 'remembered', limit: 1, store: cached, status: 429, mostLayers: 0 },
-  { name: 'url', limit: 1000, store: own, status: 200, mostLayers: 3 },
+  {
+    name: 'allowed',
+    limit: 1000,
+    store: cached,
+    status: 200,
+    most: { layers: 3, entries: 125, crossings: 58, returns: 36 },
+  },
+  { name: 'denied', limit: 1, store: uncached, status: 429, most: { layers: 3 } },
+  { name: 'remembered', limit: 1, store: cached, status: 429, most: { layers: 0 } },
+  { name: 'url', limit: 1000, store: own, status: 200, most: { layers: 3 } },
 ])
 const app = express()
 for (const { name, limit, store } of REQUESTS)
@@ -79,8 +103,18 @@ app.use(greet)
 const server = createServer(app).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
-  for (const { name, status, mostLayers } of REQUESTS)
-    await look({ name: `/${name}`, call: () => get(server, `/${name}`), status, mostFiles: 26, mostLayers })
+  await look({
+    name: 'consume on Redis',
+    call: () => onRedis.consume('key'),
+    most: { layers: 0, entries: 90, crossings: 36, returns: 22 },
+  })
+  for (const { name, status, most } of REQUESTS)
+    await look({
+      name: `/${name}`,
+      call: () => get(server, `/${name}`),
+      status,
+      most: { files: 26, ...most },
+    })
 } finally {
   server.closeAllConnections()
   server.close()
@@ -103,38 +137,45 @@ async function get(of, path = '') {
 }
 
 /** Makes the one call that is looked at, and prints what ran for it: in all, and each package's share. @param {Row} row */
-async function look({ name, call, status, mostFiles = Infinity, mostFunctions = Infinity, mostLayers }) {
+async function look({ name, call, status, most = {} }) {
   for (let i = 0; i < WARM_UP; i++) await call()
   await ended()
-  let files = await filesPassed()
+  /** @type {readonly import('./journey/entries.js').Entry[] | undefined} */
+  let fewest
   let layers
   for (let i = 0; i < CALLS_COUNTED; i++) {
     // Where nothing is asked of promises they are not watched, as a slower call lives to see timers run.
-    const watched = mostLayers === undefined ? undefined : watchLayers()
+    const watched = most.layers === undefined ? undefined : watchLayers()
+    const entriesNoted = noteEntries()
     const answered = await call()
     watched?.stop()
     if (status !== undefined && answered !== status)
       throw new Error(`${name} gave ${String(answered)}, where ${status} is right`)
     await ended()
-    const passed = await filesPassed()
-    if (i > 0 && functionsOf(passed) >= functionsOf(files)) continue
-    files = passed
+    const noted = entriesNoted()
+    if (fewest && noted.length >= fewest.length) continue
+    fewest = noted
     layers = watched
   }
-  const bars = [mostFiles, mostFunctions, mostLayers ?? Infinity]
-  const seen = [files.length, functionsOf(files), layers?.places.size ?? 0]
-  const counts = ['files', 'functions', ...(layers ? ['layers'] : [])].map((what, i) => {
-    const most = bars[i] === Infinity ? '' : ` (at most ${bars[i]})`
-    return `${seen[i]} ${what}${most}`
+  const files = filesOf(fewest ?? [])
+  const seen = {
+    files: files.size,
+    functions: functionsOf([...files.values()]),
+    ...countsOf(fewest ?? []),
+    ...(layers && { layers: layers.places.size }),
+  }
+  const counts = /** @type {[keyof Bars, number][]} */ (Object.entries(seen)).map(([what, count]) => {
+    if (count > (most[what] ?? Infinity)) process.exitCode = 1
+    return `${count} ${what}${most[what] === undefined ? '' : ` (at most ${most[what]})`}`
   })
-  if (seen.some((count, i) => count > (bars[i] ?? 0))) process.exitCode = 1
-  const shares = [...new Set(files.map((file) => file.name.split('/', 1)[0]))].map((folder) => {
-    const own = files.filter((file) => file.name.startsWith(`${folder}/`))
-    return `${folder} ${own.length} / ${functionsOf(own)}`
+  const shares = [...new Set([...files.keys()].map(folderOf))].map((folder) => {
+    const own = [...files].filter(([file]) => folderOf(file) === folder)
+    return `${folder} ${own.length} / ${functionsOf(own.map(([, functions]) => functions))}`
   })
   console.log(`${name}: ${counts.join(', ')}: ${shares.join(', ')}`)
-  const width = Math.max(...files.map((file) => file.name.length))
-  for (const file of files) console.log(`  ${file.name.padEnd(width)}  ${file.functions.join(', ')}`)
+  const width = Math.max(...[...files.keys()].map((file) => file.length))
+  for (const [file, functions] of files)
+    console.log(`  ${file.padEnd(width)}  ${[...functions.values()].join(', ')}`)
   for (const place of layers?.places.values() ?? []) console.log(`  waits for a promise of ${place}`)
 }
 
@@ -151,25 +192,25 @@ function ended() {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** @param {readonly FilePassed[]} files */
+/** The names of the functions that were entered, by file. @param {readonly import('./journey/entries.js').Entry[]} entries */
+function filesOf(entries) {
+  /** @type {Map<string, Map<number, string>>} */
+  const files = new Map()
+  for (const { of } of entries) {
+    const functions = files.get(of.file) ?? new Map()
+    files.set(of.file, functions.set(of.start, of.name || '(anonymous)'))
+  }
+  return files
+}
+
+/** @param {readonly Map<number, string>[]} files */
 function functionsOf(files) {
-  return files.reduce((sum, { functions }) => sum + functions.length, 0)
+  return files.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** The files of which a function ran since this was asked last. */
-async function filesPassed() {
-  const { result } = await profiler.post('Profiler.takePreciseCoverage')
-  return result.map(filePassed).filter((file) => file !== undefined)
-}
-
-/** @typedef {{ readonly name: string, readonly functions: readonly string[] }} FilePassed */
-
-/** A file of which a function ran. @param {import('node:inspector').Profiler.ScriptCoverage} coverage */
-function filePassed({ url, functions }) {
-  const name = SOURCE.exec(url)?.[1]
-  const ran = functions.filter(({ ranges }) => ranges[0]?.count)
-  if (name === undefined || ran.length === 0) return undefined
-  return { name, functions: ran.map(({ functionName }) => functionName || '(anonymous)') }
+/** The package of a file. @param {string} file */
+function folderOf(file) {
+  return file.split('/', 1)[0]
 }
 
 /** Collects the promises that our sources make and that a further one of theirs is chained to. */
