@@ -37,8 +37,12 @@ export const leftOut = {
     shortened: true,
   },
   logs: {
-    about: '10,000 mutated logs, and replays beside live limiters in full',
-    tests: ['packages/cli/test/reading.test.ts', 'packages/cli/test/replay-is-live.test.ts'],
+    about: '10,000 mutated logs, 1,000 command lines of strangers, and replays beside live limiters in full',
+    tests: [
+      'packages/cli/test/reading.test.ts',
+      'packages/cli/test/replay-is-live.test.ts',
+      'packages/cli/test/strangers.test.ts',
+    ],
     shortened: true,
   },
   'conformance-postgres': { about: 'the conformance kit on Postgres', tests: [ON_POSTGRES] },

@@ -50,8 +50,12 @@ function parse(text: string): Scenario {
   const upgraded = UPGRADES.slice(Number(version) - 1).reduce((old, upgrade) => upgrade(old), given)
   const settings: Record<string, string | number> = { kind: 'even' }
   const columns: Column[] = []
+  const names = new Set<string>()
   for (const part of upgraded.split('&')) {
     const [name = '', value = ''] = part.split(/=(.*)/s)
+    // A few characters may stand for all calls that a list can have.
+    if (name !== 'limits' && names.has(name)) throw new TypeError(`'${name}' is set twice`)
+    names.add(name)
     if (name === 'limits') columns.push(parseColumn(value))
     else if (name === 'list') settings['list'] = formatList(unpackList(value))
     else if (name === 'text') settings['list'] = decodeURIComponent(value)
@@ -87,8 +91,9 @@ function formatColumn({ policies, ...extras }: Column): string {
 
 function parseColumn(text: string): Column {
   const groups = text.split('+').map(parseGroup)
-  const extras = groups.filter(([name]) => Object.hasOwn(EXTRAS, name))
-  const named = groups.filter((group) => !extras.includes(group))
+  const isExtra = ([name]: readonly [string, Values]): boolean => Object.hasOwn(EXTRAS, name)
+  const extras = groups.filter(isExtra)
+  const named = groups.filter((group) => !isExtra(group))
   const policies = named.map(([algorithm, options]) => ({ algorithm, ...options }))
   return { policies, ...Object.fromEntries(extras) }
 }

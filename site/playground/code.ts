@@ -1,4 +1,4 @@
-import type { Column, Values } from './scenario.js'
+import { type Column, readScenario, type Typed, type Values } from './scenario.js'
 
 /** The imports beside core, and the program; `$` marks what a column has beside its policies. */
 const TABLE = `
@@ -19,21 +19,31 @@ const PROGRAMS = new Map(
       { imports: imports.split('; '), body: body.split('; ') },
     ]),
 )
+type Program = { readonly imports: readonly string[]; readonly body: readonly string[] }
 export const ADAPTERS = [...PROGRAMS.keys()]
 
-/** The limits of a column as a program of TypeScript, to be pasted. */
-export function codeOf({ policies, wait, penalty }: Column, adapter: string, cost: number): string {
-  const { imports, body } = PROGRAMS.get(adapter)!
+/**
+ * The limits of a column as a program of TypeScript, to be pasted. Undefined unless every field is right: a link may have been made
+ * by a stranger, and what is no name of an option would be code.
+ */
+export function codeOf(column: Column, adapter: string, given: Typed): string | undefined {
+  const { scenario, problems } = readScenario({ settings: { kind: 'even', cost: given }, columns: [column] })
+  const program = PROGRAMS.get(adapter)
+  if (!program || Object.keys(problems).length > 0) return undefined
+  return programOf(column, program, scenario.settings.cost)
+}
+
+function programOf({ policies, wait, penalty }: Column, { imports, body }: Program, cost: number): string {
   const waits = wait ? `, ${listed(wait)}` : ''
   const costs = cost === 1 ? '' : `, cost: () => ${cost}`
   const blocks = penalty ? `, penalty: { ${listed(penalty)} }` : ''
-  const given = listed({ ...(cost !== 1 && { cost }), ...wait })
+  const options = listed({ ...(cost !== 1 && { cost }), ...wait })
   const marks: Readonly<Record<string, string>> = {
     $OPTIONS: waits + costs + blocks,
     $LIMITER: blocks,
     $CALL: waits + costs,
     $ASK: wait ? 'acquire' : 'consume',
-    $GIVEN: given && `, { ${given} }`,
+    $GIVEN: options && `, { ${options} }`,
   }
   const program = body.map((line) => line.replace(/\$[A-Z]+/g, (mark) => marks[mark]!))
   const names = new Set(policies.map(({ algorithm }) => String(algorithm)))
@@ -54,6 +64,9 @@ function listed(options: Values): string {
   return entries.join(', ')
 }
 
+/** A text in quotes, with which no line ends, and no script of a page that it is pasted into. */
 function value(given: unknown): string {
-  return typeof given === 'string' ? `'${given.replace(/[\\']/g, '\\$&')}'` : String(given)
+  if (typeof given !== 'string') return String(given)
+  const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+  return `'${given.replace(/[\\']/g, '\\$&').replace(/[^ -~]|<(?=[/!])/g, escape)}'`
 }

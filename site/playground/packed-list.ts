@@ -21,27 +21,37 @@ export function packList(calls: readonly PastedCall[]): string {
   return bits.replace(/.{1,6}/g, (six) => DIGITS[parseInt(six.padEnd(6, '0'), 2)]!)
 }
 
-/** @throws {TypeError} for a text that is no list. */
+/** Each digit is read once: a link may be of any length. @throws {TypeError} for a text that is no list. */
 export function unpackList(text: string): readonly PastedCall[] {
-  const bits = text.replace(/./g, (digit) => bitsOf(DIGITS.indexOf(digit), 6))
-  let next = 0
+  const refuse = (): never => {
+    throw new TypeError('the list of calls is damaged, or cut off')
+  }
+  if (/[^\w-]/.test(text)) refuse()
+  let [next, digit, left] = [0, 0, 0]
+  const takeBit = (): number => {
+    if (left === 0) {
+      if (next === text.length) refuse()
+      digit = DIGITS.indexOf(text[next++]!)
+      left = 6
+    }
+    return (digit >> --left) & 1
+  }
   const take = (count: number): number => {
-    if (next + count > bits.length || /[^\w-]/.test(text))
-      throw new TypeError('the list of calls is damaged, or cut off')
-    return parseInt(`0${bits.slice(next, (next += count))}`, 2)
+    let value = 0
+    for (let i = 0; i < count; i++) value = 2 * value + takeBit()
+    return value
   }
   const [length, unit] = [take(32), take(32)]
+  if (length > MOST_CALLS) refuse()
   const takeRow = (): number[] => {
     const low = take(6)
     if (low === EQUAL) return Array<number>(length).fill(take(32))
     return Array.from({ length }, () => {
-      const zero = bits.indexOf('0', next)
-      const high = zero - next
-      take(zero < 0 ? Infinity : high + 1)
+      let high = 0
+      while (takeBit() === 1) high++
       return high * 2 ** low + take(low)
     })
   }
-  if (length > MOST_CALLS) take(Infinity)
   const [differences, costs, keys] = [takeRow(), takeRow(), takeRow()]
   let at = 0
   return differences.map((each, i) => ({ at: (at += each * unit), cost: costs[i]!, key: keys[i]! }))

@@ -145,6 +145,7 @@ class Reader {
   }
 
   #each<D extends declared.Declaration>(options: D, given: Values, path: string): declared.Settings<D> {
+    this.#attempt(path, () => declared.checkNames(options, given, { what: path, advice: 'leave it out' }))
     const entries = Object.entries(options).map(([name, one]) => [
       name,
       this.#attempt(`${path}.${name}`, () => declared.readOne(one, given[name], name, { what: path })),

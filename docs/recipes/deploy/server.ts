@@ -3,13 +3,13 @@ import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 
-const { REDIS_URL = 'redis://localhost:6379', PORT = '3000', PROXIES = '1' } = process.env
+const { REDIS_URL = 'redis://localhost:6379', PORT = '3000', PROXIES = '0' } = process.env
 const store = redisStore(REDIS_URL)
 // Without Redis each process goes on with the same limit for itself ('local', the default of onStoreError).
 const policies = [slidingLog({ limit: 100, window: '1m' })]
 const limiter = createLimiter({ name: 'api', policies, store })
 
-// How many proxies stand in front, each of which appends to X-Forwarded-For: the Ingress, or none.
+// How many proxies stand in front, each of which appends to X-Forwarded-For. With more than there are, callers choose their address.
 const app = express().set('trust proxy', Number(PROXIES))
 let isStopping = false
 

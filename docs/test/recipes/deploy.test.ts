@@ -1,10 +1,11 @@
 import { onSources } from '@sluice/harness/processes'
-import { freePort, type RedisServer, startRedis, until } from '@sluice/harness/redis'
+import { freePort, pipeline, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import { transformSync } from '@swc/core'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { parse, parseAllDocuments } from 'yaml'
 
 const FOLDER = resolve(__dirname, '../../recipes/deploy')
@@ -17,7 +18,8 @@ const PATHS = ['/live', '/ready']
 interface Container {
   readonly name: string
   readonly args?: readonly string[]
-  readonly env?: readonly { readonly name: string; readonly value: string }[]
+  readonly env: readonly { readonly name: string; readonly value?: string; readonly valueFrom?: object }[]
+  readonly securityContext: object
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
   readonly readinessProbe: { readonly httpGet?: { readonly path: string; readonly port: string } }
   readonly livenessProbe?: { readonly httpGet: { readonly path: string; readonly port: string } }
@@ -31,8 +33,13 @@ interface Manifest {
     readonly ports: readonly { readonly port: number; readonly targetPort: string }[]
     readonly template: {
       readonly metadata: { readonly labels: object }
-      readonly spec: { readonly containers: readonly Container[] }
+      readonly spec: {
+        readonly automountServiceAccountToken: boolean
+        readonly securityContext: { readonly runAsUser: number }
+        readonly containers: readonly Container[]
+      }
     }
+    readonly podSelector: { readonly matchLabels: object }
   }
 }
 
@@ -49,29 +56,45 @@ const compose = parse(text('compose.yaml')) as {
     {
       environment: Record<string, string>
       command: string[]
+      networks: string[]
       ports: string[]
       healthcheck: { test: string[] }
     }
   >
 }
 
-it('Compose and Kubernetes set all that the server reads, and nothing else', () => {
+/** The secret of the recipe, as `openssl rand -hex 32` makes it. */
+const PASSWORD = '0123456789abcdef'.repeat(4)
+
+/** The environment of a container as Kubernetes makes it: with the secret, and names behind `$` replaced by what stands before. */
+function environmentOf(name: string): Record<string, string> {
+  const set: Record<string, string> = {}
+  for (const { name: key, value, valueFrom } of container(name).env) {
+    if (valueFrom) expect(valueFrom).toEqual({ secretKeyRef: { name: 'limits-redis', key: 'password' } })
+    set[key] = valueFrom ? PASSWORD : replacedIn(value!, set)
+  }
+  return set
+}
+const replacedIn = (text: string, set: Readonly<Record<string, string>>): string =>
+  text.replace(/\$\((\w+)\)/g, (all, name: string) => set[name] ?? all)
+
+it('Compose and Kubernetes set all that the server reads, and nothing else but the password', () => {
   expect(READ).toEqual(['REDIS_URL', 'PORT', 'PROXIES'])
   expect(Object.keys(compose.services.api.environment).sort()).toEqual([...READ].sort())
-  expect(
-    container('api')
-      .env!.map(({ name }) => name)
-      .sort(),
-  ).toEqual([...READ].sort())
+  const { REDIS_PASSWORD, ...read } = environmentOf('api')
+  expect([REDIS_PASSWORD, Object.keys(read).sort()]).toEqual([PASSWORD, [...READ].sort()])
 })
 
 it('ports are those that the server and Redis listen on, and names those of the services', () => {
-  const env = Object.fromEntries(container('api').env!.map(({ name, value }) => [name, value]))
+  const env = environmentOf('api')
   expect(String(container('api').ports[0]!.containerPort)).toBe(env['PORT'])
   expect(compose.services.api.ports).toEqual([compose.services.api.environment['PORT']])
-  const { hostname, port } = new URL(env['REDIS_URL']!)
+  const { hostname, port, password } = new URL(env['REDIS_URL']!)
+  expect(password).toBe(PASSWORD)
   expect(manifest('Service', hostname).spec.ports[0]!.port).toBe(Number(port))
-  expect(new URL(compose.services.api.environment['REDIS_URL']!).hostname in compose.services).toBe(true)
+  expect(
+    new URL(ofCompose(compose.services.api.environment['REDIS_URL']!)).hostname in compose.services,
+  ).toBe(true)
   for (const { kind, metadata, spec } of manifests.filter((each) => each.kind === 'Service')) {
     const { name, containerPort } = container(metadata.name).ports[0]!
     expect([kind, spec.ports[0]!.targetPort, containerPort > 0]).toEqual(['Service', name, true])
@@ -79,10 +102,101 @@ it('ports are those that the server and Redis listen on, and names those of the 
   }
 })
 
-it('Redis evicts nothing, saves nothing, and is one', () => {
+/** A text of compose.yaml as Compose reads it, with the password of `.env`. */
+const ofCompose = (text: string): string => text.replace(/\$\{REDIS_PASSWORD:\?[^}]+\}/g, PASSWORD)
+
+it('manifests are of the types of Kubernetes', () => {
+  const folder = mkdtempSync(join(__dirname, '.deploy-'))
+  try {
+    const types = [...new Set(manifests.map(({ kind }) => kind))].map((kind) => {
+      const group = { Deployment: 'apps', NetworkPolicy: 'networking' }[kind] ?? 'core'
+      return `import type { ${kind} } from 'kubernetes-types/${group}/v1'`
+    })
+    const values = manifests.map((each, i) => `export const m${i}: ${each.kind} = ${JSON.stringify(each)}`)
+    writeFileSync(join(folder, 'manifests.ts'), [...types, ...values].join('\n'))
+    const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, types: [], module: 'preserve' }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
+    // A literal with a name that the type has not is an error, in each object of it.
+    const tsc = resolve(__dirname, '../../../node_modules/typescript/bin/tsc')
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' })
+    expect(stdout).toBe('')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}, 60_000)
+
+describe('as it stands', () => {
+  it('no proxy is trusted', () => {
+    expect(SERVER).toContain("PROXIES = '0'")
+    expect([environmentOf('api')['PROXIES'], compose.services.api.environment['PROXIES']]).toEqual(['0', '0'])
+  })
+
+  it('nothing runs as root, writes to its image, or gains what it has not', () => {
+    const deployments = manifests.filter(({ kind }) => kind === 'Deployment')
+    expect(deployments).toHaveLength(2)
+    for (const { spec } of deployments) {
+      const { securityContext, automountServiceAccountToken, containers } = spec.template.spec
+      expect(automountServiceAccountToken).toBe(false)
+      expect(securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      })
+      expect(securityContext.runAsUser).toBeGreaterThan(0)
+      for (const each of containers)
+        expect(each.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        })
+    }
+    expect(text('Dockerfile')).toMatch(/^USER 1000$/m)
+    const safe = { read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] }
+    for (const service of Object.values(compose.services)) expect(service).toMatchObject(safe)
+    expect(compose.services.redis).toMatchObject({ user: '999:1000' })
+  })
+
+  it('Redis answers the server alone, and who has the password', () => {
+    const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec)
+    const ofRedis = { podSelector: { matchLabels: { app: 'limits-redis' } } }
+    const ofApi = { podSelector: { matchLabels: { app: 'api' } } }
+    expect(policies).toEqual([
+      expect.objectContaining({
+        ...ofApi,
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [{ ports: [{ port: 'http' }] }],
+      }),
+      {
+        ...ofRedis,
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [{ from: [ofApi], ports: [{ port: 'redis' }] }],
+      },
+    ])
+    for (const { podSelector } of policies)
+      expect(
+        manifests.filter(
+          ({ kind, spec }) =>
+            kind === 'Deployment' &&
+            isDeepStrictEqual(spec.template.metadata.labels, podSelector.matchLabels),
+        ),
+      ).toHaveLength(1)
+    expect(compose).toMatchObject({ networks: { limits: { internal: true } } })
+    expect([compose.services.redis.networks, compose.services.redis.ports]).toEqual([['limits'], undefined])
+    // No secret stands in a file.
+    expect(text('kubernetes.yaml') + text('compose.yaml')).not.toMatch(
+      /kind: Secret|requirepass [^$]|:\/\/:[^$]/,
+    )
+  })
+})
+
+/** The settings of Redis in the manifest, with the password. */
+const redisArgs = (): string[] =>
+  container('limits-redis').args!.map((each) => replacedIn(each, environmentOf('limits-redis')))
+
+it('Redis evicts nothing, saves nothing, asks for the password, and is one', () => {
   const settings = ['redis-server', '--maxmemory', '256mb', '--maxmemory-policy', 'noeviction', '--save', '']
-  expect(compose.services.redis.command).toEqual([...settings, '--appendonly', 'no'])
-  expect(container('limits-redis').args).toEqual(compose.services.redis.command)
+  expect(redisArgs()).toEqual([...settings, '--appendonly', 'no', '--requirepass', PASSWORD])
+  expect(compose.services.redis.command.map(ofCompose)).toEqual(redisArgs())
+  expect(ofCompose(compose.services.redis.environment['REDISCLI_AUTH']!)).toBe(PASSWORD)
   expect(manifest('Deployment', 'limits-redis').spec.replicas).toBe(1)
   expect(manifest('Deployment', 'api').spec.replicas).toBeGreaterThan(1)
 })
@@ -108,8 +222,9 @@ describe('the server', () => {
     writeFileSync(join(folder, 'server.mjs'), code)
     // One that does not decide alone where Redis is slow for a moment.
     writeFileSync(join(folder, 'patient.mjs'), code.replace(/^ +store$/m, "$&, deadline: '10s'"))
-    redis = await startRedis()
+    redis = await startRedis({ args: redisArgs().slice(1) })
   }, 20_000)
+  beforeEach(() => pipeline(redis, [['AUTH', PASSWORD], ['FLUSHALL']]))
   afterEach(async () => {
     for (const child of children.splice(0)) {
       if (child.exitCode !== null || child.signalCode !== null) continue
@@ -122,19 +237,19 @@ describe('the server', () => {
     rmSync(folder, { recursive: true })
   })
 
-  /** Starts the server as Compose does, and returns when it is ready. */
-  async function start(file: string, url = `redis://${redis.host}:${redis.port}`) {
+  /** Starts the server with the environment of its manifest but for its places, and returns when it is ready. */
+  async function start(file: string, more: Readonly<Record<string, string>> = {}) {
     const port = await freePort()
-    const env = { ...process.env, PORT: String(port), REDIS_URL: url, PROXIES: '1' }
+    const { REDIS_URL, ...set } = environmentOf('api')
+    const url = REDIS_URL!.replace('limits-redis:6379', `${redis.host}:${redis.port}`)
+    const env = { ...process.env, ...set, REDIS_URL: url, PORT: String(port), ...more }
     const child = spawn(process.execPath, [...onSources(), join(folder, file)], {
       env,
       stdio: 'ignore',
     })
     children.push(child)
-    const get = async (path: string, address = '203.0.113.7') => {
-      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
-        headers: { 'x-forwarded-for': address },
-      })
+    const get = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
       await response.arrayBuffer()
       return { status: response.status, left: response.headers.get('x-ratelimit-remaining') }
     }
@@ -154,8 +269,59 @@ describe('the server', () => {
     expect(left).toEqual(['99', '98', '97'])
   }, 30_000)
 
+  /** Asks 250 times, each time with other headers, and returns how often it was served. */
+  async function servedOf(
+    get: Awaited<ReturnType<typeof start>>['get'],
+    headersOf: (i: number) => Record<string, string>,
+  ) {
+    let served = 0
+    for (let i = 0; i < 250; i++) if ((await get('/', headersOf(i))).status === 200) served++
+    return served
+  }
+  const addressOf = (i: number) => `203.0.113.${i}`
+
+  it.each([
+    ['X-Forwarded-For', (i: number) => ({ 'x-forwarded-for': addressOf(i) })],
+    [
+      'a long X-Forwarded-For',
+      (i: number) => ({ 'x-forwarded-for': `${addressOf(i)}, 127.0.0.1, ${addressOf(i)}` }),
+    ],
+    ['an X-Forwarded-For of IPv6', (i: number) => ({ 'x-forwarded-for': `2001:db8:${i}::1` })],
+    [
+      'all headers that proxies set',
+      (i: number) => ({
+        forwarded: `for=${addressOf(i)}`,
+        ...Object.fromEntries(
+          [
+            'x-real-ip',
+            'x-client-ip',
+            'cf-connecting-ip',
+            'true-client-ip',
+            'fly-client-ip',
+            'x-cluster-client-ip',
+            'x-forwarded',
+            'forwarded-for',
+          ].map((name) => [name, addressOf(i)]),
+        ),
+      }),
+    ],
+  ])(
+    'as it stands admits 100 of 250 requests whose addresses are invented in %s',
+    async (_, headersOf) => {
+      const { get } = await start('patient.mjs')
+      expect(await servedOf(get, headersOf)).toBe(100)
+    },
+    60_000,
+  )
+
+  it('behind one proxy, with one line changed, believes what the proxy has added and nothing before it', async () => {
+    const { get } = await start('patient.mjs', { PROXIES: '1' })
+    expect(await servedOf(get, (i) => ({ 'x-forwarded-for': `${addressOf(i)}, 198.51.100.1` }))).toBe(100)
+    expect((await get('/', { 'x-forwarded-for': '198.51.100.2' })).left).toBe('99')
+  }, 60_000)
+
   it('is ready and serves without Redis, and ends by itself when it is told to', async () => {
-    const { child, get } = await start('server.mjs', `redis://127.0.0.1:${await freePort()}`)
+    const { child, get } = await start('server.mjs', { REDIS_URL: `redis://127.0.0.1:${await freePort()}` })
     expect(await get('/')).toEqual({ status: 200, left: '99' })
     expect((await get('/ready')).status).toBe(200)
     child.kill('SIGTERM')

@@ -1,9 +1,22 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { devNull, tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 import { gzipSync } from 'node:zlib'
 import { main } from '../src/terminal/main.js'
 import { percent } from '../src/terminal/page.js'
@@ -229,6 +242,74 @@ describe('arguments that cannot be meant are refused:', () => {
   })
 })
 
+describe('what is read is not written:', () => {
+  it.each([
+    ['the log itself', 'replay read.log strict.json --out read.log'],
+    ['another path of it', 'replay ./read.log strict.json --out ../FOLDER/read.log'],
+    ['a link to it', 'replay read.log strict.json --out soft'],
+    ['a hard link to it', 'replay read.log strict.json --out hard'],
+    ['the link that is read', 'replay soft strict.json --out read.log'],
+    ['one of several', 'replay access.log hard strict.json --out soft'],
+    ['stdin', 'replay - strict.json --out read.log'],
+    ['stdin, without a log', 'replay strict.json --out soft'],
+    ['stdin by its name', 'replay - strict.json --out /dev/stdin'],
+    ['the policy file', 'replay access.log read.json --out read.json'],
+    ['the other policy file', 'replay access.log strict.json --against read.json --out read.json'],
+  ])('%s', (_, command) => {
+    const [log, file] = [LOG.join(''), POLICIES(2)]
+    writeFileSync(join(folder, 'read.log'), log)
+    writeFileSync(join(folder, 'read.json'), file)
+    for (const link of ['soft', 'hard']) rmSync(join(folder, link), { force: true })
+    symlinkSync('read.log', join(folder, 'soft'))
+    linkSync(join(folder, 'read.log'), join(folder, 'hard'))
+    const stdin = openSync(join(folder, 'read.log'), 'r')
+    const args = command.replace('FOLDER', basename(folder)).split(' ')
+    const { status, stderr } = spawnSync(process.execPath, [COMMAND, ...args], {
+      cwd: folder,
+      stdio: [stdin, 'pipe', 'pipe'],
+      encoding: 'utf8',
+    })
+    closeSync(stdin)
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^sluice: '.+' is read, so it cannot be written\n$/),
+    ])
+    expect(readFileSync(join(folder, 'read.log'), 'utf8')).toBe(log)
+    expect(readFileSync(join(folder, 'read.json'), 'utf8')).toBe(file)
+  })
+
+  it.each([
+    ['suggest', 'read.log'],
+    ['replay', 'read.log', 'strict.json'],
+    ['check', 'read.json'],
+    ['check', 'strict.json', '--against', 'read.json'],
+  ])('%s %s, when stdout is appended to it', (...args) => {
+    const read = join(folder, args.at(args.includes('replay') ? 1 : -1)!)
+    const content = read.endsWith('.log') ? LOG.join('') : POLICIES(2)
+    writeFileSync(read, content)
+    const stdout = openSync(read, 'a')
+    const { status } = spawnSync(process.execPath, [COMMAND, ...args], {
+      cwd: folder,
+      stdio: ['ignore', stdout, 'pipe'],
+    })
+    closeSync(stdout)
+    expect([status, readFileSync(read, 'utf8')]).toEqual([2, content])
+  })
+
+  it('but a device may be both, and decisions of before stay where no log can be read', () => {
+    const { status } = spawnSync(process.execPath, [COMMAND, 'suggest', devNull], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    expect(status).toBe(0)
+    writeFileSync(join(folder, 'before.jsonl'), 'kept')
+    for (const log of ['missing.log', 'strict.json'])
+      expect(sluice(['replay', log, 'strict.json', '--out', 'before.jsonl']).status).toBe(3)
+    expect(readFileSync(join(folder, 'before.jsonl'), 'utf8')).toBe('kept')
+    expect(sluice(['replay', 'missing.log', 'strict.json', '--out', 'missing.log']).status).toBe(3)
+    expect(existsSync(join(folder, 'missing.log'))).toBe(false)
+  })
+})
+
 describe('arguments are taken as they are written:', () => {
   it.each([
     ['files with the names of numbers', 'suggest', '007'],
@@ -291,6 +372,30 @@ describe('input', () => {
     expect([status, stderr]).toEqual([3, 'sluice: first.gz: unknown compression method\n'])
   })
 
+  it.each([
+    ['lines with a NUL', `\0${'x'.repeat(250_000)}`],
+    ['long lines', 'é'.repeat(140_000)],
+    ['lines that are valid', lineAt(S, '203.0.113.100').replace('GET /', `GET /${'x'.repeat(200_000)}`)],
+  ])(
+    'of 150 MB of %s, with short ones between them, fits into a heap of 40 MB',
+    async (_, line) => {
+      const heap = ['--max-old-space-size=40', '--max-semi-space-size=1']
+      const child = spawn(process.execPath, [...heap, COMMAND, 'suggest', '--windows', '1m', '--json'], {
+        cwd: folder,
+      })
+      const lines = Readable.from(
+        Array.from({ length: 600 }, () => `${line.trimEnd()}\n${lineAt(S, '203.0.113.101')}`),
+      )
+      const [output] = await Promise.all([
+        text(child.stdout),
+        pipeline(lines, child.stdin),
+        once(child, 'exit'),
+      ])
+      expect(JSON.parse(output)).toMatchObject({ basis: { lines: 1200 } })
+    },
+    60_000,
+  )
+
   it('of check comes from stdin too', () => {
     const { status, stdout } = sluice(['check', '-', '--against', 'loose.json'], POLICIES(3, { were: 'x' }))
     expect([status, stdout]).toEqual([
@@ -300,7 +405,86 @@ describe('input', () => {
   })
 })
 
+describe('a policy file', () => {
+  it('with errors is reported together with the other one that has some', async () => {
+    writeFileSync(join(folder, 'other.json'), POLICIES(0.7))
+    const { status, stdout, stderr } = await inHere(['check', 'wrong.json', '--against', 'other.json'])
+    expect([status, stdout]).toEqual([
+      3,
+      expect.stringMatching(/^wrong\.json:1: error INVALID_LIMIT .*\n1 error, 0 smells\n$/),
+    ])
+    expect(stderr).toMatch(/^sluice: other\.json:1: error INVALID_LIMIT .*\n$/)
+    const replayed = await inHere(['replay', 'access.log', 'wrong.json', '--against', 'other.json'])
+    expect(replayed.stderr).toMatch(/^sluice: wrong\.json:1: error .*\nother\.json:1: error .*\n$/)
+  })
+
+  it('has any names of limiters and policies', async () => {
+    const policiesOf = (...names: string[]) =>
+      names.map((name) => ({ algorithm: 'slidingLog', limit: 1, window: '10s', name }))
+    const odd = { 'a]': { policies: policiesOf('a]', 'constructor', '__proto__', 'key', 'text') } }
+    writeFileSync(join(folder, 'odd.json'), JSON.stringify({ limiters: odd }))
+    const { status, stdout } = await inHere(['check', 'strict.json', '--against', 'odd.json'])
+    expect([status, stdout]).toEqual([0, expect.stringContaining('LOST_LIMITER at limiters["a]"]: ')])
+    for (const name of ['constructor', '__proto__', 'key', 'text']) {
+      writeFileSync(
+        join(folder, 'odd.json'),
+        JSON.stringify({ limiters: { api: { policies: policiesOf(name) } } }),
+      )
+      const replayed = await inHere(['replay', 'access.log', 'odd.json', '--hash-keys'])
+      expect(replayed.stdout).toMatch(new RegExp(`\ndenied by ${name}: \\d+\n`))
+    }
+  })
+})
+
 describe('output', () => {
+  it.each([
+    '::error file=x::y',
+    '  ::warning::y',
+    '##[error]y',
+    'x##vso[task.complete]y',
+    "##teamcity[message text='x']",
+    '--- y',
+    '+++ y',
+  ])('is no command to a CI: %s', async (name) => {
+    const policies = [{ algorithm: 'slidingLog', limit: 2, window: '10s', name }]
+    writeFileSync(
+      join(folder, `${name}.json`),
+      JSON.stringify({ limiters: { [name]: { policies, by: 'ipp' } } }),
+    )
+    const odd = await inHere(['check', `${name.startsWith('-') ? './' : ''}${name}.json`])
+    writeFileSync(join(folder, 'named.json'), JSON.stringify({ limiters: { [name]: { policies } } }))
+    const named = await inHere(['replay', 'access.log', 'named.json'])
+    const missing = await inHere(['suggest', '--', `x\n${name}`])
+    for (const { stdout, stderr } of [odd, named, missing]) {
+      expect(stdout + stderr).toContain('y')
+      expect(stdout + stderr).not.toMatch(/##|^\s*::|^---|^\+\+\+/m)
+    }
+    expect([odd.status, named.status, missing.status]).toEqual([1, 0, 3])
+  })
+
+  it('keeps the names of callers as they are, and in JSON all texts', async () => {
+    const log = Array.from({ length: 60 }, (_, i) => lineAt(S + i, '::1')).join('')
+    writeFileSync(join(folder, 'local.log'), log)
+    expect((await inHere(['replay', 'local.log', 'strict.json'])).stdout).toContain('\n  ::/64  ')
+    const name = '\u001b[2J\u0085\u202e\u2028\ud800 \udb40\udc01###vso[x]\n::error::x'
+    writeFileSync(join(folder, 'odd.json'), JSON.stringify({ limiters: { [name]: { policies: [], x: 1 } } }))
+    const { stdout } = await inHere(['check', 'odd.json', '--json'])
+    expect(stdout).toMatch(/^[ -~]+\n$/)
+    expect(stdout).not.toContain('##')
+    const { problems } = JSON.parse(stdout) as { problems: readonly { path: string }[] }
+    expect(problems[0]!.path).toBe(`limiters[${JSON.stringify(name)}]`)
+  })
+
+  it('says under --hash-keys what digests without a salt do not hide', async () => {
+    for (const more of [[], ['--json']]) {
+      const { status, stderr } = await inHere(['suggest', 'access.log', '--hash-keys', ...more])
+      expect([status, stderr]).toEqual([
+        0,
+        expect.stringMatching(/^sluice: --hash-keys: digests have no salt, .*\n$/),
+      ])
+    }
+  })
+
   it('ends with the sum of lines, and begins with what share was limited', async () => {
     const { stdout } = await inHere(['suggest', 'access.log'])
     expect(stdout).toMatch(/^2 % of the calls were answered 429: callers wanted more/)
@@ -397,7 +581,8 @@ describe('output', () => {
   it('names nobody in an error under --hash-keys, and moves no cursor', () => {
     const log = 'hello 203.0.113.7\u001b]0;\n'
     expect(sluice(['suggest'], log).stderr).toMatch(/ The first line is: hello 203\.0\.113\.7\?\]0;\n$/)
-    expect(sluice(['suggest', '--hash-keys'], log).stderr).toMatch(/name it with --format [a-z|]+\.\n$/)
+    for (const flag of ['--hash-keys', '--hashKeys'])
+      expect(sluice(['suggest', flag], log).stderr).toMatch(/name it with --format [a-z|]+\.\n$/)
   })
 
   it('does not call nearly all callers all', () => {

@@ -1,4 +1,5 @@
 // Rate limits as data: the file, its check and its schema.
+export type { PolicyPath } from './json.js'
 export * from './policy-file.js'
 export * from './registry.js'
 export * from './schema.js'

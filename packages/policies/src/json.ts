@@ -2,13 +2,22 @@
  * JSON with the line of every value, which messages about a policy file name. JSON.parse keeps no positions.
  */
 
+/** The names and indices that lead to a value. They are never joined and taken apart again: a name may hold any character. */
+export type PolicyPath = readonly (string | number)[]
+
 /** A JSON text as a value. */
 export interface Located {
   readonly value: unknown
-  /** The line of the value at a path such as `limiters.api.policies[0]`, or of the nearest value around it. */
-  readonly lineOf: (path: string) => number
+  /** The line of the value at a path such as `['limiters', 'api']`, or of the nearest value around it. */
+  readonly lineOf: (path: PolicyPath) => number
   /** The paths of names that stand twice in one object. */
-  readonly repeated: readonly string[]
+  readonly repeated: readonly PolicyPath[]
+}
+
+/** The line of a value, and the positions of the values in it. */
+interface Position {
+  readonly line: number
+  inner?: Map<string | number | undefined, Position>
 }
 
 /** Thrown for a text that is not JSON, with the line of the fault, from 1. */
@@ -24,23 +33,33 @@ export class JsonError extends Error {
  */
 export function parseLocated(text: string): Located {
   const parser = new Parser(text.replace(/^\ufeff/, ''))
-  const value = parser.value('', 0)
+  const root: Position = { line: 1 }
+  const value = parser.value([], root)
   if (parser.token !== '') parser.fail('the end of the file')
-  const lineOf = (path: string): number =>
-    parser.lines.get(path) ?? (path === '' ? 1 : lineOf(path.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')))
+  const lineOf = (path: PolicyPath): number => {
+    let position = root.inner?.get(undefined) // the value as a whole has no name
+    let line = 1
+    for (let i = 0; position; position = position.inner?.get(path[i++])) line = position.line
+    return line
+  }
   return { value, lineOf, repeated: parser.repeated }
 }
 
-/** The path of the member `name` of the object at `path`, such as `limiters.api`. */
-export const member = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+/** A path as messages show it: `limiters.api.policies[0]`, with an odd name in quotes: `limiters["a.b"]`. */
+export function shownPath(path: PolicyPath): string {
+  const parts = path.map((part) => {
+    if (typeof part === 'number') return `[${part}]`
+    return /^[\w$-]+$/.test(part) ? `.${part}` : `[${JSON.stringify(part)}]`
+  })
+  return parts.join('').replace(/^\./, '')
+}
 
 /** White space, then a text, a mark, or a word such as a number. */
 const TOKEN = /(\s*)("(?:[^"\\\n]|\\.)*"|[{}[\],:]|[^\s{}[\],:]*)/y
 const DEEPEST = 32
 
 class Parser {
-  readonly lines = new Map<string, number>()
-  readonly repeated: string[] = []
+  readonly repeated: PolicyPath[] = []
   /** The token at hand; '' at the end. */
   token = ''
   #at = 0
@@ -51,14 +70,16 @@ class Parser {
   }
 
   /**
-   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted under
-   * `path`; `depth` is how many objects and lists are around it.
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted among those
+   * `around` it.
    */
-  value(path: string, depth: number): unknown {
-    this.lines.set(path, this.#line)
-    if (depth > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
-    if (this.token === '{') return this.#members(path, depth)
-    if (this.token === '[') return this.#entries(path, depth)
+  value(path: PolicyPath, around: Position): unknown {
+    const position: Position = { line: this.#line }
+    around.inner ??= new Map()
+    around.inner.set(path.at(-1), position)
+    if (path.length > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
+    if (this.token === '{') return this.#members(path, position)
+    if (this.token === '[') return this.#entries(path, position)
     return this.#scalar('a value')
   }
 
@@ -66,27 +87,25 @@ class Parser {
    * Reads an object up to its closing brace. `path` is where it stands; the path of each name that it has twice is noted,
    * and the last value counts. The object has no prototype, so that a member `__proto__` is one like any other.
    */
-  #members(path: string, depth: number): object {
+  #members(path: PolicyPath, position: Position): object {
     const object: Record<string, unknown> = Object.create(null)
     this.#list('}', () => {
       if (!this.token.startsWith('"')) this.fail('a name in double quotes')
       const name = String(this.#scalar('a name'))
-      const inner = member(path, name)
-      if (Object.hasOwn(object, name)) this.repeated.push(inner)
+      if (Object.hasOwn(object, name)) this.repeated.push([...path, name])
       if (this.token !== ':') this.fail("':'")
       this.#next()
-      object[name] = this.value(inner, depth + 1)
+      object[name] = this.value([...path, name], position)
     })
     return object
   }
 
   /**
-   * Reads the entries of an array up to its closing bracket. Each entry's path, such as `policies[0]`, is that of the
-   * array and the entry's index.
+   * Reads the entries of an array up to its closing bracket. Each entry's path is that of the array and the entry's index.
    */
-  #entries(path: string, depth: number): unknown[] {
+  #entries(path: PolicyPath, position: Position): unknown[] {
     const array: unknown[] = []
-    this.#list(']', () => void array.push(this.value(`${path}[${array.length}]`, depth + 1)))
+    this.#list(']', () => void array.push(this.value([...path, array.length], position)))
     return array
   }
 

@@ -1,15 +1,17 @@
-import { createLimiter, type Policy, SluiceError } from '@sluice/core'
+import { createLimiter, type Policy, slidingLog, SluiceError } from '@sluice/core'
 import {
   checkNames,
   type Declaration,
+  nearestTo,
   oneOf,
   type Option,
+  printableName,
   readOne,
   required,
   unchecked,
 } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
-import { JsonError, type Located, member, parseLocated } from './json.js'
+import { JsonError, type Located, parseLocated, type PolicyPath, shownPath } from './json.js'
 import { makePolicy, type PolicyEntry, type Registry } from './registry.js'
 import { parseBy, parseWhere, type Where } from './selection.js'
 
@@ -40,7 +42,7 @@ export interface PolicyProblem {
   readonly severity: 'error' | 'smell'
   /** Stable; docs/cli.md and docs/errors.md have a section for each. */
   readonly code: string
-  /** The place in the file: `limiters.api.policies[0].limit`; '' for the file as a whole. */
+  /** The place in the file, to be shown: `limiters.api.policies[0].limit`; '' for the file as a whole. */
   readonly path: string
   readonly line: number
   readonly message: string
@@ -60,7 +62,7 @@ export interface ReadPolicies {
   readonly limiters: readonly ReadLimiter[]
   readonly errors: readonly PolicyProblem[]
   /** The line of a path of the file. */
-  readonly lineOf: (path: string) => number
+  readonly lineOf: (path: PolicyPath) => number
 }
 
 /**
@@ -103,52 +105,61 @@ class PolicyReader {
   file(): readonly ReadLimiter[] {
     const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name occurs twice in one object')
-    const file = this.#object('', value, FILE)
-    const limiters = file && this.#object('limiters', file['limiters'])
+    const file = this.#object([], value, FILE)
+    const limiters = file && this.#object(['limiters'], file['limiters'])
     return Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
   }
 
   /**
-   * Reads one limiter of the file: its policies, by which part of a call calls are counted (`by`), and which calls are
-   * counted (`where`). All errors in it are reported; undefined if there are any. Only a limiter without errors is made
-   * once, for the checks that `createLimiter` alone does.
+   * Reads one limiter of the file: its name, its policies, by which part of a call calls are counted (`by`), and which calls
+   * are counted (`where`). All errors in it are reported; undefined if there are any.
    */
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
-    const path = member('limiters', name)
+    const path = ['limiters', name]
     const before = this.errors.length
-    const { policies: list, by, where } = this.#object(path, value, LIMITER) ?? {}
+    this.#attempt(path, () => readOne(printableName, name, 'name', { what: 'a limiter' }))
+    const entry = this.#object(path, value, LIMITER)
+    if (!entry) return undefined
+    const { policies: list, by, where } = entry
     const entries: readonly unknown[] = Array.isArray(list) ? list : []
-    const policies = entries.map((entry, i) => this.#policy(`${path}.policies[${i}]`, entry))
+    const read = entries.map((each, i) => this.#policy([...path, 'policies', i], each))
+    // The checks that only a limiter makes: how many policies there are, and their names beside each other.
+    const policies = read.map(
+      (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
+    )
+    this.#attempt(path, () => createLimiter({ policies }))
     const limiter: ReadLimiter = {
       name,
-      policies: policies.filter((policy) => policy !== undefined),
-      by: by === undefined ? undefined : this.#attempt(`${path}.by`, () => parseBy(by)),
-      where: where === undefined ? undefined : this.#attempt(`${path}.where`, () => parseWhere(where)),
+      policies,
+      by: by === undefined ? undefined : this.#attempt([...path, 'by'], () => parseBy(by)),
+      where: where === undefined ? undefined : this.#attempt([...path, 'where'], () => parseWhere(where)),
     }
-    // The checks that only a limiter makes: its name, how many policies there are, and their names beside each other.
-    if (this.errors.length === before)
-      this.#attempt(path, () => createLimiter({ name, policies: limiter.policies }))
     return this.errors.length === before ? limiter : undefined
   }
 
   /**
    * Reads one policy of a limiter: the factory that `algorithm` names, and its options. All errors in it are reported at
-   * their paths; undefined if there are any. Each option is checked by itself first, because a factory stops at the first
-   * error.
+   * their paths; undefined if there is one in its values. Each option is checked by itself first, because a factory stops at the first
+   * error. The options of an algorithm that does not exist are those of the one with the nearest name.
    */
-  #policy(path: string, value: unknown): Policy | undefined {
-    const before = this.errors.length
-    const { algorithm: given, ...options } = this.#object(path, value) ?? {}
-    const choose = () => readOne(this.#algorithm, given, 'algorithm', { what: path })
-    const algorithm = this.#attempt(`${path}.algorithm`, choose)
+  #policy(path: PolicyPath, value: unknown): Policy | undefined {
+    const entry = this.#object(path, value)
+    if (!entry) return undefined
+    const { algorithm: given, ...options } = entry
+    const choose = () => readOne(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
+    const algorithm = typeof given === 'string' ? nearestTo(given, Object.keys(this.registry)) : undefined
+    const advice = algorithm === undefined ? '' : `; did you mean '${algorithm}'?`
+    this.#attempt([...path, 'algorithm'], choose, advice)
     if (algorithm === undefined) return undefined
     const declaration = this.registry[algorithm]!.options
     this.#object(path, options, declaration, algorithm)
+    const before = this.errors.length
     // Each option by itself, because a factory stops at the first fault.
     for (const [name, declared] of Object.entries(declaration))
-      this.#attempt(member(path, name), () => readOne(declared, options[name], name, { what: algorithm }))
+      this.#attempt([...path, name], () => readOne(declared, options[name], name, { what: algorithm }))
     if (this.errors.length > before) return undefined
-    return this.#attempt(path, () => makePolicy({ algorithm, ...options }, this.registry))
+    const own = Object.fromEntries(Object.keys(declaration).map((name) => [name, options[name]]))
+    return this.#attempt(path, () => makePolicy({ algorithm, ...own }, this.registry))
   }
 
   /**
@@ -156,33 +167,39 @@ class PolicyReader {
    * returns undefined. If a `declaration` of the names that may stand in the object is given, each other name is reported
    * too. `what` names the object in messages.
    */
-  #object(path: string, value: unknown, declaration?: Declaration, what = 'a policy file'): Json | undefined {
+  #object(
+    path: PolicyPath,
+    value: unknown,
+    declaration?: Declaration,
+    what = 'a policy file',
+  ): Json | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.#report(path, 'INVALID_OPTION', `expected an object, got ${JSON.stringify(value) ?? 'nothing'}`)
       return undefined
     }
     const about = { what, advice: 'docs/cli.md has the form of the file' }
     for (const [name, inner] of declaration ? Object.entries(value) : [])
-      this.#attempt(member(path, name), () => checkNames(declaration!, { [name]: inner as unknown }, about))
+      this.#attempt([...path, name], () => checkNames(declaration!, { [name]: inner as unknown }, about))
     return value as Json
   }
 
   /**
    * Returns the result of `make`. If that throws an error of Sluice, the error is reported at the path and the result is
-   * undefined, so that one reading finds all errors of the file.
+   * undefined, so that one reading finds all errors of the file. `advice` stands behind the message.
    */
-  #attempt<T>(path: string, make: () => T): T | undefined {
+  #attempt<T>(path: PolicyPath, make: () => T, advice = ''): T | undefined {
     try {
       return make()
     } catch (error) {
       if (!(error instanceof SluiceError)) throw error
-      this.#report(path, error.code, error.message)
+      this.#report(path, error.code, error.message + advice)
       return undefined
     }
   }
 
   /** Adds an error, with the line of the value at the path. */
-  #report(path: string, code: string, message: string): void {
-    this.errors.push({ severity: 'error', code, path, line: this.located.lineOf(path), message })
+  #report(path: PolicyPath, code: string, message: string): void {
+    const line = this.located.lineOf(path)
+    this.errors.push({ severity: 'error', code, path: shownPath(path), line, message })
   }
 }

@@ -24,7 +24,9 @@ const PARTS = ['ip', 'method', 'path', 'status', 'host']
  */
 export function parseBy(text: unknown): string {
   if (typeof text === 'string' && (text === 'ip' || isNamed(text))) return normalized(text)
-  throw expected(InputError, 'INVALID_KEY', "by must be 'ip', 'header:NAME' or 'field:PATH'", text)
+  const near = typeof text === 'string' ? nearestPart(text, ['ip']) : undefined
+  const advice = near === undefined ? '' : ` (did you mean '${near}'?)`
+  throw expected(InputError, 'INVALID_KEY', `by must be 'ip', 'header:NAME' or 'field:PATH'${advice}`, text)
 }
 
 /**
@@ -35,21 +37,22 @@ export function parseBy(text: unknown): string {
 export function parseWhere(text: unknown): Where {
   if (typeof text !== 'string' || text === '')
     throw expected(InputError, 'INVALID_KEY', "where must be a text such as 'path^=/api,method=POST'", text)
-  const conditions = text.split(',').map(parseCondition)
+  const parsed = text.split(',').map(parseCondition)
+  const wrong = parsed.filter((each) => typeof each === 'string')
+  if (wrong.length > 0) throw new InputError('INVALID_KEY', wrong.join('; '))
+  const conditions = parsed.filter((each) => typeof each !== 'string')
   return { text, matches: (read) => conditions.every((holds) => holds(read)) }
 }
 
 /**
  * Reads one condition, such as `path^=/api`. The function that it returns says whether the parts of a call fulfil it; a
- * part that is missing counts as ''.
- * @throws {InputError} INVALID_KEY, with the name that was probably meant.
+ * part that is missing counts as ''. Of what is no condition it returns the message, with the name that was probably meant.
  */
-function parseCondition(text: string): (read: ReadPart) => boolean {
+function parseCondition(text: string): string | ((read: ReadPart) => boolean) {
   const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
-    const near = nearestTo(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
-    const form = `a condition of where must be NAME=VALUE, got '${text}'`
-    throw new InputError('INVALID_KEY', `${form}: is NAME ${near}?`)
+    const near = nearestPart(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
+    return `a condition of where must be NAME=VALUE, got '${text}': is NAME ${near}?`
   }
   const part = normalized(name)
   const compare = OPERATORS[operator]!
@@ -66,6 +69,13 @@ const OPERATORS: Readonly<Record<string, (found: string, value: string) => boole
 
 /** Whether a text names a header or a field of a call, such as `header:user-agent`. */
 const isNamed = (text: string): boolean => /^(header|field):.+/.test(text)
+
+/** The name of a part of a call that was probably meant; undefined if there is none. */
+function nearestPart(name: string, parts: readonly string[]): string | undefined {
+  const [kind = '', ...rest] = name.split(':')
+  const near = nearestTo(kind, [...parts, 'header', 'field'])
+  return near === undefined || parts.includes(near) ? near : `${near}:${rest.join(':') || 'NAME'}`
+}
 
 /** The name of a part of a call as it is looked up: that of a header in lower case. */
 const normalized = (name: string): string => (name.startsWith('header:') ? name.toLowerCase() : name)

@@ -1,5 +1,6 @@
 import type { Policy } from '@sluice/core'
 import { formatDuration } from '@sluice/core/internal'
+import { type PolicyPath, shownPath } from './json.js'
 import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 
 /**
@@ -9,15 +10,15 @@ import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
   return limiters.flatMap(({ name, policies }) => {
     return policies.flatMap((policy, i) => {
-      const path = `limiters.${name}.policies[${i}]`
+      const path = ['limiters', name, 'policies', i]
       return smellsAt(path, lineOf(path), smellsOfPolicy(policy, policies))
     })
   })
 }
 
 /** The problems of severity 'smell' at one place of a file: one for each pair of code and message in `found`. */
-function smellsAt(path: string, line: number, found: Found): readonly PolicyProblem[] {
-  return found.map(([code, message]) => ({ severity: 'smell', code, path, line, message }))
+function smellsAt(path: PolicyPath, line: number, found: Found): readonly PolicyProblem[] {
+  return found.map(([code, message]) => ({ severity: 'smell', code, path: shownPath(path), line, message }))
 }
 
 type Found = readonly (readonly [code: string, message: string])[]
@@ -67,7 +68,7 @@ function isNoStricter(policy: Policy, other: Policy): boolean {
  */
 export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly PolicyProblem[] {
   return current.limiters.flatMap((before) => {
-    const path = `limiters.${before.name}`
+    const path = ['limiters', before.name]
     const after = file.limiters.find(({ name }) => name === before.name)
     const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
     // A limiter with an error is not among the limiters, and not gone.

@@ -78,6 +78,53 @@ describe('a policy file', () => {
     expect(readPolicies(text).errors).toHaveLength(1)
   })
 
+  it('reports what is wrong with a limiter beside the errors of its policies, and of its policies beside unknown names', () => {
+    const policy = '{ "algorithm": "GCRA", "limit": 0.5, "window": "1m" }'
+    const large = '{ "algorithm": "gcra", "limit": 1, "window": "365d", "burst": 99999999999, "brust": 3 }'
+    const text = lines(
+      '{ "limiters": {',
+      `"n\\n": { "policies": [${policy}, ${large}],`,
+      '  "by": "haeder:x-team", "where": "pth=/x,heder:a=b,status=1" },',
+      `"many": { "policies": [${Array<string>(11).fill(policy).join(', ')}] }`,
+      '} }',
+    )
+    const { errors } = readPolicies(text)
+    const found = errors.map(({ line, path, code }) => `${line} ${path.replace('limiters', '')} ${code}`)
+    expect(found.filter((each) => !each.includes('many'))).toEqual([
+      '2 ["n\\n"] INVALID_NAME',
+      '2 ["n\\n"].policies[0].algorithm INVALID_OPTION',
+      '2 ["n\\n"].policies[0].limit INVALID_LIMIT',
+      '2 ["n\\n"].policies[1].brust INVALID_OPTION',
+      '2 ["n\\n"].policies[1] CAPACITY_TOO_LARGE',
+      '3 ["n\\n"].by INVALID_KEY',
+      '3 ["n\\n"].where INVALID_KEY',
+    ])
+    expect(found).toContain('4 .many INVALID_POLICIES')
+    const messages = errors.map(({ message }) => message).join('\n')
+    expect(messages).toContain("; did you mean 'gcra'?")
+    expect(messages).toContain("(did you mean 'header:x-team'?)")
+    expect(messages).toMatch(/'pth=\/x': is NAME path\?; .*'heder:a=b': is NAME header:a\?/)
+  })
+
+  it.each(['a]', 'a[0]', 'a.b', '', '.', '[', ']', 'policies[0]', '"', '__proto__', 'a].policies[0'])(
+    'has the line of each value, whatever the name of its limiter: %j',
+    (name) => {
+      const text = lines(
+        `{ "limiters": { "other": {},`,
+        ` ${JSON.stringify(name)}: {`,
+        '  "policies": [{',
+        '   "limit": -1 }],',
+        '  "nonsense": 1',
+        '} } }',
+      )
+      const { errors, lineOf } = readPolicies(text)
+      const at = ['limiters', name]
+      const paths = [at, [...at, 'policies', 0], [...at, 'policies', 0, 'limit'], [...at, 'gone', 7, 'x']]
+      expect(paths.map(lineOf)).toEqual([2, 3, 4, 2])
+      expect(errors.filter(({ line }) => line === 5)).toHaveLength(1)
+    },
+  )
+
   it('is not fooled by names of Object.prototype', () => {
     expect(
       readPolicies('{"limiters":{},"__proto__":1,"constructor":2}').errors.map(({ path }) => path),

@@ -84,6 +84,15 @@ describe('against the current file', () => {
     expect(lost).toMatchObject({ code: 'LOST_LIMITER', path: 'limiters.api' })
   })
 
+  it.each(['a]', 'a[0]', 'a.b', ']', '[', '"'])(
+    'a limiter of any name is reported at its line: %s',
+    (name) => {
+      const [lost] = changesAgainst(fileOf({ api: [log] }), fileOf({ [name]: [log] }))
+      expect(lost).toMatchObject({ code: 'LOST_LIMITER', path: `limiters[${JSON.stringify(name)}]`, line: 1 })
+      expect(smellsOf(fileOf({ [name]: [{ ...log, algorithm: 'fixedWindow' }] }))).toHaveLength(1)
+    },
+  )
+
   it('a limiter with an error is not gone', () => {
     expect(changes([{ ...log, limit: -1 }], [log])).toEqual([])
     expect(changesAgainst(readPolicies('no JSON'), fileOf({ api: [log] }))).toEqual([])

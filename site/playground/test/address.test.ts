@@ -98,6 +98,11 @@ describe('an address', () => {
     ['a broken escape', '2&kind=%E0%A4%A&limits=gcra(limit:1,window:1s)'],
     ['a damaged list', '2&kind=list&list=!!&limits=gcra(limit:1,window:1s)'],
     ['a list that is cut off', '2&kind=list&list=AAAAB&limits=gcra(limit:1,window:1s)'],
+    ['a list after its end', '2&kind=list&list=AAAAAAAAAAA!&limits=gcra(limit:1,window:1s)'],
+    [
+      'two lists',
+      `2&kind=list${`&list=${packList([{ at: 1, cost: 1, key: 1 }])}`.repeat(2)}&limits=gcra(limit:1,window:1s)`,
+    ],
     ['five columns', `2${'&limits=gcra(limit:1,window:1s)'.repeat(5)}`],
   ])('that is broken, with %s, opens the default and says why', (_, fragment) => {
     expect(scenarioAt(fragment)).toEqual({ scenario: DEFAULT, problem: expect.stringMatching(/\w/) })
@@ -120,7 +125,70 @@ describe('an address', () => {
   })
 })
 
+/**
+ * The characters that a function looks at through patterns and searches, and those that it copies: a measure of work that no machine
+ * changes.
+ */
+function charactersReadBy(read: () => unknown): number {
+  let count = 0
+  const { exec } = RegExp.prototype
+  jest.spyOn(RegExp.prototype, 'exec').mockImplementation(function (this: RegExp, text: string) {
+    const from = this.global || this.sticky ? this.lastIndex : 0
+    const found = exec.call(this, text)
+    const end = found ? found.index + found[0].length : this.sticky ? from + 1 : text.length
+    count += end - from
+    return found
+  })
+  for (const name of [
+    'indexOf',
+    'slice',
+    'substring',
+    'padStart',
+    'repeat',
+    'trim',
+    'split',
+    'replaceAll',
+  ] as const) {
+    const own = String.prototype[name] as (...args: unknown[]) => unknown
+    jest.spyOn(String.prototype, name).mockImplementation(function (this: string, ...args: unknown[]) {
+      const result = own.apply(this, args)
+      count +=
+        typeof result === 'string'
+          ? result.length
+          : name === 'indexOf' && Number(result) >= 0
+            ? Number(result) - Number(args[1] ?? 0) + 1
+            : this.length
+      return result as never
+    })
+  }
+  try {
+    read()
+    return count
+  } finally {
+    jest.restoreAllMocks()
+  }
+}
+
 describe('a packed list', () => {
+  it('is read in a time that grows as its length does', () => {
+    const scenarioOf = (calls: number) => {
+      const list = parseList(randomTimes(calls, 86_400_000))
+      return `2&kind=list&list=${packList(list)}&limits=gcra(limit:1,window:1s)`
+    }
+    const works = [1000, 2000, 4000].map((calls) => {
+      const text = scenarioOf(calls)
+      const work = charactersReadBy(() => {
+        const { scenario, problem } = scenarioAt(text)
+        expect(problem).toBeUndefined()
+        expect(readScenario(scenario).problems).toEqual({})
+      })
+      return work / text.length
+    })
+    // For each character of the link: its place among the digits, and the list as it is pasted and read again.
+    expect(Math.max(...works)).toBeLessThan(100)
+    expect(works[2]! / works[0]!).toBeLessThan(1.1)
+  })
+
   it('is unpacked as it was', () => {
     const random = randomFrom(1)
     for (let run = 0; run < 200; run++) {

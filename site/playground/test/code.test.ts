@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { runInNewContext } from 'node:vm'
 import { STRANGERS_TSCONFIG } from '../../../docs/test/snippets.js'
-import { scenarioAt } from '../address.js'
 import { ADAPTERS, codeOf } from '../code.js'
+import { formatScenario, scenarioAt } from '../address.js'
 import { PRESETS } from '../presets.js'
+import type { Column } from '../scenario.js'
 
 const ROOT = resolve(__dirname, '../../..')
 
@@ -13,7 +15,7 @@ const PROGRAMS = PRESETS.flatMap(({ id, fragment }) => {
   const { columns, settings } = scenarioAt(fragment).scenario
   return columns.flatMap((column, i) =>
     ADAPTERS.map((adapter) => {
-      const code = codeOf(column, adapter, Number(settings['cost'] ?? 1))
+      const code = codeOf(column, adapter, settings['cost'] ?? 1)!
       return { file: `${adapter}-${id}-${i + 1}`, code }
     }),
   )
@@ -51,6 +53,54 @@ describe('the code of a preset', () => {
     const files = PROGRAMS.map(({ file }) => join(folder, 'out', `${file}.mjs`))
     expect(outputOf('--input-type=module', '-e', RUN_ALL, ...files)).toBe('')
   }, 120_000)
+})
+
+describe('the code of a link by a stranger', () => {
+  const policy = { algorithm: 'gcra', limit: 5, window: '1s' }
+  /** The column of the link that has this column in it. */
+  const read = (column: Column): Column =>
+    scenarioAt(formatScenario({ settings: { kind: 'even' }, columns: [column] })).scenario.columns[0]!
+
+  it.each([
+    "it's",
+    '\\',
+    "\\'",
+    '"',
+    '`${process.exit()}`',
+    '</script><b>',
+    '<!--',
+    '$&$OPTIONS',
+    "'});fetch('//x');({'",
+  ])('has the name %s as a text', (name) => {
+    for (const adapter of ADAPTERS) {
+      const code = codeOf(read({ policies: [{ ...policy, name }] }), adapter, 1)!
+      expect(code).not.toMatch(/<[/!]/)
+      const [, list = ''] = /^const policies = (.*)$/m.exec(code) ?? []
+      const made: unknown = runInNewContext(list, { gcra: (options: object) => JSON.stringify(options) })
+      expect(made).toEqual([JSON.stringify({ limit: 5, window: '1s', name })])
+    }
+  })
+
+  it.each<[what: string, column: Column, cost?: string]>([
+    ['a name with a line end', { policies: [{ ...policy, name: "x\n');alert(1)//" }] }],
+    ['a name with a line separator', { policies: [{ ...policy, name: 'x\u2028y' }] }],
+    ['a name with a NUL', { policies: [{ ...policy, name: '\0' }] }],
+    ['code as an algorithm', { policies: [{ ...policy, algorithm: 'process.exit(),gcra' }] }],
+    ['a name of every object as an algorithm', { policies: [{ ...policy, algorithm: 'constructor' }] }],
+    ['code as an option', { policies: [{ ...policy, '[alert`1`]': 1 }] }],
+    ['code as an option of a wait', { policies: [policy], wait: { maxWait: '1s', '[alert`1`]': 1 } }],
+    [
+      'code as an option of a penalty',
+      { policies: [policy], penalty: { after: 1, block: '1s', '[alert`1`]': 1 } },
+    ],
+    ['code as an option of leases', { policies: [policy], leases: { '[alert`1`]': 1 } }],
+    ['code as a limit', { policies: [{ ...policy, limit: 'alert`1`' }] }],
+    ['code as a window', { policies: [{ ...policy, window: "1s',x:alert`1`,y:'" }] }],
+    ['code as a cost', { policies: [policy] }, '1);alert(1'],
+    ['no policy', { policies: [] }],
+  ])('is not there for %s', (_, column, cost = '1') => {
+    for (const adapter of ADAPTERS) expect(codeOf(column, adapter, cost === '1' ? 1 : cost)).toBeUndefined()
+  })
 })
 
 function outputOf(...args: readonly string[]): string {

@@ -1,3 +1,4 @@
+import { ownText } from '@sluice/core/internal'
 import { clientAddress } from '@sluice/http'
 import type { Where } from '@sluice/policies'
 import type { FieldNames, Format } from './format.js'
@@ -73,7 +74,7 @@ export function callReader(
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
     const key = part(by)
-    return key !== undefined && key.length <= 8192 ? key : undefined
+    return key !== undefined && key.length <= 8192 ? ownText(key) : undefined // not with its line
   }
   return () => {
     if (Number.isNaN(format.time)) return 'no time'

@@ -1,3 +1,4 @@
+import { ownText } from '@sluice/core/internal'
 import type { SkipReason } from './ledger.js'
 
 /*
@@ -5,10 +6,15 @@ import type { SkipReason } from './ledger.js'
  * end. A line that is too long is dropped while it arrives, so that memory stays bounded.
  */
 
-/** A line whose text is not passed on: why, and how it begins. */
+/** A line whose text is not passed on: why, and how it begins, as it is quoted. */
 export interface Refused {
   readonly reason: SkipReason
   readonly text: string
+}
+
+/** A line that is refused. What is kept of it is a copy, as a text that was cut out keeps the whole. */
+export function refused(reason: SkipReason, line: string): Refused {
+  return { reason, text: ownText(line.slice(0, QUOTED).replaceAll('\0', '')) }
 }
 
 export type LogLine = string | Refused
@@ -24,7 +30,7 @@ export class LineSplitter {
 
   /**
    * Takes the next bytes of the source, and returns the lines that end in them. What follows the last line end is kept
-   * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first 200 bytes, and the rest
+   * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first bytes, and the rest
    * of the line is dropped up to its end (`#isDropping`), so that memory stays bounded.
    */
   push(bytes: Uint8Array): LogLine[] {
@@ -35,7 +41,7 @@ export class LineSplitter {
     const lines = end > from ? this.#cut(joined(this.#rest, bytes.subarray(from, end))) : []
     this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))
     if (this.#rest.length > LONGEST) {
-      lines.push({ reason: 'longer than 256 KiB', text: this.#decoder.decode(this.#rest.subarray(0, 200)) })
+      lines.push(refused('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, QUOTED))))
       this.#rest = EMPTY
       this.#isDropping = true
     }
@@ -64,10 +70,8 @@ export class LineSplitter {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
       const line = text.slice(from, text[to - 1] === '\r' && to > from ? to - 1 : to)
-      if (line.length > LONGEST) lines.push({ reason: 'longer than 256 KiB', text: line })
-      else if (hasNul && line.includes('\0'))
-        lines.push({ reason: 'NUL bytes', text: line.replaceAll('\0', '') })
-      else lines.push(line)
+      if (line.length > LONGEST) lines.push(refused('longer than 256 KiB', line))
+      else lines.push(hasNul && line.includes('\0') ? refused('NUL bytes', line) : line)
       from = to + 1
     }
     return lines
@@ -85,3 +89,4 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
 const EMPTY = new Uint8Array(0)
 const NEWLINE = 10
 const LONGEST = 2 ** 18
+const QUOTED = 160

@@ -1,7 +1,8 @@
+import { ownText } from '@sluice/core/internal'
 import { type LoggedCall, callReader, type ReadOptions } from './calls.js'
 import { detect, type Detected } from './detect.js'
 import { Ledger, type SkipReason } from './ledger.js'
-import { type LogLine, LineSplitter, textOf } from './lines.js'
+import { type LogLine, LineSplitter, refused, textOf } from './lines.js'
 import { merge, Sorter } from './order.js'
 import { withoutColours } from './wrappers.js'
 
@@ -67,13 +68,19 @@ class Log {
 
   /**
    * Reads the first lines, and finds the format by those that have text; `batches` passes the same lines on later. 1,000
-   * lines with text are enough, and it gives up after 100,000 lines in all. A log without such lines is judged by its
+   * lines with text are enough, or 4 MB of it, and it gives up after 100,000 lines in all. A log without such lines is judged by its
    * first line, and one without any line has no format.
    */
   async open(): Promise<void> {
+    let size = 0
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
-      for (const line of lines) this.#first.push(line)
-      if (this.#first.length > 100 * SAMPLE || this.#first.filter(isText).length >= SAMPLE) break
+      for (const line of lines) {
+        // A copy, as a line that was cut out keeps those around it.
+        this.#first.push(isText(line) ? ownText(line) : line)
+        size += textOf(line).length
+      }
+      const isEnough = this.#first.filter(isText).length >= SAMPLE || size > MOST_SAMPLED
+      if (isEnough || this.#first.length > 100 * SAMPLE) break
     }
     const texts = this.#first.filter(isText)
     const sample = texts.length > 0 ? texts.slice(0, SAMPLE) : this.#first.slice(0, 1).map(textOf)
@@ -90,7 +97,7 @@ class Log {
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options)
     const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
-    for (let lines: LogLine[] | undefined = this.#first; lines; lines = await this.#next()) {
+    for (let lines: LogLine[] | undefined = this.#first.splice(0); lines; lines = await this.#next()) {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
@@ -138,11 +145,12 @@ class Log {
       const { message } = error as Error
       if (!this.#hasBegun) throw Object.assign(error as Error, { message: `${this.source.name}: ${message}` })
       const [rest = message] = this.#splitter.end()
-      return [typeof rest === 'string' ? { reason: 'cut off', text: rest } : rest]
+      return [typeof rest === 'string' ? refused('cut off', rest) : rest]
     }
   }
 }
 
 const SAMPLE = 1000
+const MOST_SAMPLED = 2 ** 22
 
 const isText = (line: LogLine): line is string => typeof line === 'string' && line !== ''

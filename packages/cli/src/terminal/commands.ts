@@ -5,7 +5,8 @@ import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
 import { flagOf, type Given, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
-import { bytesOf, FileShelf, sourcesOf } from './files.js'
+import { asJson, type TextLine, print } from './door.js'
+import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
 import { count, pageOf } from './page.js'
@@ -15,11 +16,12 @@ import { printSuggest } from './print-suggest.js'
 /** The command `sluice suggest`: reads the logs and prints the limits that they suggest. Returns the exit code 0. */
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
+  refuseOverwriting(paths.length > 0 ? paths : [STDIN], given)
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   const reading = await logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, [selector], signal))
   const report = hashed(await logs.suggest(reading, options), given)
   const command = replayCommand(paths, given)
-  print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
+  printReport(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
   return 0
 }
 
@@ -49,42 +51,50 @@ export const replay: Run = async (files, given, signal) => {
   const other = valueOf(given, 'against', String)
   // Without a log, the log is stdin.
   if (files.length === 1 && [files[0], other].includes(STDIN)) throw usageError(STDIN_TWICE)
-  const { limiters } = await withoutErrors(files.at(-1)!, signal)
-  const against =
-    other === undefined || other === 'log' ? other : (await withoutErrors(other, signal)).limiters
+  const compared = other === undefined || other === 'log' ? [] : [other]
+  refuseOverwriting(files.length === 1 ? [STDIN, ...files, ...compared] : [...files, ...compared], given)
+  const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal)
+  const { limiters } = file!
+  const against = other === 'log' ? other : current?.limiters
   const own = selectorOf(given)
-  const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
+  const all = [...limiters, ...(current?.limiters ?? [])]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
+  const read = readOptionsOf(given, selectors, signal)
+  const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
   /** Writes one decision to the file of --out, as a line of JSON. */
   const write: logs.LogReplayOptions['onDecision'] = (time, limiter, { keys, cost }, decision) => {
     const { allowed, policy, remaining, retryAfterMs } = decision
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
-    writeSync(out!, `${JSON.stringify(hashed(line, given))}\n`)
+    writeSync(out!, `${asJson(hashed(line, given))}\n`)
   }
-  const read = readOptionsOf(given, selectors, signal)
   const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
-  const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const report = hashed(await logs.replay(reading, options), given)
-  print(report, given, () => printReplay(report, pageOf(process.stdout)))
+  printReport(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
-  for (const { text } of failed) process.stderr.write(`sluice: --fail-if '${text}' holds\n`)
+  for (const { text } of failed) print(process.stderr, [`sluice: --fail-if '${text}' holds`])
   return failed.length > 0 ? 1 : 0
 }
 
 /**
  * The command `sluice check`: prints the errors of a policy file and its smells, which are policies that are allowed but
  * seldom meant. With --against it also prints, as smells, what is lost when the file replaces that other one, such as a
- * limiter. Returns the exit code: 1 for errors, and under --strict for smells too, else 0.
+ * limiter; errors of the other one are printed behind the file's own. Returns the exit code: 1 for errors, and under --strict
+ * for smells too, else 0.
  */
 export const check: Run = async ([path = STDIN], given, signal) => {
+  const other = textsOf(given, 'against')
+  refuseOverwriting([path, ...other], given)
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
-  const current = await valueOf(given, 'against', (other) => withoutErrors(other, signal))
-  const smells = [...policies.smellsOf(file), ...(current ? policies.changesAgainst(file, current) : [])]
+  const [current] = await Promise.allSettled([withoutErrors(other, signal)])
+  const known = current.status === 'fulfilled' ? current.value : []
+  const changes = known.flatMap((each) => policies.changesAgainst(file, each))
+  const smells = [...policies.smellsOf(file), ...changes]
   const problems = [...file.errors, ...smells]
   const sum = `${count(file.errors.length, 'error')}, ${count(smells.length, 'smell')}`
-  const text = (): string => [...linesOf(path, problems), sum].join('\n')
-  print({ version: 1, command: 'check', file: path, problems }, given, text)
+  const text = (): string[] => [...linesOf(path, problems), sum]
+  printReport({ version: 1, command: 'check', file: path, problems }, given, text)
+  if (current.status === 'rejected') throw current.reason
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
@@ -100,20 +110,22 @@ function linesOf(path: string, problems: readonly policies.PolicyProblem[]): str
 }
 
 /**
- * Reads a policy file that must have no errors, for a command that needs its policies. A text that does not even name
+ * Reads policy files that must have no errors, for a command that needs their policies. A text that does not even name
  * `limiters` is probably a log that was given in its place.
- * @throws {Error} EPOLICIES with a line for each error.
+ * @throws {Error} EPOLICIES with a line for each error of each file.
  */
-async function withoutErrors(path: string, signal: AbortSignal): Promise<policies.ReadPolicies> {
-  const text = await textOf(bytesOf(path, signal, LARGEST))
-  const file = policies.readPolicies(text)
-  if (file.errors.length === 0) return file
-  if (!text.includes('"limiters"')) throw usageError(`expected a policy file ${EXAMPLE}, got '${path}'`)
-  throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
+async function withoutErrors(paths: readonly string[], signal: AbortSignal) {
+  const texts = await Promise.all(paths.map((path) => textOf(bytesOf(path, signal, LARGEST))))
+  const files = texts.map((text) => policies.readPolicies(text))
+  const odd = paths.find((_, i) => files[i]!.errors.length > 0 && !texts[i]!.includes('"limiters"'))
+  if (odd !== undefined) throw usageError(`expected a policy file ${EXAMPLE}, got '${odd}'`)
+  const lines = paths.flatMap((path, i) => linesOf(path, files[i]!.errors))
+  if (lines.length > 0) throw Object.assign(new Error(lines[0]), { code: 'EPOLICIES', lines })
+  return files
 }
 
 /** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */
-const LARGEST = 2 ** 24
+const LARGEST = 2 ** 22
 
 const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'"
 
@@ -128,17 +140,18 @@ function hashed<T>(report: T, given: Given): T {
    * caller's key, by which his entries can still be told from others', and a remark for a quoted line of the log (`text`).
    */
   const replaced = (name: string, value: unknown): unknown => {
+    if (typeof value !== 'string') return value // a policy may be named `key`
     if (name === 'text') return '(left out by --hash-keys)'
-    return name === 'key' ? `sha256:${digest(String(value)).slice(0, 16)}` : value
+    return name === 'key' ? `sha256:${digest(value).slice(0, 16)}` : value
   }
   return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
-/**
- * Prints a report: as one line of JSON under --json, else the text that `text` makes. On a terminal it first clears the
- * line that shows the progress.
- */
-function print(report: object, given: Given, text: () => string): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
-  process.stdout.write(`${given['json'] === true ? JSON.stringify(report) : text()}\n`)
+/** Prints a report: as one line of JSON under --json, else the lines that `text` makes. */
+function printReport(report: object, given: Given, text: () => readonly TextLine[]): void {
+  print(process.stdout, given['json'] === true ? [asJson(report)] : text())
+  if (given['hashKeys'] === true) print(process.stderr, [`sluice: --hash-keys: ${UNSALTED}`])
 }
+
+const UNSALTED =
+  'digests have no salt, so who tries all addresses, or knows a key, finds its caller in this output'

@@ -1,23 +1,32 @@
-import { closeSync, createReadStream, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import * as fs from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
-import { STDIN } from './arguments.js'
+import { type Given, STDIN, textsOf, usageError } from './arguments.js'
+import { show } from './door.js'
 
 /** The bytes of a file, or of stdin for the path `-`. Of a file nothing behind the byte `end` is read. */
 export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Readable {
-  return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal, end })
+  return path === STDIN ? addAbortSignal(signal, process.stdin) : fs.createReadStream(path, { signal, end })
 }
 
-let shownAt = Date.now()
+/**
+ * Refuses to write what is read: the file of --out, or stdout, if it is one of the `inputs`, by whatever path or link.
+ * @throws {UsageError}
+ */
+export function refuseOverwriting(inputs: readonly string[], given: Given): void {
+  const written = [placeOf(1), ...textsOf(given, 'out').map(placeOf)].filter(Boolean)
+  const both = inputs.find((path) => written.includes(placeOf(path === STDIN ? 0 : path)))
+  if (both !== undefined) throw usageError(`'${both}' is read, so it cannot be written`)
+}
 
-/** Shows on a terminal (stderr) how far the work is, once a second at most. Each text takes the place of the one before. */
-function show(text: string): void {
-  if (!process.stderr.isTTY || Date.now() < shownAt + 1000) return
-  shownAt = Date.now()
-  process.stderr.write(`\r${text}\u001b[K\r`)
+/** The name of a file's place on its disk; undefined for a device or a socket, which may be both read and written. */
+function placeOf(file: string | number): string | undefined {
+  const options = { bigint: true, throwIfNoEntry: false } as const
+  const stats = typeof file === 'string' ? fs.statSync(file, options) : fs.fstatSync(file, options)
+  return stats && !stats.isCharacterDevice() && !stats.isSocket() ? `${stats.dev}:${stats.ino}` : undefined
 }
 
 /**
@@ -60,8 +69,8 @@ async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
 
 /** A shelf in a temporary file. */
 export class FileShelf implements Shelf {
-  readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-'))
-  readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
+  readonly #folder = fs.mkdtempSync(join(tmpdir(), 'sluice-'))
+  readonly #file = fs.openSync(join(this.#folder, 'calls'), 'w+')
   #blocks = 0
 
   /**
@@ -70,19 +79,19 @@ export class FileShelf implements Shelf {
    */
   constructor() {
     process.once('exit', () => {
-      closeSync(this.#file)
-      rmSync(this.#folder, { recursive: true })
+      fs.closeSync(this.#file)
+      fs.rmSync(this.#folder, { recursive: true })
     })
   }
 
   /** Appends a block to the file. All blocks have one size. */
   write(block: Uint8Array): void {
-    writeSync(this.#file, block, 0, block.length, this.#blocks++ * block.length)
+    fs.writeSync(this.#file, block, 0, block.length, this.#blocks++ * block.length)
   }
 
   /** Reads the block that was written as the `index`-th, counted from 0. */
   read(index: number, into: Uint8Array): void {
-    readSync(this.#file, into, 0, into.length, index * into.length)
+    fs.readSync(this.#file, into, 0, into.length, index * into.length)
   }
 
   /** Shows how far the deciding is, in percent. `times` is how often all calls have been read so far: twice in all. */

@@ -1,5 +1,6 @@
 import { cac } from 'cac'
 import { flagOf, type Given, marked, refuseMisuse, unmarked, usageError } from './arguments.js'
+import { print } from './door.js'
 
 /** A command: gets its files and options, and returns the exit code. */
 export type Run = (files: readonly string[], given: Given, signal: AbortSignal) => Promise<number>
@@ -18,8 +19,9 @@ const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 export async function main(argv: readonly string[], version: string, load = loadCommands): Promise<number> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort()
+  const isHashed = argv.some((arg) => marked(arg) === '--hashKeys')
   process.once('SIGINT', stop)
-  process.stdout.on('error', (error) => process.exit(failure(error)))
+  process.stdout.on('error', (error) => process.exit(failure(error, isHashed)))
   try {
     const cli = cac('sluice').option('--json', 'Print JSON').help().version(version)
     for (const [usage, about, example, flags] of COMMANDS) {
@@ -34,16 +36,16 @@ export async function main(argv: readonly string[], version: string, load = load
     const { args, options } = cli.parse(given, { run: false })
     if (options['help'] || options['version']) return EXIT.done
     const { matchedCommand: command } = cli
-    if (!command && args[0] !== undefined) return failure(await unknown('command', unmarked(args[0]), NAMES))
+    if (!command && args[0] !== undefined) throw await unknown('command', unmarked(args[0]), NAMES)
     const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
     const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
-    if (odd !== undefined) return failure(await unknown('option', flagOf(odd), flags.map(flagOf)))
+    if (odd !== undefined) throw await unknown('option', flagOf(odd), flags.map(flagOf))
     if (command) refuseMisuse(argv, args, options)
     else cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
   } catch (error) {
-    return interrupt.signal.aborted ? EXIT.interrupted : failure(error as Error)
+    return interrupt.signal.aborted ? EXIT.interrupted : failure(error as Error, isHashed)
   } finally {
     process.off('SIGINT', stop)
   }
@@ -62,19 +64,19 @@ async function unknown(kind: 'command' | 'option', name: string, names: readonly
 
 /**
  * Prints an error, and returns the exit code for it: of wrong arguments (2) or unreadable input (3) the message, of any
- * other kind the stack, as a defect (70). A closed output (EPIPE) is no failure. Messages may quote a line of a log, so
- * control characters are replaced, and under --hash-keys the line is left out.
+ * other kind the stack, as a defect (70). A closed output (EPIPE) is no failure. Messages may quote a line of a log, which is left
+ * out if keys `isHashed`.
  */
-function failure(error: NodeJS.ErrnoException): number {
-  const { name, code = '' } = error
+function failure(error: NodeJS.ErrnoException & { lines?: readonly string[] }, isHashed: boolean): number {
+  const { name, code = '', lines } = error
   if (code === 'EPIPE') return EXIT.done // a reader that has seen enough, such as `head`, is no failure
-  // A line of a log that a message quotes may move the cursor, and under --hash-keys no key is shown.
-  const text = unmarked(error.message).replace(/[^\n\P{C}]/gu, '?')
-  const message = process.argv.includes('--hash-keys') ? text.replace(/ The first line is: .*/s, '') : text
+  const text = unmarked(error.message)
+  const message = isHashed ? text.replace(/ The first line is: .*/s, '') : text
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
   const isInput = name === 'NoLogError' || /^(E[A-Z]+|Z_\w+)$/.test(code)
-  const defect = `a defect of sluice, please report it: ${error.stack ?? message}`
-  process.stderr.write(`sluice: ${isUsage || isInput ? message : defect}\n`)
+  const stack = `a defect of sluice, please report it: ${error.stack ?? message}`.split('\n')
+  const [first, ...rest] = isUsage || isInput ? (lines ?? [message]) : stack
+  print(process.stderr, [`sluice: ${first}`, ...rest])
   return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect
 }
 
@@ -88,7 +90,7 @@ const LOGS: Flags = [
   ['--format <name>', 'common, alb, envoy or json (default: found)'],
   ['--field <name=path>', 'Place of time, ip ... in lines of JSON, repeatable'],
   ['--skew <duration>', 'How far back times may run (default: 5s)'],
-  ['--hash-keys', 'Print digests of callers only'],
+  ['--hash-keys', 'Print digests of callers, without a salt'],
 ]
 
 const SUGGEST: Flags = [

@@ -1,4 +1,5 @@
 import type { Basis } from '../index.js'
+import { bold, faint, type TextLine, printable } from './door.js'
 
 /** The terminal that a report is printed on, as its page. */
 export interface Page {
@@ -6,20 +7,15 @@ export interface Page {
   readonly width: number
   /** Columns for the name of a caller, beside the figures of a row. */
   readonly keys: number
-  bold(text: string): string
-  faint(text: string): string
 }
 
 /**
- * The width and the styles of the terminal behind a stream. There are no styles where it is no terminal, or where
- * NO_COLOR asks for none; the width is 80 columns where it is not known. `keys` is the width for callers' keys in a table:
- * 45 columns are left for the figures beside them, but a key gets at least 20.
+ * The page of the terminal behind a stream; its width is 80 columns where it is not known. `keys` is the width for callers' keys
+ * in a table: 45 columns are left for the figures beside them, but a key gets at least 20.
  */
-export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
-  const isColoured = isTTY && !process.env.NO_COLOR
-  const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
+export function pageOf({ columns }: NodeJS.WriteStream): Page {
   const width = columns ?? (Number(process.env.COLUMNS) || 80)
-  return { width, keys: Math.max(20, width - 45), bold: style(1), faint: style(2) }
+  return { width, keys: Math.max(20, width - 45) }
 }
 
 /**
@@ -67,35 +63,30 @@ export function lengthOfTime(ms: number | null): string {
 export const shown = (time: string | null): string => time?.replace('T', ' ').slice(0, 19) ?? '-'
 
 /**
- * A text of a log as it may be printed: characters that move the cursor, or turn the direction of what follows, become
- * `?`, and what is longer than `width` characters ends with `…`.
- */
-export function printable(text: string, width = Infinity): string {
-  const clean = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
-  return clean.length > width ? `${clean.slice(0, width - 1)}…` : clean
-}
-
-/**
- * A report as text: first the figures of the log that it rests on (`basis`), then its sections, each a list of lines, and
+ * A report as lines: first the figures of the log that it rests on (`basis`), then its sections with empty lines between, and
  * last how many lines were read and skipped, with the first skipped line of each reason.
  */
-export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Page): string {
+export function pageLines(
+  basis: Basis,
+  sections: readonly (readonly TextLine[])[],
+  page: Page,
+): readonly TextLine[] {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
   const limited = `${percent(denied)} of the calls were answered 429`
   const formats = [...new Set(Object.values(basis.formats))].join(', ') || 'none, without a line'
   const head = [
-    ...(basis.complete ? [] : [page.bold('interrupted: what was found until then')]),
-    ...(denied > 0.01 ? [page.bold(`${limited}: callers wanted more than this log shows`)] : []),
+    ...(basis.complete ? [] : [bold('interrupted: what was found until then')]),
+    ...(denied > 0.01 ? [bold(`${limited}: callers wanted more than this log shows`)] : []),
     `${count(calls, 'call')} of ${count(callers, 'caller')}, ${shown(from)} to ${shown(to)}`,
-    page.faint(`format: ${formats}; times in ${unit}; ${percent(denied)} answered 429`),
+    faint(`format: ${formats}; times in ${unit}; ${percent(denied)} answered 429`),
   ]
   const beside = outside > 0 ? ` (${count(outside)} outside --where)` : ''
   const sum = `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`
   const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) => {
     const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${text}`
-    return page.faint(printable(first, page.width))
+    return faint(printable(first, page.width))
   })
-  const all = [head, ...sections, [page.faint(sum), ...reasons]].filter((section) => section.length > 0)
-  return all.map((section) => section.join('\n')).join('\n\n')
+  const all = [head, ...sections, [faint(sum), ...reasons]].filter((section) => section.length > 0)
+  return all.flatMap((section, i) => (i === 0 ? section : ['', ...section]))
 }

@@ -1,19 +1,20 @@
 import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
-import { count, lengthOfTime, type Page, pageText, percent, printable, shown, table } from './page.js'
+import { bold, type TextLine, printable } from './door.js'
+import { count, lengthOfTime, type Page, pageLines, percent, shown, table } from './page.js'
 
 /**
  * The report of a replay as text, with the lines of each limiter and of the comparison. Where the log's times are too
  * coarse to say how calls lay within a unit of them, there are three answers, each with a heading.
  */
-export function printReplay({ basis, answers }: ReplayReport, page: Page): string {
+export function printReplay({ basis, answers }: ReplayReport, page: Page): readonly TextLine[] {
   const isCoarse = answers.length > 1
   const sections = answers.flatMap(({ spread, limiters, against }) => [
-    ...(isCoarse ? [[page.bold(SPREADS[spread])]] : []),
+    ...(isCoarse ? [[bold(SPREADS[spread])]] : []),
     ...limiters.map((limiter) => limiterLines(limiter, basis.callers, page)),
     ...(against ? [comparisonLines(against, page)] : []),
   ])
   const coarse = 'this log is too coarse for a policy: three answers, by where calls lay in its units'
-  return `${isCoarse ? `${page.bold(coarse)}\n\n` : ''}${pageText(basis, sections, page)}`
+  return [...(isCoarse ? [bold(coarse), ''] : []), ...pageLines(basis, sections, page)]
 }
 
 const SPREADS: Readonly<Record<Way, string>> = {
@@ -27,10 +28,10 @@ const SPREADS: Readonly<Record<Way, string>> = {
  * anything, also the longest lock-out, the hour with most denials, the denials of each policy, and a table of the callers
  * with most.
  */
-function limiterLines(limiter: LimiterReport, callers: number, page: Page): string[] {
+function limiterLines(limiter: LimiterReport, callers: number, page: Page): TextLine[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`
-  const title = `${page.bold(limiter.name)}: ${share}, ${count(callersHit)} of ${count(callers, 'caller')}`
+  const title = bold(`${limiter.name}: ${share}, ${count(callersHit)} of ${count(callers, 'caller')}`)
   if (denied === 0) return [title]
   const [hour, most] = Object.entries(hours).reduce((one, other) => (other[1] > one[1] ? other : one))
   const rows = worst.map(({ key, denied: own, first, longestLockOutMs: ms }) => {

@@ -1,20 +1,21 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
-import { count, lengthOfTime, type Page, pageText, percent, printable, table } from './page.js'
+import { asJson, bold, type TextLine, printable } from './door.js'
+import { count, lengthOfTime, type Page, pageLines, percent, table } from './page.js'
 
 /**
  * The report of `suggest` as text: the table of limits, a picture for each window of how many callers need which limit
  * (their peaks), the recommended limits, and a policy to copy with the `command` that confirms it. Pictures stand beside
  * each other as the page's width allows.
  */
-export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page): string {
+export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page) {
   const { basis, windows } = report
-  const all = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window, page))
+  const all = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
   const rows = all.flatMap((_, i) => (i % columns > 0 ? [] : [besideEachOther(all.slice(i, i + columns))]))
   const advice = windows.flatMap((window) => recommendation(window, basis, page))
-  const sections = [limitsTable(report, page), ...rows, advice, toCopy(report, selector, command, page)]
-  return pageText(basis, sections, page)
+  const sections = [limitsTable(report), ...rows, advice, toCopy(report, selector, command)]
+  return pageLines(basis, sections, page)
 }
 
 /**
@@ -22,7 +23,7 @@ export function printSuggest(report: SuggestReport, selector: Selector, command:
  * shares, and the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why
  * there are none.
  */
-function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
+function limitsTable({ windows, basis }: SuggestReport): TextLine[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
     if (cells.length === 0) return [[window, '', without ?? 'no limit is enough']]
@@ -36,7 +37,7 @@ function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
     })
   })
   const lines = table([['window', 'limit', 'denied', '', 'callers', '', 'lock-out'], ...rows])
-  return lines.map((line, i) => (i === 0 || line.includes('> ') ? page.bold(line) : line))
+  return lines.map((line, i) => (i === 0 || line.includes('> ') ? bold(line) : line))
 }
 
 /**
@@ -44,7 +45,7 @@ function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
  * are grouped by doublings (1, 2-3, 4-7 ...), with a bar each, whose length grows with the logarithm of the callers, so
  * that one caller beside thousands is seen. Group 53, behind all others, is of callers for whom no limit is enough.
  */
-function picture({ windowMs, peaks, recommended, cells, without }: WindowReport, page: Page): string[] {
+function picture({ windowMs, peaks, recommended, cells, without }: WindowReport): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
   const bins = new Map<number, number>()
   const first = binOf(peaks[0]![0])
@@ -62,7 +63,7 @@ function picture({ windowMs, peaks, recommended, cells, without }: WindowReport,
     return `${name.padStart(15)} ${bar}${bar && ' '}${count(callers)}${mark}`
   })
   const callers = without === 'interrupted' && cells.length === 0 ? 'some callers' : 'callers'
-  return [page.bold(`${callers} by their peak in ${formatDuration(windowMs)}`.padEnd(PICTURE)), ...bars]
+  return [`${callers} by their peak in ${formatDuration(windowMs)}`, ...bars]
 }
 
 const BAR = 34
@@ -72,10 +73,11 @@ const PICTURE = 70
  * Joins pictures side by side into the lines of one, each picture padded to the same width, and the shorter ones with
  * empty lines.
  */
-function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
+function besideEachOther(pictures: readonly (readonly string[])[]): TextLine[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
   const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
-  return Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
+  const lines = Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
+  return [bold(lines.shift()!), ...lines]
 }
 
 /**
@@ -84,20 +86,20 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
  * a caller, with the number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit
  * is recommended.
  */
-function recommendation(window: WindowReport, basis: Basis, page: Page): string[] {
+function recommendation(window: WindowReport, basis: Basis, page: Page): TextLine[] {
   const { windowMs, recommended, cells, peaks } = window
   if (!recommended) return []
   const { calls: all, callers } = basis
   const { policy, next } = recommended
   const { worst = [] } = cells.find(({ limit }) => limit === policy.limit)?.figures ?? {}
   const hit = peaks.reduce((sum, [peak, many]) => sum + ((peak ?? Infinity) > policy.limit ? many : 0), 0)
-  const title = page.bold(`${count(policy.limit)} per ${formatDuration(windowMs)}`)
+  const title = `${count(policy.limit)} per ${formatDuration(windowMs)}`
   const alone = `leaves ${percent(1 - hit / callers)} of ${count(callers, 'caller')} alone`
   const beyond = worst.map(({ key, calls = 0, denied }) => {
     return `  ${printable(key, page.keys)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
   })
   const gap = next === null ? 'no caller needs more' : `the next one needs ${count(next)}`
-  return [`${title} ${alone}; ${gap}`, ...beyond]
+  return [bold(`${title} ${alone}; ${gap}`), ...beyond]
 }
 
 /**
@@ -105,7 +107,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): string[
  * all windows it takes the one whose limit lies furthest below what the next caller needs (`next`), in proportion: there
  * the line between usual and unusual callers is clearest.
  */
-function toCopy({ windows }: SuggestReport, selector: Selector, command: string, page: Page): string[] {
+function toCopy({ windows }: SuggestReport, selector: Selector, command: string): TextLine[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])
   const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
   const best = known[gaps.indexOf(Math.max(...gaps))]
@@ -116,9 +118,9 @@ function toCopy({ windows }: SuggestReport, selector: Selector, command: string,
     .replaceAll('"', "'")
     .replace('}', ' }')
   const limiter = { policies: [best.policy], by: selector.by, where: selector.where?.text }
-  const title = page.bold('the policy, in TypeScript and as policies.json, and what confirms it:')
-  const file = JSON.stringify({ limiters: { api: limiter } })
+  const title = bold('the policy, in TypeScript and as policies.json, and what confirms it:')
+  const file = asJson({ limiters: { api: limiter } })
     .replace('[{', '[\n  {')
     .replace('}]', '}\n]')
-  return [title, `${algorithm}(${code})`, file, command]
+  return [title, `${algorithm}(${code})`, ...file.split('\n'), command]
 }

@@ -196,7 +196,7 @@ class Replayer {
   readonly #store: MemoryStore
   /** Callers who were denied. */
   readonly #hits = new Map<string, Hit>()
-  readonly #policies: Record<string, number> = {}
+  readonly #policies: Record<string, number> = Object.create(null) // for any name, such as `constructor`
   readonly #hours: Record<string, number> = {}
   #now = 0
   #calls = 0

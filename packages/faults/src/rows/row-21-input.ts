@@ -10,13 +10,15 @@ import {
 import { redisStore } from '@sluice/core/redis'
 import { fleetTopKeys } from '@sluice/metrics'
 import { createQueue } from '@sluice/outbound'
+import { wrongCommands } from '../command-line.js'
 import { startMember } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
 import type { WindowsJob } from '../workers/windows.js'
 
 /**
  * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
- * says what to write; windows that look like seconds are warned of once; what is no Redis client is no store.
+ * says what to write; windows that look like seconds are warned of once; what is no Redis client is no store; what strangers have named leaves
+ * `sluice` harmless, and overwrites nothing.
  */
 export const row: Row = { number: 21, fault: 'input', run: input }
 
@@ -110,10 +112,15 @@ async function input(share: number): Promise<Outcome> {
   await limiter.close()
   for (const client of NO_CLIENTS)
     expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
-  wrong.push(...wrongOptions(), ...(await wrongWindows()), ...(await wrongPosts()))
+  wrong.push(
+    ...wrongOptions(),
+    ...(await wrongWindows()),
+    ...(await wrongPosts()),
+    ...(await wrongCommands()),
+  )
   return {
     pass: wrong.length === 0,
-    figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one kept apart or refused'}`,
+    figure: `${calls} hostile keys and costs, options, posts on the board, and files of sluice: ${wrong[0] ?? 'every one kept apart or refused'}`,
   }
 }
 
