@@ -83,7 +83,10 @@ const [cached, uncached, own] = [
   redisStore(`redis://127.0.0.1:${redis.port}`),
 ]
 const onRedis = generousLimiter(cached)
-/** By the path that each answers, with a limit of its own. */
+/**
+ * By the path that each answers, with a limit of its own. On a slow machine the timer of deadlines runs in each request, which is
+ * nine entries.
+ */
 const REQUESTS = /** @type {const} */ ([
   {
     name: 'allowed',
