@@ -8,9 +8,12 @@ set -euo pipefail
 folder=$(mktemp -d)
 bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
 # Both refuse to run as root.
-as() { if [ "$(id -u)" = 0 ]; then setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; else "$@"; fi; }
-if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; fi
-server() { as "$bin/pg_ctl" -D "$folder/data" -w -o "-p $1 -k '' -h 127.0.0.1" -l "$folder/log" "${@:2}" >/dev/null; }
+as=(env)
+if [ "$(id -u)" = 0 ]; then
+  chown postgres "$folder"
+  as=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+fi
+server() { "${as[@]}" "$bin/pg_ctl" -D "$folder/data" -w -o "-p $1 -k '' -h 127.0.0.1" -l "$folder/log" "${@:2}" >/dev/null; }
 free() { node -e "const s = require('net').createServer().listen(0, '127.0.0.1', () => s.close(console.log(s.address().port)))"; }
 bouncer=
 trap '[ -z "$bouncer" ] || kill "$bouncer"; server 0 stop -m immediate 2>/dev/null || true; rm -rf "$folder"' EXIT
@@ -41,7 +44,7 @@ while (Date.now() - began < seconds * 1000) {
 console.log(`not answered within ${seconds} s, last failure: ${failure}`)
 process.exit(7)
 JS
-as "$bin/initdb" -D "$folder/data" -U postgres -A trust --no-sync >/dev/null
+"${as[@]}" "$bin/initdb" -D "$folder/data" -U postgres -A trust --no-sync >/dev/null
 pgbouncer --version | head -1
 "$bin/postgres" --version
 changed=0
@@ -52,7 +55,7 @@ expect() {
   server "$port" start
   printf '%s\n' '[databases]' "postgres = host=127.0.0.1 port=$port user=postgres" '[pgbouncer]' \
     'listen_addr = 127.0.0.1' "listen_port = $own" 'unix_socket_dir =' 'auth_type = any' 'pool_mode = transaction' "${@:3}" >pgbouncer.ini
-  as pgbouncer -q pgbouncer.ini 2>/dev/null &
+  "${as[@]}" pgbouncer -q pgbouncer.ini 2>/dev/null &
   bouncer=$!
   node probe.mjs "$own" 10 >/dev/null
   server "$port" stop -m immediate
