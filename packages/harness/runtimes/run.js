@@ -1,6 +1,7 @@
 // Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
 // fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
 import { build } from 'esbuild'
+import { startPostgres } from '@sluice/harness/postgres'
 import { freePort, startRedis, until } from '@sluice/harness/redis'
 import { execFile, spawn } from 'node:child_process'
 import { get } from 'node:http'
@@ -56,6 +57,7 @@ try {
     )
   }
   report('workerd', { ...(await onWorkerd()), edge: await edgeOnWorkerd(), recipe: await recipeOnWorkerd() })
+  report('Bun', await onPostgres())
   report('Bun', { recipe: await served(BUN, (port) => ['-e', bunServing(port)]) })
   report('Deno', {
     recipe: await served(DENO, (port) => [
@@ -94,6 +96,16 @@ function onServer(program, args) {
       resolve(error ? { start: [`${error.message}\n${stderr}`] } : JSON.parse(stdout)),
     )
   })
+}
+
+/** A store over Bun's own client of Postgres. @returns {Promise<Result>} */
+async function onPostgres() {
+  const postgres = await startPostgres()
+  try {
+    return await onServer(join(modules, BUN), ['run', join(HERE, 'bun-sql.js'), postgres.url])
+  } finally {
+    await postgres.stop()
+  }
 }
 
 /** @returns {Promise<Result>} */

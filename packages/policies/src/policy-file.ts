@@ -139,8 +139,8 @@ class PolicyReader {
 
   /**
    * Reads one policy of a limiter: the factory that `algorithm` names, and its options. All errors in it are reported at
-   * their paths; undefined if there is one in its values. Each option is checked by itself first, because a factory stops at the first
-   * error. The options of an algorithm that does not exist are those of the one with the nearest name.
+   * their paths; undefined if there is one in its values. The options of an algorithm that does not exist are those of the
+   * one with the nearest name.
    */
   #policy(path: PolicyPath, value: unknown): Policy | undefined {
     const entry = this.#object(path, value)

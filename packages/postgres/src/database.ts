@@ -1,8 +1,10 @@
 import { PolicyError, StoreError } from '@sluice/core'
 import { expected } from '@sluice/core/internal'
+import { hash } from 'node:crypto'
 
-/** A client of `pg`: a Pool, or a Client that is connected. Described by the methods that are used, as no client need be installed. */
-export interface PgClient {
+/** A Pool of `pg`. Described by what is used of it, as no client need be installed. A Client, which is one connection, has no count. */
+export interface PgPool {
+  readonly totalCount: number
   query(statement: {
     readonly text: string
     readonly values: readonly string[]
@@ -10,20 +12,25 @@ export interface PgClient {
   }): Promise<{ readonly rows: readonly unknown[] }>
   on?(event: 'error', listener: (error: Error) => void): unknown
   off?(event: 'error', listener: (error: Error) => void): unknown
-  end(): Promise<void>
 }
 
-/** A client of `postgres`. */
+/** A client of `postgres`, or one of Bun.SQL. What its `begin` and `reserve` hand out is one connection, and no client. */
 export interface PostgresJsClient {
   // oxlint-disable-next-line typescript/no-explicit-any -- its own type of parameters is wider than text
-  unsafe(text: string, values: any[], options?: { prepare?: boolean }): PromiseLike<readonly unknown[]>
-  end(options?: { timeout?: number }): Promise<void>
+  unsafe(text: string, values: any[], options?: { prepare?: boolean }): UnreadRows
+  // oxlint-disable-next-line typescript/no-explicit-any -- its own type has overloads
+  begin(...args: any[]): unknown
   // oxlint-disable-next-line typescript/no-explicit-any -- as above
   readonly options: any
 }
 
-/** A row as the statements of this package ask for it: each column as text. */
-export type Row = Readonly<Record<string, string | null>>
+/** A query of `postgres`, whose rows come as bytes if they are asked for so. */
+export interface UnreadRows {
+  raw(): PromiseLike<readonly unknown[]>
+}
+
+/** The fields of a row as texts, empty for null. */
+export type Row = readonly string[]
 
 /** The database of a store. */
 export interface Database {
@@ -36,55 +43,82 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** A text of SQL, with the name that it is prepared under. */
+/** A text of SQL, with the name that it is prepared under. It returns rows of one column, which `fields` makes. */
 export interface Statement {
   readonly name: string
   readonly text: string
 }
 
+/** Returns the statement of a text, named by its digest: Postgres cuts longer names. */
+export function statementOf(text: string): Statement {
+  return { name: `sluice ${hash('sha256', text, 'hex').slice(0, 32)}`, text }
+}
+
 /**
- * Returns the database behind a client that was handed in, of `pg` or of `postgres`, or behind a URL, for which the store makes
- * its own connections. With `prepare`, statements are prepared by name.
+ * Returns the column of SQL that has these as the fields of a row, in one text: no parser or transform that an application has
+ * set for its client takes it for a number or a null.
+ */
+export function fields(...columns: readonly string[]): string {
+  return `concat('|', ${columns.join(", '|', ")})`
+}
+
+/** Returns the fields of a row of one column, as `fields` has made it: a text, or its bytes. */
+function rowOf(row: unknown): Row {
+  return String(Object.values(row as object)[0])
+    .slice(1)
+    .split('|')
+}
+
+/**
+ * Returns the database behind a pool that was handed in, of `pg` or of `postgres`, or behind a URL, for which the store makes
+ * its own connections. With `prepare`, statements are prepared by name. A single connection is refused: the application's own
+ * transactions on it would take decisions back, a race would end them, and the store would end with it.
  * @throws {PolicyError} INVALID_OPTION for what is neither.
  */
 export function databaseOf(client: unknown, prepare: boolean): Database {
   if (typeof client === 'string') return new OwnDatabase(client, prepare)
   if (isPostgresJs(client)) return overPostgresJs(client, prepare)
   if (isPg(client)) return overPg(client, prepare)
-  const what = 'postgresStore takes a Pool or a connected Client of pg, a client of postgres, or a URL'
+  const what =
+    'postgresStore takes a pool, as a transaction on a single connection would take decisions back: ' +
+    'new Pool({ connectionString }) of pg, postgres(url), or a URL'
   throw expected(PolicyError, 'INVALID_OPTION', what, client)
 }
 
 /**
- * Whether a value is a Pool or a Client of pg. Asks for their methods and not for their class, as an application may have another
- * copy of the package.
+ * Whether a value is a Pool of pg. Asks for what it has and not for its class, as an application may have another copy of the
+ * package.
  */
-function isPg(value: unknown): value is PgClient {
-  const { query, end } = (value ?? {}) as Partial<PgClient>
-  return typeof value === 'object' && typeof query === 'function' && typeof end === 'function'
+function isPg(value: unknown): value is PgPool {
+  const { query, totalCount } = (value ?? {}) as Partial<PgPool>
+  return typeof query === 'function' && typeof totalCount === 'number'
 }
 
-/** Whether a value is a client of postgres, which is a function with methods. */
+/**
+ * Whether a value is a client of postgres, which is a function with methods. One connection of it, reserved or in a transaction, has
+ * no `begin`, or one of these two beside it.
+ */
 function isPostgresJs(value: unknown): value is PostgresJsClient {
-  return typeof value === 'function' && typeof (value as Partial<PostgresJsClient>).unsafe === 'function'
+  const { unsafe, begin, release, savepoint } = (value ?? {}) as Record<string, unknown>
+  return typeof unsafe === 'function' && typeof begin === 'function' && !release && !savepoint
 }
 
 /**
  * Returns a database over a client of pg that was handed in; to close it leaves the client open. Statements are prepared by their
  * names only with `prepare`: pg itself prepares none.
  */
-function overPg(client: PgClient, prepare: boolean): Database {
+function overPg(client: PgPool, prepare: boolean): Database {
   // pg emits 'error' when an idle connection breaks, which ends a process that does not listen.
   const ignore = (): void => {}
   client.on?.('error', ignore)
-  const { options, host, port } = client as PgAddress
+  const { options } = client as { readonly options?: { host?: string; port?: number } }
   return {
-    endpoint: addressOf(options?.host ?? host, options?.port ?? port),
+    endpoint: addressOf(options?.host, options?.port),
     prepares: false,
     /** Runs a statement and returns its rows. Its name, by which pg prepares it, goes along only with `prepare`. */
     async query({ name, text }, values) {
-      const { rows } = await client.query({ text, values, ...(prepare && { name }) })
-      return rows as readonly Row[]
+      const { rows } = await client.query({ text, values, ...AS_TEXT, ...(prepare && { name }) })
+      return rows.map(rowOf)
     },
     async close() {
       client.off?.('error', ignore)
@@ -92,28 +126,19 @@ function overPg(client: PgClient, prepare: boolean): Database {
   }
 }
 
-type PgAddress = { readonly options?: { host?: string; port?: number }; host?: string; port?: number }
+/** In place of the parsers that the application has set, for text too. */
+const AS_TEXT = { types: { getTypeParser: () => String } }
 
 /**
  * Returns a database over a client of postgres that was handed in, and stays open. That client prepares statements by itself,
- * unless its options say otherwise (`prepares`). Its options list hosts and ports, of which the first is named in messages.
+ * unless its options say otherwise (`prepares`). Its options may list hosts and ports, of which the first is named in messages.
  */
 function overPostgresJs(client: PostgresJsClient, prepare: boolean): Database {
-  const {
-    host,
-    port,
-    prepare: prepares,
-  } = client.options as {
-    host?: readonly string[]
-    port?: readonly number[]
-    prepare?: boolean
-  }
+  const { host, hostname, port, prepare: prepares } = client.options
   return {
-    endpoint: addressOf(host?.[0], port?.[0]),
+    endpoint: addressOf([host ?? hostname].flat()[0], [port].flat()[0]),
     prepares: prepares !== false,
-    query: async ({ text }, values) => {
-      return (await client.unsafe(text, [...values], { prepare })) as readonly Row[]
-    },
+    query: async ({ text }, values) => (await client.unsafe(text, [...values], { prepare }).raw()).map(rowOf),
     close: async () => {},
   }
 }

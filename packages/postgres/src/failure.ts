@@ -18,11 +18,18 @@ export function storeError(error: unknown, mayBeWritten: boolean): Error {
 
 /**
  * Returns the SQLSTATE of an error of Postgres, five characters that name its kind; undefined for an error of the client. The
- * errors of Postgres have a severity beside it, by which they are told from those of the system, such as EPIPE.
+ * errors of Postgres have a severity beside it, by which they are told from those of the system, such as EPIPE. Bun.SQL keeps it in
+ * `errno`.
  */
 export function sqlState(error: unknown): string | undefined {
-  const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown }
-  return typeof severity === 'string' && typeof code === 'string' ? code : undefined
+  const { code, errno, severity } = (error ?? {}) as Readonly<Record<string, unknown>>
+  const state = [errno, code].find((each) => /^[0-9A-Z]{5}$/.test(String(each)))
+  return typeof severity === 'string' ? (state as string | undefined) : undefined
+}
+
+/** Whether Postgres stopped a statement because of a race with another transaction: nothing was written. */
+export function isRace(error: unknown): boolean {
+  return ['22012', '40001', '40P01'].includes(sqlState(error) ?? '')
 }
 
 /** Returns the kind of failure that a SQLSTATE means, by all of it or by its first two characters, the class. */
@@ -33,7 +40,6 @@ function failureOf(state: string): StoreFailure {
 /** By SQLSTATE, or by its first two characters, the class. */
 const FAILURES: Readonly<Record<string, StoreFailure>> = {
   '08': 'unavailable',
-  '0A000': 'readonly', // an unlogged table, asked for on a standby
   '25006': 'readonly',
   '28': 'forbidden',
   '3D000': 'forbidden',
@@ -51,9 +57,11 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
 /** The server ended the connection, perhaps after the statement. */
 const ENDS_CONNECTION: ReadonlySet<string> = new Set(['57P01', '57P02', '57P05'])
 
+/** What to do where Postgres takes no writes. */
+export const READONLY = ': connect to the primary, with default_transaction_read_only off'
+
 const ADVICE: Readonly<Record<string, string>> = {
-  '25006': ': connect to the primary',
-  '0A000': ': connect to the primary',
+  '25006': READONLY,
   '42501':
     ": the role needs select, insert, update and delete on the store's table, and create on its schema to make it",
 }

@@ -30,14 +30,14 @@ import {
   type Store,
   type UpdateMany,
 } from '@sluice/core/store'
-import { type Database, databaseOf, type PgClient, type PostgresJsClient } from './database.js'
+import { type Database, databaseOf, type PgPool, type PostgresJsClient } from './database.js'
 import { PostgresPermits, postgresBoard } from './permits.js'
 import { StateRows } from './rows.js'
 import { type PostgresTableOptions, TABLE } from './schema.js'
 import { Sweep } from './sweep.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
-export type { PgClient, PostgresJsClient } from './database.js'
+export type { PgPool, PostgresJsClient } from './database.js'
 export { postgresSchema, type PostgresTableOptions } from './schema.js'
 
 export interface PostgresStoreOptions extends PostgresTableOptions {
@@ -101,11 +101,11 @@ export interface PostgresStore extends Store {
  * A store in Postgres 15 or newer, so that all processes share their limits. Decisions are made in the process, exactly, on
  * Postgres's own clock: two short statements for all calls that come together, and no lock or transaction in between.
  *
- * `client` is a Pool or a connected Client of `pg`, a client of `postgres`, or a URL. From a URL the store makes its own
- * connections, at most five, which `close()` ends.
+ * `client` is a Pool of `pg`, a client of `postgres`, or a URL. From a URL the store makes its own connections, at most five, which
+ * `close()` ends. A single connection is refused, as what it decides would be taken back with a transaction of the application.
  *
  * Its table is unlogged unless `logged` is set: a crash or a failover of Postgres empties it.
- * @throws {PolicyError} INVALID_OPTION for what is neither a client nor a URL, and for a bad option; INVALID_DURATION.
+ * @throws {PolicyError} INVALID_OPTION for what is neither a pool nor a URL, and for a bad option; INVALID_DURATION.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
  * import { postgresStore } from '@sluice/postgres'
@@ -113,7 +113,7 @@ export interface PostgresStore extends Store {
  * const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1m' })], store })
  */
 export function postgresStore(
-  client: PgClient | PostgresJsClient | string,
+  client: PgPool | PostgresJsClient | string,
   options: PostgresStoreOptions = {},
 ): PostgresStore {
   return new StoreInPostgres(client, options)
@@ -140,7 +140,7 @@ class StoreInPostgres implements PostgresStore {
    * Reads the options and takes over the client, or the URL. It does not connect yet: the first call does. Keyspaces, permits and
    * boards all change their states by `#updates`, so that calls of them that come together share a statement.
    */
-  constructor(client: PgClient | PostgresJsClient | string, options: PostgresStoreOptions) {
+  constructor(client: PgPool | PostgresJsClient | string, options: PostgresStoreOptions) {
     const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
     this.maxPending = settings.maxPending
     if (settings.denialCache) this.denialCache = settings.denialCache
@@ -150,9 +150,8 @@ class StoreInPostgres implements PostgresStore {
     this.#client = client
     this.#database = databaseOf(client, settings.prepare)
     if (this.#database.endpoint) this.endpoint = this.#database.endpoint
-    const rows = new StateRows(this.#database, settings)
-    this.#rows = rows
-    this.#sweep = new Sweep(this.#database, settings.table, () => rows.latest)
+    this.#rows = new StateRows(this.#database, settings)
+    this.#sweep = new Sweep(this.#database, this.#rows)
     this.#updates = { updateMany: (...update) => this.#update(...update) }
   }
 
@@ -162,6 +161,7 @@ class StoreInPostgres implements PostgresStore {
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#warnOfPreparing(report)
+    this.#rows.report ??= report
     return keyspaceOver(this.#updates, name, policies, report, penalty)
   }
 

@@ -1,11 +1,10 @@
-import type { StoreError } from '@sluice/core'
 import { ExpiringMap } from '@sluice/core/internal'
-import type { Clock, UpdateMany } from '@sluice/core/store'
+import type { Clock, Report, UpdateMany } from '@sluice/core/store'
 import { hash } from 'node:crypto'
-import type { Database, Row, Statement } from './database.js'
-import { sqlState, storeError } from './failure.js'
+import { type Database, fields, type Row, type Statement, statementOf } from './database.js'
+import { isRace, sqlState, storeError } from './failure.js'
 import { packed, unpacked } from './packed.js'
-import { MARK_ID, quoted, setUp, type SetUpOptions } from './schema.js'
+import { keepsNothing, MARK_ID, quoted, setUp, type SetUpOptions } from './schema.js'
 
 export interface StateRowsOptions extends SetUpOptions {
   /** Microseconds; undefined for the clock of Postgres. */
@@ -30,26 +29,43 @@ export class StateRows {
   /** The version of the row that marks the table, as it was read last. Where another is read, the table has been emptied since. */
   #mark = ''
   #left = new ExpiringMap<LeftRow>(MOST_LEFT, LEFT_MS)
-  readonly #statements: Readonly<Record<StatementName, Statement>>
+  /** The table as statements name it, with the schema in which the first set-up has found or made it. */
+  table = ''
+  /** What it is reported to, once, that a `search_path` leads to another table. */
+  report: Report | undefined
+  #schema: string | undefined
+  /** Whether another schema has a table of this name, and no option says which is the store's. */
+  #hasTwin = false
+  #statements!: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
-  /** Prepares the statements for the table that the options name. Nothing is asked of Postgres yet. */
+  /** Nothing is asked of Postgres yet. */
   constructor(
     readonly database: Database,
     readonly options: StateRowsOptions,
   ) {
-    this.#statements = statementsFor(options.table)
+    this.#schema = options.schema
   }
 
   /**
    * Makes the table where there is none, checks that it is the store's, and marks it by a row whose version shows whether the
-   * table was emptied later. It does so once for all calls; after a failure the next call tries again.
+   * table was emptied later. It does so once for all calls; after a failure the next call tries again. Later set-ups keep to the
+   * schema of the first, as another session may look elsewhere.
    */
   setUp(): Promise<void> {
-    this.#isSetUp ??= setUp(this.database, this.options).catch((error: unknown) => {
-      this.#isSetUp = undefined
-      throw error
-    })
+    const { table, schema: named } = this.options
+    this.#isSetUp ??= setUp(this.database, { ...this.options, schema: this.#schema }).then(
+      ({ schema, twin }) => {
+        this.#hasTwin ||= named === undefined && twin === 't'
+        this.#schema = schema
+        this.table = quoted(table, schema)
+        this.#statements = statementsFor(this.table, named === undefined ? quoted(table) : this.table)
+      },
+      (error: unknown) => {
+        this.#isSetUp = undefined
+        throw error
+      },
+    )
     return this.#isSetUp
   }
 
@@ -105,33 +121,45 @@ export class StateRows {
    * read, and Postgres's clock with them. `left` has the rows as this process left them: where the version read is another,
    * another process has written the row, and it is not this one's own any more. Without the mark, a row that every table of a
    * store has, the table was emptied: it is set up again. A new mark means that it was emptied since, so all that is remembered
-   * of it is forgotten.
+   * of it is forgotten. A read that lost a race with another transaction is repeated in the same way, at most `tries` times.
    */
   async #read(
     ids: readonly string[],
     left: readonly (LeftRow | undefined)[],
     known: readonly (LeftRow | undefined)[],
+    tries = MOST_READS,
   ): Promise<readonly (LeftRow | undefined)[]> {
     const asked = ids.flatMap((id, nth) => (known[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
     const values = [arrayOf(asked.map(({ id }) => id))]
     const found = await this.#query(this.#statements.read, values, false)
-    const { now, mark } = found[0]!
+    const [now, mark, isAstray] = found[0] ?? []
     if (!mark) {
+      if (tries === 0) throw keepsNothing(this.table, false)
       this.#isSetUp = undefined
       await this.setUp()
-      return this.#read(ids, left, known)
+      return this.#read(ids, left, known, tries - 1)
     }
+    if (isAstray === 't' || this.#hasTwin) this.#warn()
     if (mark !== this.#mark) this.#left = new ExpiringMap(MOST_LEFT, LEFT_MS)
     this.#mark = mark
     this.#heard(Number(now))
     const rows = [...known]
-    for (const { nth: place, version, state: hex } of found) {
+    for (const [, , , place, version, hex] of found) {
       if (!place) continue
       const { nth, id } = asked[Number(place) - 1]!
       const isOwn = (left[nth]?.version ?? version) === version
       rows[nth] = { id, version: version!, state: stateIn(hex!), isOwn }
     }
     return rows
+  }
+
+  /** Warns once that a session may take another table for that of the store, by its `search_path`. */
+  #warn(): void {
+    const message =
+      `by its search_path a session of Postgres may take another ${this.options.table} than ${this.table}, where this store counts, and a ` +
+      `process of such sessions counts apart: name the schema in all, as by postgresStore(pool, { schema: '${this.#schema}' })`
+    this.report?.({ event: 'warning', code: 'POSTGRES_SEARCH_PATH', message })
+    this.report = () => {}
   }
 
   /**
@@ -150,22 +178,12 @@ export class StateRows {
     const isOne = changed.length === 1 && basis !== ''
     const { write, writeAll, writeOne } = this.#statements
     const rows = isOne
-      ? await this.#tryWrite(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time])
-      : await this.#tryWrite(allOrNone ? writeAll : write, [...columnsOf(changed), ...time, mark])
-    return new Set(rows.map(({ version }) => version!))
-  }
-
-  /**
-   * Runs a statement that writes, and returns the rows that it reports as written. Where Postgres stopped it because of a race
-   * with another transaction, that is none.
-   */
-  async #tryWrite(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
-    try {
-      return await this.#query(statement, values, true)
-    } catch (error) {
-      if (RACES.has(sqlState((error as StoreError).cause) ?? '')) return []
-      throw error
-    }
+      ? await this.#query(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time], true)
+      : await this.#query(allOrNone ? writeAll : write, [...columnsOf(changed), ...time, mark], true)
+    const written = rows.map(([version]) => version!)
+    const sent = new Set(changed.map((each) => each.row.version))
+    if (!written.every((version) => sent.has(version))) throw keepsNothing(this.table, true)
+    return new Set(written)
   }
 
   /**
@@ -191,15 +209,19 @@ export class StateRows {
   }
 
   /**
-   * Runs a statement and returns its rows. Its failure becomes a StoreError, which says that it may have been carried out if it
-   * `writes`. If the table itself is not as expected (SQLSTATE 42...), the next call sets it up again.
+   * Runs a statement and returns its rows, none where Postgres stopped it because of a race with another transaction. Its failure
+   * becomes a StoreError, which says that it may have been carried out if it `writes`. If the table itself is not as expected
+   * (SQLSTATE 42...), the next call sets it up again. A statement that is not supported (0A000) is one on a standby, or on a table
+   * with a rule: to set up again says which.
    */
   async #query(statement: Statement, values: readonly string[], writes: boolean): Promise<readonly Row[]> {
     try {
       return await this.database.query(statement, values)
     } catch (error) {
-      // A table that was dropped or altered meanwhile is looked at again by the next call.
-      if (sqlState(error)?.startsWith('42')) this.#isSetUp = undefined
+      if (isRace(error)) return []
+      const state = sqlState(error) ?? ''
+      if (/^(42|0A000)/.test(state)) this.#isSetUp = undefined
+      if (state === '0A000') await this.setUp()
       throw storeError(error, writes)
     }
   }
@@ -265,8 +287,8 @@ function stateIn(hex: string): Uint8Array | undefined {
 
 type StatementName = 'read' | 'write' | 'writeAll' | 'writeOne'
 
-/** Others were faster, and nothing was written: a version has changed, a serialization failure, a deadlock with foreign work. */
-const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
+/** Times that a read is repeated whose table has no mark, or that lost a race. */
+const MOST_READS = 5
 /** No clock goes beyond it, in the year 2255, and a bigint holds it. */
 const LAST_INSTANT = 2 ** 53
 /** Rows that are remembered: their number, the digits of a state, and for how long. */
@@ -277,53 +299,49 @@ const LATE_S = 0.125
 const FRESH_MS = 1000
 
 /**
- * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is null
+ * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is -1
  * for a row that does not exist yet. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table
  * of some hundred rows with each id. To write all rows or none, the statement divides by zero if it wrote fewer than asked, which
  * undoes it.
  */
-function statementsFor(name: string): Record<StatementName, Statement> {
-  const table = quoted(name)
+function statementsFor(table: string, bySession: string): Record<StatementName, Statement> {
   const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
   // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.
+  const isAstray =
+    table !== bySession
+      ? `to_regclass('${bySession}') is distinct from to_regclass('${table.replaceAll("'", "''")}')`
+      : 'false'
+  const mark = `(select version from ${table} where id = ${MARK_ID})`
   const write = `insert into ${table} as kept (id, version, expires, state)
 select id, version, expires, state
 from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bytea[]) as new (id, version, expires, state)
-where (select version from ${table} where id = ${MARK_ID}) = $8 and abs(date_part('epoch', now()) - $6) < $7
+where ${mark} = $8 and abs(date_part('epoch', now()) - $6) < $7
 order by id
 on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
 where kept.version = any ($5::bigint[])
-returning version::text`
+returning ${fields('version')} as row`
   return {
     // There is always a row, for the clock.
-    read: {
-      name: `sluice read ${name}`,
-      text: `select clock.now::text, clock.mark::text, kept.nth::text, kept.version::text, encode(kept.state, 'hex') as state
-from (select ${clock} as now, (select version from ${table} where id = ${MARK_ID}) as mark) clock
+    read: statementOf(`select ${fields('clock.now', 'clock.mark', 'clock.is_astray', 'kept.nth', 'kept.version', "encode(kept.state, 'hex')")} as row
+from (select ${clock} as now, ${mark} as mark, ${isAstray} as is_astray) clock
 left join (
   unnest($1::uuid[]) with ordinality as asked (id, nth)
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
-) kept on true`,
-    },
-    write: { name: `sluice write ${name}`, text: write },
+) kept on true`),
+    write: statementOf(write),
     // A statement that fails has written nothing: 1 / 0 unless all of them were written.
-    writeAll: {
-      name: `sluice write all ${name}`,
-      text: `with written as (${write})
-select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done from written`,
-    },
-    writeOne: {
-      name: `sluice write one ${name}`,
-      text: `update ${table} set version = $2, expires = $3, state = decode($4, 'hex')
+    writeAll: statementOf(`with written as (${write})
+select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done from written`),
+    writeOne: statementOf(`update ${table} set version = $2, expires = $3, state = decode($4, 'hex')
 where id = $1 and version = $5 and abs(date_part('epoch', now()) - $6) < $7
-returning version::text`,
-    },
+returning ${fields('version')} as row`),
   }
 }
 
 /**
  * Returns the values of the columns of changed rows, each column as an array that Postgres reads: ids, new versions, expiries,
- * states, and the versions that the changes are based on, null for a row that does not exist yet.
+ * states, and the versions that the changes are based on. That is -1 for a row that does not exist yet, and not null, as a session
+ * may have set `array_nulls` off.
  */
 function columnsOf(changed: readonly RowChange[]): string[] {
   return [
@@ -331,7 +349,7 @@ function columnsOf(changed: readonly RowChange[]): string[] {
     arrayOf(changed.map(({ row }) => row.version)),
     arrayOf(changed.map(({ expiresAt }) => expiresAt)),
     arrayOf(changed.map(({ hex }) => `\\\\x${hex}`)),
-    arrayOf(changed.map(({ basis }) => basis || 'null')),
+    arrayOf(changed.map(({ basis }) => basis || '-1')),
   ]
 }
 

@@ -1,12 +1,16 @@
 import { PolicyError, StoreError } from '@sluice/core'
 import { type DeclarationOf, flag, read, text } from '@sluice/core/internal'
-import type { Database, Row, Statement } from './database.js'
-import { sqlState, storeError } from './failure.js'
+import { type Database, fields, statementOf } from './database.js'
+import { isRace, READONLY, sqlState, storeError } from './failure.js'
 
 export interface PostgresTableOptions {
   /**
-   * The name of the table: letters, digits and underscores, also behind a schema and a point. In quotes: `Limits` is not
-   * `limits`.
+   * The schema of the table, which must be there. Each statement names it, whatever `search_path` a session has. Default: the
+   * schema in which the first session of the store finds the table, or makes it.
+   */
+  readonly schema?: string | undefined
+  /**
+   * The name of the table: letters, digits and underscores. In quotes: `Limits` is not `limits`.
    * @default 'sluice'
    */
   readonly table?: string
@@ -19,13 +23,11 @@ export interface PostgresTableOptions {
   readonly logged?: boolean
 }
 
+const [A_NAME, NAME] = ['a name of letters, digits and underscores', /^[A-Za-z_]\w{0,62}$/]
 /** Options of a store's table, for those of the store too. */
 export const TABLE = {
-  table: text(
-    'a name of letters, digits and underscores, also behind a schema and a point',
-    /^([A-Za-z_]\w{0,62}\.)?[A-Za-z_]\w{0,62}$/,
-    'sluice',
-  ),
+  schema: text(A_NAME, NAME),
+  table: text(A_NAME, NAME, 'sluice'),
   logged: flag(false),
 } satisfies DeclarationOf<PostgresTableOptions>
 
@@ -37,9 +39,9 @@ export const TABLE = {
  * console.log(postgresSchema({ table: 'limits' }))
  */
 export function postgresSchema(options: PostgresTableOptions = {}): string {
-  const { table, logged } = read(TABLE, options, { what: 'postgresSchema', error: PolicyError })
+  const { schema, table, logged } = read(TABLE, options, { what: 'postgresSchema', error: PolicyError })
   // An index on the expiry would make each update write to it, and to every other index: HOT updates need free space alone.
-  return `create ${logged ? '' : 'unlogged '}table if not exists ${quoted(table)} (
+  return `create ${logged ? '' : 'unlogged '}table if not exists ${quoted(table, schema)} (
   id uuid primary key,
   version bigint not null,
   expires bigint not null,
@@ -48,18 +50,14 @@ export function postgresSchema(options: PostgresTableOptions = {}): string {
 `
 }
 
-/**
- * Returns the name of the table as it stands in a statement: in quotes, so that capital letters count. The name may begin with
- * that of a schema and a point; each of the two is then in quotes of its own.
- */
-export function quoted(table: string): string {
-  return table
-    .split('.')
-    .map((part) => `"${part}"`)
-    .join('.')
+/** Returns the name of a table as it stands in a statement: in quotes, so that capital letters count, behind that of its schema. */
+export function quoted(table: string, schema?: string): string {
+  const named = `"${table}"`
+  return schema === undefined ? named : `"${schema.replaceAll('"', '""')}".${named}`
 }
 
 export interface SetUpOptions {
+  readonly schema: string | undefined
   readonly table: string
   readonly logged: boolean
   readonly createTable: boolean
@@ -67,49 +65,73 @@ export interface SetUpOptions {
 
 /**
  * Makes the store's table unless it is there (and `createTable` is set), checks that it is the store's, and marks it unless it is
- * marked: by a row of a fixed id whose version shows whether the table was emptied. A standby refuses that row, as it takes no
- * writes.
+ * marked: by a row of a fixed id whose version shows whether the table was emptied. Returns what is known of it.
  * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR without the table, or with another one of its name.
  */
-export async function setUp(database: Database, options: SetUpOptions): Promise<void> {
+export async function setUp(database: Database, options: SetUpOptions): Promise<TableFacts> {
   try {
     let found = await look(database, options)
-    if (found.columns === null && options.createTable) {
-      await create(database, options)
-      found = await look(database, options)
+    if (!found.columns && found.schema && options.createTable) {
+      const here = { ...options, schema: found.schema }
+      await create(database, here)
+      found = await look(database, here)
     }
     check(found, options)
-    await database.query(markOf(options.table), [])
+    await mark(database, quoted(options.table, found.schema))
+    return found
   } catch (error) {
     throw storeError(error, false)
   }
 }
 
-const LOOK = {
-  name: 'sluice look',
-  text: `select c.relpersistence::text as kept,
-  (select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attname)
-    from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
-from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`,
+/** The known facts about a table, as texts. */
+export interface TableFacts {
+  /** What Postgres calls persistence: 'p' for a table that is logged. */
+  readonly kept: string
+  /** 't' where the session takes no writes. */
+  readonly readonly: string
+  /** 't' where the table has rules. */
+  readonly rules: string
+  /** 't' where another schema has a table of this name. */
+  readonly twin: string
+  /** The columns with their types; empty without the table. */
+  readonly columns: string
+  /** The schema of the table, or the one in which it would be made; empty if there is none. */
+  readonly schema: string
 }
 
-/**
- * Returns the known facts about the table: its columns with their types, in one text (null without the table), and whether it is
- * logged, which Postgres calls persistence ('p').
- */
-async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
-  const [found] = await database.query(LOOK, [quoted(table)])
-  return found!
+const LOOK = statementOf(`select ${fields(
+  'c.relpersistence',
+  "current_setting('transaction_read_only')",
+  'exists (select from pg_rewrite where ev_class = c.oid)',
+  `exists (select from pg_class o where o.relname = $2 and o.relkind = 'r' and o.relpersistence <> 't' and o.oid is distinct from c.oid)`,
+  `(select string_agg(a.attname || ' ' || replace(format_type(a.atttypid, a.atttypmod), '"', ''), ', ' order by a.attname)
+    from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)`,
+  'coalesce((select nspname from pg_namespace n where n.oid = c.relnamespace), current_schema())',
+)} as row
+from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`)
+
+/** Looks at the table: in its schema, or where the `search_path` of the session leads to it. */
+async function look(database: Database, { schema, table }: SetUpOptions): Promise<TableFacts> {
+  const [row] = await database.query(LOOK, [quoted(table, schema), table])
+  const [kept, readonly, rules, twin, columns, ...rest] = row as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    ...string[],
+  ]
+  return { kept, readonly, rules, twin, columns, schema: schema ?? rest.join('|') }
 }
 
 /**
  * Makes the table. Another process may make it at the same moment, as "if not exists" looks before it makes. Postgres then
  * refuses this one, by one of three SQLSTATEs, which is no failure.
  */
-async function create(database: Database, { table, logged }: SetUpOptions): Promise<void> {
-  const text = postgresSchema({ table, logged })
+async function create(database: Database, { schema, table, logged }: SetUpOptions): Promise<void> {
   try {
-    await database.query({ name: `sluice create ${table}`, text }, [])
+    await database.query(statementOf(postgresSchema({ schema, table, logged })), [])
   } catch (error) {
     // Two that make it at once: the other was first, as "if not exists" looks before it makes.
     if (!['23505', '42P07', '42710'].includes(sqlState(error) ?? '')) throw error
@@ -123,18 +145,26 @@ async function create(database: Database, { table, logged }: SetUpOptions): Prom
 export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
 
 /**
- * Returns the statement that marks the table: it adds a row of a fixed id with a random version, unless that row is there. If the
- * table is emptied, as by a crash, its next mark has another version. By that each process notices that the rows it remembers
- * are gone. The mark has the latest expiry that the column can hold, so no sweep deletes it.
+ * Marks the table: adds a row of a fixed id with a random version, unless that row is there. If the table is emptied, as by a crash,
+ * its next mark has another version. By that each process notices that the rows it remembers are gone. The mark has the latest
+ * expiry that the column can hold, so no sweep deletes it. Stores that mark a table at once lose races, but for one.
  */
-function markOf(table: string): Statement {
+async function mark(database: Database, table: string): Promise<void> {
   const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`
-  return {
-    name: `sluice mark ${table}`,
-    text: `insert into ${quoted(table)} values (${values}) on conflict (id) do nothing`,
+  const looking = statementOf(`select '|' as row from ${table} where id = ${MARK_ID}`)
+  const marking = statementOf(`insert into ${table} values (${values}) on conflict (id) do nothing`)
+  for (let tries = 0; tries < MOST_MARKS; tries++) {
+    try {
+      if ((await database.query(looking, [])).length > 0) return
+      await database.query(marking, [])
+    } catch (error) {
+      if (!isRace(error)) throw error
+    }
   }
+  throw keepsNothing(table, false)
 }
 
+const MOST_MARKS = 10
 const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 
 /**
@@ -142,19 +172,37 @@ const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
  * that is asked for.
  * @throws {StoreError} STORE_ERROR if not, with what to do about it.
  */
-function check({ columns, kept }: Row, { table, logged }: SetUpOptions): void {
-  if (columns === null) {
+function check(
+  { columns, kept, readonly, rules, schema }: TableFacts,
+  { table, logged }: SetUpOptions,
+): void {
+  if (readonly === 'on') {
+    throw new StoreError('STORE_READONLY', `Postgres takes no writes here${READONLY}`, { sent: false })
+  }
+  if (!schema)
+    throw refused(`search_path has no schema for the table ${table}: name one by the option schema`)
+  if (!columns) {
     const what = `there is no table ${table}: make it with what postgresSchema() returns, or leave createTable true`
     throw refused(what)
   }
   if (columns !== COLUMNS) {
     throw refused(`the table ${table} must have the columns ${COLUMNS}, it has ${columns}`)
   }
+  if (rules === 't')
+    throw refused(`the table ${table} has a rule, which keeps it from being written: drop rule`)
   if (logged && kept !== 'p') {
-    throw refused(`the table ${table} is unlogged: alter table ${quoted(table)} set logged`)
+    throw refused(`the table ${table} is unlogged: alter table ${quoted(table, schema)} set logged`)
   }
 }
 
-function refused(message: string): StoreError {
-  return new StoreError('STORE_ERROR', message, { sent: false })
+/** The error of a table in which rows that were written are not found, or, if they were `sent`, are others. */
+export function keepsNothing(table: string, sent: boolean): StoreError {
+  return refused(
+    `the table ${table} does not keep its rows as written: a trigger drops or changes them`,
+    sent,
+  )
+}
+
+function refused(message: string, sent = false): StoreError {
+  return new StoreError('STORE_ERROR', message, { sent })
 }

@@ -1,27 +1,20 @@
-import type { Database } from './database.js'
-import { quoted } from './schema.js'
+import { type Database, fields, statementOf } from './database.js'
+import type { StateRows } from './rows.js'
 
 /**
  * Deletes rows that matter no more. It walks over the pages of the table, a slice in each statement: an index on the expiry
  * would cost every update more than this costs all of them. Rows that are locked are passed over, so that it waits for none.
  */
 export class Sweep {
-  readonly #statement: { readonly name: string; readonly text: string }
   #timer: ReturnType<typeof setTimeout> | undefined
   #page = 0
   #isOver = false
 
-  /**
-   * Prepares the sweep of expired rows from `table`. `now` returns the latest known instant of the store's clock, in
-   * microseconds.
-   */
+  /** Prepares the sweep of expired rows from the table of `rows`, by the latest instant that they know. */
   constructor(
     readonly database: Database,
-    table: string,
-    readonly now: () => number,
-  ) {
-    this.#statement = { name: `sluice sweep ${table}`, text: sweepOf(quoted(table)) }
-  }
+    readonly rows: Pick<StateRows, 'table' | 'latest'>,
+  ) {}
 
   /** Begins to sweep, unless that has begun or the sweep is over. The timer keeps no process alive. */
   begin(): void {
@@ -40,10 +33,11 @@ export class Sweep {
    */
   async slice(): Promise<number> {
     const [from, to] = [this.#page, this.#page + SLICE_PAGES]
-    const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.now() - IDLE_US)}`]
-    const [found] = await this.database.query(this.#statement, values)
-    this.#page = to < Number(found!['pages']) ? to : 0
-    return Number(found!['gone'])
+    const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.rows.latest - IDLE_US)}`]
+    const [found] = await this.database.query(statementOf(sweepOf(this.rows.table)), values)
+    const [gone, pages] = found!.map(Number) as [number, number]
+    this.#page = to < pages ? to : 0
+    return gone
   }
 
   /**
@@ -73,8 +67,7 @@ function sweepOf(table: string): string {
     for update skip locked
   )) returning 1
 )
-select count(*)::text as gone,
-  (pg_relation_size('${table}') / current_setting('block_size')::int)::text as pages
+select ${fields('count(*)', `pg_relation_size('${table.replaceAll("'", "''")}') / current_setting('block_size')::int`)} as row
 from gone`
 }
 

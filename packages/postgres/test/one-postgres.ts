@@ -11,7 +11,7 @@ export function onePostgres() {
     pool = open()
   }, 60_000)
   afterAll(async () => {
-    await Promise.all(pools.map((each) => each.end()))
+    await Promise.all(pools.filter(({ ended }) => !ended).map((each) => each.end()))
     await server?.stop()
   })
   const open = (url = server.url, max = 4) => {

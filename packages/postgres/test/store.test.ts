@@ -66,7 +66,7 @@ describe('the table', () => {
 
   it('is logged if that is asked for, and may lie in a schema', async () => {
     await own.pool.query('create schema "Other"')
-    await open({ table: 'Other.Kept', logged: true }).ready()
+    await open({ schema: 'Other', table: 'Kept', logged: true }).ready()
     expect(await rows(`select relpersistence from pg_class where relname = 'Kept'`)).toEqual([
       { relpersistence: 'p' },
     ])
@@ -229,7 +229,7 @@ describe('a row that no other process writes', () => {
     one.seen()
     expect([await Promise.all(['a', 'b', 'new'].map(call)), one.seen()]).toEqual([
       [4, 4, 4],
-      'select,select,insert,select,insert,select,insert',
+      'select,select,select,insert,select,select,insert,select,insert',
     ])
   })
 
@@ -268,11 +268,11 @@ describe('calls of many keys that come together', () => {
     const table = `t${++tables}`
     const sent: [text: string, values: readonly string[]][] = []
     const counting = {
+      totalCount: 0,
       query: ({ text, values }: { text: string; values: readonly string[] }) => {
         sent.push([text, values])
         return own.pool.query(text, [...values])
       },
-      end: async () => {},
     }
     const store = open({ table }, counting)
     await store.ready()
@@ -346,9 +346,8 @@ describe('a role without rights', () => {
 })
 
 describe('a client', () => {
-  it('may be one connection of pg, or a client of postgres', async () => {
-    const client = new Client({ connectionString: own.server.url })
-    await client.connect()
+  it('may be a pool of pg, or a client of postgres', async () => {
+    const client = own.open()
     const sql = postgres(own.server.url, { prepare: false })
     const table = `t${++tables}`
     expect((await limiterOn(open({ table }, client)).consume('a')).remaining).toBe(4)
@@ -356,7 +355,6 @@ describe('a client', () => {
     expect((await limiterOn(open({ table, prepare: true })).consume('a')).remaining).toBe(2)
     expect((await limiterOn(open({ prepare: true })).consume('a')).remaining).toBe(4)
     expect((await limiterOn(open({ prepare: true })).consume('a')).remaining).toBe(4)
-    await client.end()
     await sql.end()
   })
 
@@ -455,10 +453,10 @@ describe('the sweep', () => {
       endpoint: undefined,
       prepares: false,
       query: async ({ text }: { text: string }, values: readonly string[]) =>
-        (await own.pool.query(text, [...values])).rows as never,
+        (await own.pool.query(text, [...values])).rows.map(({ row }) => row.slice(1).split('|')) as never,
       close: async () => {},
     }
-    const sweep = new Sweep(database, 'swept', () => 60_000_011)
+    const sweep = new Sweep(database, { table: 'swept', latest: 60_000_011 })
     const gone: number[] = []
     for (let i = 0; i < 10; i++) gone.push(await sweep.slice())
     expect(Math.max(...gone)).toBeLessThanOrEqual(1000)

@@ -6,8 +6,10 @@ import { register } from 'node:module'
 import { position } from './instrument.js'
 
 /** @typedef {import('./instrument.js').SourceFunction & { file: string }} SourceFunction */
-/** @typedef {{ readonly of: SourceFunction, readonly room: string, readonly caller: string }} Entry */
+/** @typedef {{ readonly of: SourceFunction, readonly room: string, readonly from: string }} Entry */
 
+/** The room of callers that are not ours. */
+const OUTSIDE = 'outside'
 /** Deeper than any call of ours goes. */
 const DEEPEST_STACK = 100
 /** Files by package and declaration. @type {Map<string, readonly string[]>} */
@@ -37,7 +39,7 @@ export function noteEntries() {
  * @param {readonly Entry[]} noted
  */
 export function countsOf(noted) {
-  const crossings = noted.filter(({ caller, room }) => caller !== room)
+  const crossings = noted.filter(({ from, room }) => from !== room)
   const entered = new Set(crossings.map(({ room }) => room))
   return { entries: noted.length, crossings: crossings.length, returns: crossings.length - entered.size }
 }
@@ -55,9 +57,9 @@ function know(url, table) {
 function enter(url, i) {
   const of = functions.get(url)?.[i]
   if (!entries || !of) return
-  const [caller = 'outside', ...above] = callers()
-  const callerRoom = caller === 'outside' ? caller : roomOf(caller, above)
-  entries.push({ of, room: roomOf(of, caller === 'outside' ? [] : [caller, ...above]), caller: callerRoom })
+  const [caller, ...above] = callers()
+  const from = caller ? roomOf(caller, above) : OUTSIDE
+  entries.push({ of, room: roomOf(of, caller ? [caller, ...above] : []), from })
 }
 
 /** The functions of ours that the entered one runs in, the innermost first, up to the first that only waits for it. */
@@ -95,12 +97,14 @@ function roomOf({ file, declaration, isClass }, callers) {
 function roomsAtFirst() {
   /** @type {Record<string, string>} */
   const files = JSON.parse(readFileSync(new URL('rooms.json', import.meta.url), 'utf8'))
-  const pairs = Object.entries(files).flatMap(([file, names]) =>
-    names.split(' ').map((name) => [keyOf(file, name), file]),
-  )
-  return new Map(
-    pairs.map(([key = '']) => [key, pairs.filter(([other]) => other === key).map(([, file = '']) => file)]),
-  )
+  /** @type {Map<string, string[]>} */
+  const found = new Map()
+  for (const [file, names] of Object.entries(files))
+    for (const name of names.split(' ')) {
+      const key = keyOf(file, name)
+      found.set(key, [...(found.get(key) ?? []), file])
+    }
+  return found
 }
 
 /** @param {string} file @param {string} declaration */

@@ -68,8 +68,8 @@ class Log {
 
   /**
    * Reads the first lines, and finds the format by those that have text; `batches` passes the same lines on later. 1,000
-   * lines with text are enough, or 4 MB of it, and it gives up after 100,000 lines in all. A log without such lines is judged by its
-   * first line, and one without any line has no format.
+   * lines with text are enough, or 4 MB of it, and it gives up after 100,000 lines in all. A log without such lines is
+   * judged by its first line, and one without any line has no format.
    */
   async open(): Promise<void> {
     let size = 0

@@ -8,6 +8,7 @@ import { type Member, startMember } from '../fleet.js'
 import { sitOut, together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
 import type { PostgresJob, PostgresResult } from '../workers/postgres-caller.js'
+import { keepCompany } from './row-41-company.js'
 import { hinder } from './row-41-hindered.js'
 
 /** Postgres is raced for, stops, dies, is replaced by its standby, and is kept from deciding by what others do to it. */
@@ -35,6 +36,8 @@ async function share(part: number): Promise<Outcome> {
       await outlast(server, { title: 'killed', logged: true, lastsMs }),
       await promote(server),
       await hinder(server),
+      await keepCompany(server),
+      await returnBehindPgBouncer(server, lastsMs),
     ]
     return together(outcomes)
   } finally {
@@ -98,6 +101,40 @@ async function outlast(server: PostgresServer, { title, logged, lastsMs }: Fault
   return {
     pass: survived.pass && left === expected,
     figure: `${survived.figure}, ${left} of 10 units there again`,
+  }
+}
+
+/**
+ * Kills Postgres behind a PgBouncer, which then tries no connection for its `server_login_retry`, here a second. Passes if the store
+ * decides again within its own 500 ms of the first query that PgBouncer lets through.
+ */
+async function returnBehindPgBouncer(server: PostgresServer, lastsMs: number): Promise<Outcome> {
+  const bouncer = await startPgBouncer(server, { settings: { server_login_retry: '1' } })
+  const pools = [4, 1].map(
+    (max) => new Pool({ connectionString: bouncer.url, max, query_timeout: 1000 }),
+  ) as [Pool, Pool]
+  for (const pool of pools) pool.on('error', () => {})
+  const answers = () =>
+    pools[1].query('select 1').then(
+      () => true,
+      () => false,
+    )
+  const store = postgresStore(pools[0], { table: 'bounced' })
+  try {
+    await store.ready()
+    return await sitOut(store, {
+      title: 'killed behind PgBouncer',
+      begin: () => server.kill(),
+      end: async () => {
+        await server.restart()
+        await until('PgBouncer to connect again', answers, 10_000)
+      },
+      lastsMs,
+    })
+  } finally {
+    await store.close()
+    await Promise.all(pools.map((pool) => pool.end()))
+    await bouncer.stop()
   }
 }
 

@@ -7,20 +7,20 @@ import { until } from '../redis/until.js'
 import type { PostgresServer } from './postgres-server.js'
 import { makeFolder, OWNER, programOf } from './programs.js'
 
-/** A PgBouncer in transaction mode before a server. */
+/** A PgBouncer before a server, in transaction mode unless its settings say otherwise. */
 export interface PgBouncer {
   readonly url: string
   stop(): Promise<void>
 }
 
 export interface PgBouncerOptions {
-  /** Connections to the server. */
-  readonly poolSize?: number
+  /** Settings of its section `[pgbouncer]`: `{ pool_mode: 'session' }`. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export async function startPgBouncer(
   server: PostgresServer,
-  { poolSize = 4 }: PgBouncerOptions = {},
+  { settings = {} }: PgBouncerOptions = {},
 ): Promise<PgBouncer> {
   const folder = makeFolder()
   const port = await freePort()
@@ -34,9 +34,9 @@ listen_addr = ${server.host}
 listen_port = ${port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
-default_pool_size = ${poolSize}
-max_client_conn = 200
+${Object.entries({ ...BASICS, ...settings })
+  .map(([name, value]) => `${name} = ${value}`)
+  .join('\n')}
 `,
     { mode: 0o644 },
   )
@@ -54,6 +54,8 @@ max_client_conn = 200
     },
   }
 }
+
+const BASICS = { pool_mode: 'transaction', default_pool_size: '4', max_client_conn: '200' }
 
 /** Whether something takes connections on a port. */
 function isOpen(host: string, port: number): Promise<boolean> {

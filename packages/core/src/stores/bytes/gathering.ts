@@ -84,20 +84,24 @@ export class Gathering {
 
   /**
    * Takes out of the queue the calls that may go in the next update, none if enough updates are under way. A call fits if none of
-   * its ids is in another update and the update has room for those it adds. A call that does not fit keeps later calls of its ids
-   * behind it, so that calls on an id are carried out in order. Calls whose caller is gone are failed and left out.
+   * its ids is in another update and the update has room for those it adds. Calls on several keys go apart from those on one: where
+   * they lose a race the whole update is undone. A call that does not fit keeps later calls of its ids behind it, so that calls on
+   * an id are carried out in order. Calls whose caller is gone are failed and left out.
    */
   #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
     if (this.#updates.size >= most.updates) return []
     const [sent, kept] = [new Set<string>(), new Set(this.#busyIds)]
     const [now, later]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
+    const isOfSort = ({ ids }: GatheredCall<unknown>): boolean =>
+      ids.length > 1 === (now[0]?.ids ?? ids).length > 1
     for (const call of this.#waiting) {
       if (call.caller?.gone) {
         call.settle(leftOut)
         continue
       }
-      const fits = call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
+      const fits =
+        isOfSort(call) && call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
       for (const id of call.ids) (fits ? sent : kept).add(id)
       ;(fits ? now : later).push(call)
     }
@@ -126,13 +130,13 @@ export class Gathering {
     }
     if (typeof updates === 'function')
       return updates(ids[0]!, (state, now) => ({ ...change([state], now)[0]!, result: NONE }))
-    return updates.updateMany(ids, change, { allOrNone: calls.some((call) => call.ids.length > 1) })
+    return updates.updateMany(ids, change, { allOrNone: calls[0]!.ids.length > 1 })
   }
 
   /**
    * Waits for the update of these calls to end, and keeps their ids from any other update until then. After it, calls on a lost
-   * id (another process was faster to write it) go back to the front of the queue; the others get their answers, or the error of
-   * the update. Then the calls that wait are sent.
+   * id (another process was faster to write it) go back to the front of the queue, MOST_TRIES times at most; the others get
+   * their answers, or the error of the update. Then the calls that wait are sent.
    */
   #follow(calls: readonly GatheredCall<unknown>[], update: Promise<readonly string[]>): void {
     const busy = idsOf(calls)
@@ -140,10 +144,14 @@ export class Gathering {
     for (const id of busy) this.#busyIds.add(id)
     const end = (lost: readonly string[], failure?: () => never): void => {
       const areLost = new Set(lost)
-      const again = calls.filter(({ ids }) => ids.some((id) => areLost.has(id)))
+      const again = calls.filter(
+        (call) => call.ids.some((id) => areLost.has(id)) && ++call.tries < MOST_TRIES,
+      )
       this.#free(busy)
       this.#waiting.unshift(...again)
-      for (const call of calls) if (lost.length === 0 || !again.includes(call)) call.settle(failure)
+      for (const call of calls)
+        if (lost.length === 0 || !again.includes(call))
+          call.settle(call.tries < MOST_TRIES ? failure : unkept)
       this.#sendWaiting()
     }
     Promise.resolve(update).then(end, (error: unknown) => end(NONE, () => fail(error)))
@@ -165,6 +173,8 @@ class GatheredCall<T> {
   /** Set before there is an outcome for it. */
   receiver: Receiver<T> | undefined
   outcome: () => T = leftOut
+  /** How often it was carried out and nothing of it was kept. */
+  tries = 0
 
   /** A call of `act`, a change of the states of these ids, for `caller`, who may be gone before it is sent. */
   constructor(
@@ -213,6 +223,12 @@ function leftOut(): never {
   throw new StoreError('STORE_TIMEOUT', 'the caller gave up before it was carried out', { sent: false })
 }
 
+/** Throws the error of a call that was carried out MOST_TRIES times in vain. */
+function unkept(): never {
+  const what = `nothing was kept of a call in ${MOST_TRIES} tries: a trigger drops what is written, or too many write its key`
+  throw new StoreError('STORE_ERROR', what, { sent: false })
+}
+
 function fail(error: unknown): never {
   throw error
 }
@@ -221,5 +237,7 @@ const NONE: readonly string[] = []
 /** Most updates that are under way at once, and ids in each. */
 const MANY = { updates: 4, ids: 32 }
 const ONE = { updates: Infinity, ids: 1 }
+/** Times that a call is carried out while others are faster to write: three times as many as 32 processes on one key have needed. */
+const MOST_TRIES = 300
 /** An update without an outcome for so long keeps no other back: some clients never settle a call after its connection broke. */
 const LOST_MS = 60_000

@@ -292,10 +292,58 @@ describe('calls that meet an update of their key', () => {
       expect([...states.keys()]).toEqual([id])
     })
 
+    it('travel apart from those on one key, which are not undone when a whole loses its race', async () => {
+      const sent: string[] = []
+      let races = 2
+      const updateMany: UpdateMany = async (ids, change, options) => {
+        sent.push(ids.map((id) => id.split(']')[1]).join() + (options.allOrNone ? ' all' : ''))
+        // Another process is faster to write what the whole needs.
+        if (options.allOrNone && races-- > 0) return roundTrip().then(() => ids)
+        return comparingMany(ids, change, options)
+      }
+      const [tenant, user] = limitersOver({ updateMany })
+      const calls = [
+        tenant.consume('x'),
+        whole([tenant, user], 'u1'),
+        user.consume('y'),
+        tenant.consume('acme'),
+      ]
+      expect((await Promise.all(calls)).map(({ allowed }) => allowed)).toEqual([true, true, true, true])
+      expect(sent.filter((ids) => !ids.endsWith('all'))).toEqual(['x,y', 'acme'])
+      expect(sent.filter((ids) => ids.endsWith('all'))).toEqual(['acme,u1 all', 'acme,u1 all', 'acme,u1 all'])
+    })
+
     it('are not one step in a store that updates one key at a time', () => {
       expect(open(comparing).together).toBeUndefined()
     })
   })
+
+  it.each([
+    ['one key', false],
+    ['several keys', true],
+  ])(
+    'end with an error, on %s, where nothing is ever kept, and the next call is carried out',
+    async (_, isWhole) => {
+      let dropped = 0
+      const updateMany: UpdateMany = async (ids, change, options) => {
+        if (dropped === 1000) return comparingMany(ids, change, options)
+        change(
+          ids.map(() => undefined),
+          NOW,
+        )
+        if (++dropped === 900) throw new Error('asks without end')
+        return roundTrip().then(() => ids)
+      }
+      const keyspace = open({ updateMany })
+      const parts = ['a', 'b'].map((key): Part => ({ keyspace, key, cost: 1, enforce: true }))
+      const receiver = { answered: jest.fn(), failed: jest.fn() }
+      const call = isWhole ? keyspace.together!.decide(parts, receiver) : ask(keyspace, 'a')
+      const message = expect.stringMatching(/nothing was kept/)
+      await expect(call).rejects.toMatchObject({ code: 'STORE_ERROR', sent: false, message })
+      dropped = 1000
+      expect((await ask(keyspace, 'a')).remaining).toBe(4)
+    },
+  )
 
   it('reject with a StoreError that says they were not sent', async () => {
     const keyspace = open({ updateMany: comparingMany })
