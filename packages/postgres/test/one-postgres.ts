@@ -1,5 +1,5 @@
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
-import { Pool } from 'pg'
+import { type ClientBase, Pool } from 'pg'
 
 /** A server for the tests of a file, a pool to look at it with, and pools that end with it. */
 export function onePostgres() {
@@ -14,8 +14,10 @@ export function onePostgres() {
     await Promise.all(pools.filter(({ ended }) => !ended).map((each) => each.end()))
     await server?.stop()
   })
-  const open = (url = server.url, max = 4) => {
-    const opened = new Pool({ connectionString: url, max })
+  /** Opens a pool of at most `max` sessions, each of which `setUp` prepares. */
+  const open = (url = server.url, max = 4, setUp?: (client: ClientBase) => Promise<unknown>) => {
+    const onConnect = setUp as (client: ClientBase) => void // the pool waits for its promise, which @types/pg does not say
+    const opened = new Pool({ connectionString: url, max, ...(setUp && { onConnect }) })
     opened.on('error', () => {})
     pools.push(opened)
     return opened

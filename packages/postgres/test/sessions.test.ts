@@ -15,10 +15,8 @@ afterEach(() => Promise.all(stores.splice(0).map((store) => store.close())))
 
 /** A pool whose sessions have these settings, each session the next of the list. */
 const poolOf = (settings: readonly string[], max = settings.length): Pool => {
-  const pool = own.open(own.server.url, max)
   let opened = 0
-  pool.on('connect', (client) => void client.query(settings[opened++ % settings.length]!))
-  return pool
+  return own.open(own.server.url, max, (client) => client.query(settings[opened++ % settings.length]!))
 }
 const open = (client: Pool, options: PostgresStoreOptions) => {
   const store = postgresStore(client, options)

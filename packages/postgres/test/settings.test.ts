@@ -4,7 +4,7 @@ import { until } from '@sluice/harness/redis'
 import { postgresStore } from '@sluice/postgres'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { databaseOf } from '../src/database.js'
 import { Sweep } from '../src/sweep.js'
 import { onePostgres } from './one-postgres.js'
@@ -101,9 +101,8 @@ describe.each(ofPostgres)('%s = %s', (name, value, outcome) => {
 
   it(`of a session: ${outcome}`, async () => {
     const { role, url } = await makeRole()
-    const pools = [own.open(url), own.open(url)]
-    for (const pool of pools)
-      pool.on('connect', (client) => void client.query(`set ${name} = ${literal(name, value)}`))
+    const set = (client: ClientBase) => client.query(`set ${name} = ${literal(name, value)}`)
+    const pools = [own.open(url, 4, set), own.open(url, 4, set)]
     await expectOutcome(pools, role)
     await Promise.all(pools.map((pool) => pool.end()))
   })

@@ -77,8 +77,8 @@ export class GroupCommit {
   /**
    * Sends a call: at once by itself while few are in flight or were answered in this turn of the event loop, else in a batch. A
    * batch is sent when it is full, when it has `#part` calls (which answers in this turn set to a share of all by #partSize), or
-   * at the end of the turn, but not while MOST_BATCHES are in flight. In a Cluster only calls of one hash tag go together, and
-   * only at the end of the turn, so that each server gets all in one write.
+   * at the end of the turn, but not while MOST_BATCHES are in flight; the last of these are kept for the end of the turn. In a
+   * Cluster only calls of one hash tag go together, and only at the end of the turn, so that each server gets all in one write.
    * @throws {StoreError} CLOSED.
    */
   add(call: ScriptCall): void {
@@ -95,7 +95,7 @@ export class GroupCommit {
     // In a Cluster none is sent before the end of the turn: each server then gets all in one write.
     const [oldest] = waiting
     const isReady = oldest!.isFull || oldest!.size >= this.#part
-    if (isReady && takesManyKeys) {
+    if (isReady && takesManyKeys && this.#batches < MOST_BEFORE_TURN_END) {
       this.#send(waiting.shift()!.calls)
       if (waiting.length === 0) this.#waiting.delete(tag)
     }
@@ -262,6 +262,8 @@ const MANY_CALLS = 64
 const LEAST_PART = 2
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
+/** Where few callers were answered and many ask in the same turn, small batches do not take the room of all that follow. */
+const MOST_BEFORE_TURN_END = 12
 const LOST_MS = 60_000
 
 /** Whether the server refused a call because its keys lie in several slots, or some of them on another server. */

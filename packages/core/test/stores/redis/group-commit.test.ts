@@ -275,6 +275,17 @@ describe('a batch', () => {
     expect(calls().map(({ length }) => length)).toEqual([14, 14, 14, 12, 16, 16, 8])
   })
 
+  it('leaves room for all others of the turn where few callers were answered and many ask', () => {
+    const { add, calls, sent, endTurn } = way()
+    add(...few(), ...many(4))
+    endTurn()
+    for (const { reply } of sent.splice(0)) reply()
+    add(...many(200, 'again'))
+    endTurn()
+    expect(new Set(calls().flat()).size).toBe(200)
+    expect(calls().length).toBeLessThanOrEqual(16)
+  })
+
   it('holds 1,000 units, or one call with more', () => {
     const { add, calls, endTurn } = busyWay()
     add(...[600, 300, 200, 5000, 1].map((units, i) => new Asked(`${units}-${i}`, 'consume', units)))
