@@ -41,6 +41,26 @@ describe.each([
     }
   })
 
+  it.each(['connected', 'called', 'subscribed'] as const)(
+    'keeps no process alive that closes nothing (%s)',
+    async (when) => {
+      for (const options of [address(server), nodes(cluster)]) {
+        const { reply, lingeredMs } = await run(program, when, options)
+        expect(reply).toBe(when === 'connected' ? undefined : 'k')
+        expect(lingeredMs).toBeLessThan(1000)
+      }
+    },
+  )
+
+  // node-redis waits for its next attempt by a timer of its own, which nothing reaches.
+  const withPauses = name === 'redis' ? it.skip : it
+  withPauses('keeps no process alive that closes nothing while nothing listens', async () => {
+    const nobody = { host: '127.0.0.1', port: 1 }
+    for (const options of [nobody, { cluster: [nobody] }]) {
+      expect((await run(program, 'refused', options)).lingeredMs).toBeLessThan(1000)
+    }
+  })
+
   it('ends by itself within 100 ms of close() while nothing listens', async () => {
     const nobody = { host: '127.0.0.1', port: 1 }
     for (const options of [nobody, { cluster: [nobody] }]) {
@@ -86,13 +106,15 @@ describe('a bundle without any client package', () => {
   })
 })
 
-type When = 'idle' | 'call' | 'connecting' | 'outage' | 'frozen'
+type When = 'idle' | 'call' | 'connecting' | 'outage' | 'frozen' | Unclosed
+/** What is not closed in the end. */
+type Unclosed = 'connected' | 'called' | 'subscribed' | 'refused'
 
 interface Outcome {
   readonly reply?: string
   readonly code?: string
   readonly message?: string
-  /** From close() to the end of the process, without the time in which others had the CPU. */
+  /** From close(), or from the last answer where nothing is closed, to the end of the process, without the time in which others had the CPU. */
   readonly lingeredMs: number
 }
 
@@ -108,8 +130,18 @@ const PROGRAM = `
     if (when === 'idle') return pause(300)
     if (when === 'connecting') return call().catch(() => {}), pause(0)
     if (when === 'outage') return call().catch(() => {}), pause(300)
+    if (when === 'connected') return connection.connect()
+    if (when === 'refused') return connection.connect().catch(() => {})
+    if (when === 'subscribed') {
+      const heard = new Promise((resolve) => connection.subscribe('channel', resolve))
+      const publish = () => connection.eval("return tostring(redis.call('publish', 'channel', 'k'))", [key], [])
+      const timer = setInterval(() => publish().catch(() => {}), 50)
+      const reply = await heard
+      clearInterval(timer)
+      return { reply }
+    }
     const outcome = await call().then((reply) => ({ reply: String(reply) }), ({ code, message }) => ({ code, message }))
-    if (when === 'call') return outcome
+    if (when.startsWith('call')) return outcome
     process.stdout.write('ready')
     await new Promise((resolve) => process.stdin.once('data', resolve))
     process.stdin.destroy()
@@ -117,7 +149,7 @@ const PROGRAM = `
     await pause(300)
   }
   main().then((outcome) => {
-    connection.close()
+    if (!['connected', 'called', 'subscribed', 'refused'].includes(when)) connection.close()
     const closed = ownMs()
     process.on('exit', () => console.log(JSON.stringify({ ...outcome, lingeredMs: ownMs() - closed })))
   })
@@ -134,6 +166,7 @@ async function bundle(name: string, missing: readonly string[]): Promise<string>
 async function run(program: string, when: When, options: object, onReady = () => {}): Promise<Outcome> {
   const child = spawn(process.execPath, [program, when, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'inherit'],
+    timeout: 30_000,
   })
   let output = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

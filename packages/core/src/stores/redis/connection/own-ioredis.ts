@@ -28,7 +28,8 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
   first.catch(() => {}) // rejects only for those who await it
   let timesReady = 0
   client.on('ready', () => timesReady++)
-  const endRefreshers = cluster && endRefreshersOf(client)
+  const duplicates = new Set<IoredisClient>()
+  letProcessEnd(client, duplicates)
   if (cluster) client.on('+node', endSilence)
   else endSilence(client)
   return {
@@ -36,10 +37,10 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,
-    /** Ends the client, and in a Cluster also the connections that it makes to learn the slots, which it does not end itself. */
+    /** Ends the client, and its duplicates: in a Cluster it does not end those itself that it makes to learn the slots. */
     close() {
       client.disconnect()
-      endRefreshers?.()
+      for (const duplicate of duplicates) duplicate.disconnect()
     },
   }
 }
@@ -96,24 +97,39 @@ interface Connected extends IoredisClient {
 const LOOKS = 8
 
 /**
- * Returns a function that ends the connections over which a Cluster client of ioredis refreshes its list of slots. The client
- * does not end them when it is ended, and one to a node that does not answer would keep the process alive. The client makes them
- * by `duplicate` of a node, which is wrapped here to note each.
+ * Has a client keep no process alive: neither by its connections, nor by the pauses before it connects anew, nor by the nodes and
+ * the subscriber of a Cluster. So also its `duplicates`, which are noted until they end.
  */
-function endRefreshersOf(client: IoredisClient): () => void {
-  const refreshers = new Set<IoredisClient>()
-  client.on('+node', (node: IoredisClient) => {
-    const duplicate = node.duplicate.bind(node)
-    node.duplicate = (...options) => {
-      const refresher = duplicate(...options)
-      refreshers.add(refresher)
-      refresher.on('end', () => refreshers.delete(refresher))
-      return refresher
-    }
-  })
-  return () => {
-    for (const refresher of refreshers) refresher.disconnect()
+function letProcessEnd(client: Handles, duplicates: Set<IoredisClient>): void {
+  const unref = (): void => {
+    client.stream?.unref()
+    client.reconnectTimeout?.unref()
   }
+  client.on('connect', unref)
+  client.on('reconnecting', unref)
+  client.on('+node', (node: IoredisClient) => letProcessEnd(node, duplicates))
+  if (client.isCluster) {
+    // It makes its subscriber anew without an event.
+    const timer = setInterval(() => client.subscriber?.getInstance()?.stream?.unref(), SILENCE_MS / LOOKS)
+    timer.unref()
+    client.on('end', () => clearInterval(timer))
+  }
+  const duplicate = client.duplicate.bind(client)
+  client.duplicate = (...options) => {
+    const made = duplicate(...options)
+    letProcessEnd(made, duplicates)
+    duplicates.add(made)
+    made.on('end', () => duplicates.delete(made))
+    return made
+  }
+}
+
+/** A client, with what of it keeps a process alive. */
+interface Handles extends IoredisClient {
+  readonly stream?: Socket
+  readonly reconnectTimeout?: NodeJS.Timeout | null
+  /** Of a Cluster. */
+  readonly subscriber?: { getInstance(): Handles | null }
 }
 
 const NODE = {

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
 import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
@@ -9,8 +10,18 @@ interface NodeRedisPackage {
 }
 
 interface OwnNodeRedis extends NodeRedisClient {
+  readonly isOpen: boolean
+  /** Of a single client. */
+  unref?(): void
+  ping?(): Promise<unknown>
   /** Of a cluster. */
-  readonly masters?: readonly { readonly client?: { destroy(): void } }[]
+  readonly masters?: readonly Node[]
+  readonly replicas?: readonly Node[]
+  readonly pubSubNode?: Node | undefined
+}
+
+interface Node {
+  readonly client?: OwnNodeRedis
 }
 
 /**
@@ -30,6 +41,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   const client = rootNodes
     ? nodeRedis.createCluster({ rootNodes, defaults })
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
+  const stopPings = pingIdle(client)
   const connection = nodeRedisConnection(client)
   let ended = false
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
@@ -52,6 +64,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
      */
     close() {
       ended = true
+      stopPings()
       // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
@@ -61,9 +74,41 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 }
 
 /**
+ * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`). The client's own
+ * pings (`pingInterval`) would keep it alive. A cluster makes its nodes as it learns of them. Returns a function that ends it.
+ */
+function pingIdle(client: OwnNodeRedis): () => void {
+  const clients = new Set([client])
+  const asked = new WeakSet<OwnNodeRedis>()
+  client.unref?.()
+  const duplicate = client.duplicate!.bind(client)
+  client.duplicate = () => {
+    const made = duplicate() as OwnNodeRedis
+    clients.add(made)
+    return made
+  }
+  const timer = setInterval(() => {
+    for (const each of clients) {
+      if (each !== client && !each.isOpen) clients.delete(each)
+      const { masters = [], replicas = [], pubSubNode } = each
+      const nodes = each.unref ? [each] : [...masters, ...replicas, pubSubNode].map((node) => node?.client)
+      for (const node of nodes) {
+        node?.unref!()
+        // One at a time: what is written counts as activity too, and would hide that no reply comes.
+        if (!node?.isReady || asked.has(node)) continue
+        asked.add(node)
+        const answered = (): unknown => asked.delete(node)
+        node.ping!().then(answered, answered)
+      }
+    }
+  }, SILENCE_MS / 3)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+/**
  * Returns the options of an endpoint as node-redis names them, with this package's defaults: short pauses between attempts to
- * connect, and an end of the connection when no byte came for SILENCE_MS. node-redis counts idle time too, so pings keep replies
- * coming.
+ * connect, and an end of the connection when no byte came for SILENCE_MS.
  */
 function clientOptions(options: Endpoint) {
   const { username, password, db, tls, path, connectTimeout, keepAlive, family } = options
@@ -79,10 +124,9 @@ function clientOptions(options: Endpoint) {
       ...(path !== undefined && { path }),
       keepAliveInitialDelay: keepAlive,
       family,
-      // Idle time counts too, so pings keep replies coming.
+      // Idle time counts too, hence `pingIdle`.
       socketTimeout: SILENCE_MS,
     },
-    pingInterval: SILENCE_MS / 3,
     commandsQueueMaxLength: 10_000,
   }
 }

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
 import { warnProcessOnce } from '../../../values/process-warning.js'
@@ -10,8 +11,8 @@ import { openNodeRedis } from './own-node-redis.js'
 
 /**
  * A connection that the store makes and that `close()` ends. No call is carried out twice. Up to 1,000 calls that are made while
- * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. It connects with
- * the first call, or before.
+ * it connects wait for it; the caller sets the deadline. It connects with the first call, or before. It keeps the process alive
+ * only while a call waits, and until the first attempt to connect is over.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
@@ -28,6 +29,8 @@ export class OwnConnection implements RedisConnection {
   #rejectFirst: ((error: Error) => void) | undefined
   #opened: Opened | undefined
   #closed = false
+  /** The one handle that keeps the process alive (`ref`): those of clients do not. */
+  readonly #alive = setInterval(() => {}, 2 ** 30).unref()
 
   /**
    * Reads where to connect to, a URL or options, and does not connect yet.
@@ -52,7 +55,9 @@ export class OwnConnection implements RedisConnection {
       this.#rejectFirst = reject
       opening.then(({ first }) => first).then(() => resolve(), reject)
     })
-    this.#first.catch(() => {})
+    this.#alive.ref()
+    const over = (): void => this.#settled()
+    this.#first.then(over, over)
     return opening
   }
 
@@ -118,6 +123,7 @@ export class OwnConnection implements RedisConnection {
   close(): void {
     this.#closed = true
     this.#opened?.close()
+    clearInterval(this.#alive)
     const error = storeClosed()
     this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
@@ -137,11 +143,12 @@ export class OwnConnection implements RedisConnection {
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
       this.#pending.add(reject)
+      this.#alive.ref()
       const isUnwritten = this.#queuedUntilNow()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const answered = (reply: ScriptReply): void => {
-        this.#pending.delete(reject)
+        this.#settled(reject)
         resolve(reply)
       }
       /**
@@ -149,7 +156,7 @@ export class OwnConnection implements RedisConnection {
        * the error says so.
        */
       const failed = (error: Error): void => {
-        this.#pending.delete(reject)
+        this.#settled(reject)
         reject(isUnwritten() ? unwritten(error) : error)
       }
       sent.then(answered, (error: Error) => {
@@ -159,6 +166,12 @@ export class OwnConnection implements RedisConnection {
         else failed(error)
       })
     })
+  }
+
+  /** Notes that a call is over, or the first attempt to connect. Without calls the process may end. */
+  #settled(reject?: (error: Error) => void): void {
+    if (reject) this.#pending.delete(reject)
+    if (this.#pending.size === 0) this.#alive.unref()
   }
 
   /**
