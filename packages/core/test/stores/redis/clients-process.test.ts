@@ -131,6 +131,7 @@ const PROGRAM = `
     if (when === 'connecting') return call().catch(() => {}), pause(0)
     if (when === 'outage') return call().catch(() => {}), pause(300)
     if (when === 'connected') return connection.connect()
+    if (when === 'called') await connection.connect(), await pause(50)
     if (when === 'refused') return connection.connect().catch(() => {})
     if (when === 'subscribed') {
       const heard = new Promise((resolve) => connection.subscribe('channel', resolve))
