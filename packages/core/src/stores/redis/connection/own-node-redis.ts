@@ -1,8 +1,7 @@
-import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
 import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
-import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+import { backOffMs, every, onDuplicate, type Opened, SILENCE_MS } from './opened.js'
 
 interface NodeRedisPackage {
   createClient(options: object): OwnNodeRedis
@@ -11,12 +10,14 @@ interface NodeRedisPackage {
 
 interface OwnNodeRedis extends NodeRedisClient {
   readonly isOpen: boolean
+  duplicate(): OwnNodeRedis
   /** Of a single client. */
   unref?(): void
   ping?(): Promise<unknown>
+  /** A ping without an answer so far. */
+  asked?: Promise<void> | undefined
   /** Of a cluster. */
   readonly masters?: readonly Node[]
-  readonly replicas?: readonly Node[]
   readonly pubSubNode?: Node | undefined
 }
 
@@ -41,9 +42,9 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   const client = rootNodes
     ? nodeRedis.createCluster({ rootNodes, defaults })
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
-  const stopPings = pingIdle(client)
   const connection = nodeRedisConnection(client)
   let ended = false
+  ping(client, () => ended)
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
@@ -64,7 +65,6 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
      */
     close() {
       ended = true
-      stopPings()
       // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
@@ -74,36 +74,22 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 }
 
 /**
- * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`). The client's own
- * pings (`pingInterval`) would keep it alive. A cluster makes its nodes as it learns of them. Returns a function that ends it.
+ * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`), until it has `ended`.
+ * The client's own pings (`pingInterval`) would keep it alive. A cluster makes its nodes as it learns of them.
  */
-function pingIdle(client: OwnNodeRedis): () => void {
-  const clients = new Set([client])
-  const asked = new WeakSet<OwnNodeRedis>()
+function ping(client: OwnNodeRedis, ended: () => boolean): void {
   client.unref?.()
-  const duplicate = client.duplicate!.bind(client)
-  client.duplicate = () => {
-    const made = duplicate() as OwnNodeRedis
-    clients.add(made)
-    return made
-  }
-  const timer = setInterval(() => {
-    for (const each of clients) {
-      if (each !== client && !each.isOpen) clients.delete(each)
-      const { masters = [], replicas = [], pubSubNode } = each
-      const nodes = each.unref ? [each] : [...masters, ...replicas, pubSubNode].map((node) => node?.client)
-      for (const node of nodes) {
-        node?.unref!()
-        // One at a time: what is written counts as activity too, and would hide that no reply comes.
-        if (!node?.isReady || asked.has(node)) continue
-        asked.add(node)
-        const answered = (): unknown => asked.delete(node)
-        node.ping!().then(answered, answered)
-      }
+  onDuplicate(client, (made) => ping(made, () => !made.isOpen))
+  every(SILENCE_MS / 3, () => {
+    for (const node of [{ client }, ...(client.masters ?? []), client.pubSubNode]) {
+      const one = node?.client
+      one?.unref?.()
+      // One at a time: what is written counts as activity too, and would hide that no reply comes.
+      const answered = (): void => void (one!.asked = undefined)
+      if (one?.isReady) one.asked ??= one.ping!().then(answered, answered)
     }
-  }, SILENCE_MS / 3)
-  timer.unref()
-  return () => clearInterval(timer)
+    return ended()
+  })
 }
 
 /**
@@ -124,7 +110,7 @@ function clientOptions(options: Endpoint) {
       ...(path !== undefined && { path }),
       keepAliveInitialDelay: keepAlive,
       family,
-      // Idle time counts too, hence `pingIdle`.
+      // Idle time counts too, hence `ping`.
       socketTimeout: SILENCE_MS,
     },
     commandsQueueMaxLength: 10_000,

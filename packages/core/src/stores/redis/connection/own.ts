@@ -1,11 +1,10 @@
-import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
 import { warnProcessOnce } from '../../../values/process-warning.js'
 import { addressOf, type RedisConnection, type RedisKey, type ScriptReply } from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
-import type { Opened } from './opened.js'
+import { every, type Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
 import { openNodeRedis } from './own-node-redis.js'
 
@@ -20,17 +19,15 @@ export class OwnConnection implements RedisConnection {
   readonly address: string
   readonly isCluster: boolean
   readonly replays = false
-  /** Rejects each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
+  /** Rejects the first attempt to connect and each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
   readonly #options: Endpoint
   #opening: Promise<Opened> | undefined
   #first: Promise<void> | undefined
-  /** Rejects `#first`. */
-  #rejectFirst: ((error: Error) => void) | undefined
   #opened: Opened | undefined
   #closed = false
   /** The one handle that keeps the process alive (`ref`): those of clients do not. */
-  readonly #alive = setInterval(() => {}, 2 ** 30).unref()
+  readonly #alive = every(2 ** 30, () => this.#closed)
 
   /**
    * Reads where to connect to, a URL or options, and does not connect yet.
@@ -52,12 +49,14 @@ export class OwnConnection implements RedisConnection {
     const opening = this.#opening
     opening.catch(warnOfMissingPackage)
     this.#first = new Promise((resolve, reject) => {
-      this.#rejectFirst = reject
-      opening.then(({ first }) => first).then(() => resolve(), reject)
+      this.#begin(reject)
+      const over = (): void => this.#end(reject)
+      opening
+        .then(({ first }) => first)
+        .then(() => resolve(), reject)
+        .then(over, over)
     })
-    this.#alive.ref()
-    const over = (): void => this.#settled()
-    this.#first.then(over, over)
+    this.#first.catch(() => {})
     return opening
   }
 
@@ -123,9 +122,8 @@ export class OwnConnection implements RedisConnection {
   close(): void {
     this.#closed = true
     this.#opened?.close()
-    clearInterval(this.#alive)
+    this.#alive.close()
     const error = storeClosed()
-    this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
     this.#pending.clear()
   }
@@ -138,17 +136,16 @@ export class OwnConnection implements RedisConnection {
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(storeClosed())
-      if (this.#pending.size >= MOST_WAITING && !this.isReady()) {
+      if (this.#pending.size > MOST_WAITING && !this.isReady()) {
         const what = `${MOST_WAITING} calls wait for a connection already`
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
-      this.#pending.add(reject)
-      this.#alive.ref()
+      this.#begin(reject)
       const isUnwritten = this.#queuedUntilNow()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const answered = (reply: ScriptReply): void => {
-        this.#settled(reject)
+        this.#end(reject)
         resolve(reply)
       }
       /**
@@ -156,7 +153,7 @@ export class OwnConnection implements RedisConnection {
        * the error says so.
        */
       const failed = (error: Error): void => {
-        this.#settled(reject)
+        this.#end(reject)
         reject(isUnwritten() ? unwritten(error) : error)
       }
       sent.then(answered, (error: Error) => {
@@ -168,9 +165,15 @@ export class OwnConnection implements RedisConnection {
     })
   }
 
-  /** Notes that a call is over, or the first attempt to connect. Without calls the process may end. */
-  #settled(reject?: (error: Error) => void): void {
-    if (reject) this.#pending.delete(reject)
+  /** Notes that a call begins, or the first attempt to connect, which `reject` ends. The process stays alive for it. */
+  #begin(reject: (error: Error) => void): void {
+    this.#pending.add(reject)
+    this.#alive.ref()
+  }
+
+  /** Notes that it is over. The process may end if nothing else is under way. */
+  #end(reject: (error: Error) => void): void {
+    this.#pending.delete(reject)
     if (this.#pending.size === 0) this.#alive.unref()
   }
 
