@@ -75,7 +75,8 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 
 /**
  * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`), until it has `ended`.
- * The client's own pings (`pingInterval`) would keep it alive. A cluster makes its nodes as it learns of them.
+ * The timers of several clients' own pings (`pingInterval`) would keep it alive in turn. A cluster makes its nodes as it learns of
+ * them.
  */
 function ping(client: OwnNodeRedis, ended: () => boolean): void {
   client.unref?.()
