@@ -33,7 +33,6 @@ const PLATFORM: Platform<object, Answer> = {
   address: () => undefined,
   socketAddress: () => undefined,
   header: () => undefined,
-  proxyTrust: () => 'none',
   identity: (req) => req,
   headersSent: () => false,
   setHeader: (res, name, value) => void res.headers.push(`${name}: ${value}`),

@@ -29,7 +29,6 @@ const PROGRAM = `
       address: () => '::ffff:192.0.2.1',
       socketAddress: () => '192.0.2.1',
       header: (req, name) => req.headers[name],
-      proxyTrust: () => 'none',
       headersSent: () => false,
       setHeader: (res, name, value) => void (res.headers[name] = value),
       setStatus: (res, status) => void (res.status = status),

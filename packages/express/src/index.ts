@@ -3,12 +3,13 @@ import {
   createGuard,
   decisionAbout,
   type Denied,
-  expressTrust,
+  expressTrustsAll,
   type RequestLimitOptions,
   nodePlatform,
   type Platform,
   propertyOf,
   refuseUncalled,
+  reportedAddress,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { IncomingMessage } from 'node:http'
@@ -62,9 +63,9 @@ export const decisionOf: (req: Request, limiter?: string) => Decision | undefine
 
 const express: Platform<Request, Response> = {
   ...nodePlatform,
-  address: (req) => propertyOf(req, 'ip') as Request['ip'],
+  address: (req) => reportedAddress(req),
   rawHeaders: (req) => propertyOf(req, 'rawHeaders') as Request['rawHeaders'],
-  proxyTrust: expressTrust,
+  trustsAll: expressTrustsAll,
   setHeader: (res, name, value) =>
     void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
   proxySetting: "app.set('trust proxy', 1)",

@@ -1,10 +1,11 @@
 import {
-  fastifyTrust,
+  fastifyTrustsAll,
   hasHungUp,
   lowerCase,
   onConnectionLost,
   onResponseSent,
   type Platform,
+  reportedAddress,
 } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
@@ -16,12 +17,12 @@ export type AnyReply = FastifyReply<any, any, any, any, any, any, any, any>
 
 export const fastify: Platform<FastifyRequest, FastifyReply> = {
   identity: (request) => request,
-  address: (request) => request.ip,
+  address: (request) => reportedAddress(request, request.raw),
   socketAddress: (request) => request.socket.remoteAddress,
   hungUp: ({ raw }) => hasHungUp(raw),
   header: (request, name) => request.headers[name]?.toString(),
   rawHeaders: ({ raw }) => raw.rawHeaders,
-  proxyTrust: fastifyTrust,
+  trustsAll: fastifyTrustsAll,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
   setStatus: (reply, status) => void reply.code(status),
@@ -30,6 +31,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
     reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
-  proxySetting: "Fastify({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses",
+  proxySetting:
+    "Fastify({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses, or (_, hop) => hop < 1 where connections have none",
   handlerFrame: /\bpreHandlerCallback/,
 }

@@ -1,13 +1,12 @@
 import fastify, { type FastifyReply, type FastifyRequest, type RouteHandlerMethod } from 'fastify'
 import { Readable } from 'node:stream'
-import { type Adapter, listening, type Route } from '@sluice/harness/adapters'
+import { type Adapter, type App, listening, type Route } from '@sluice/harness/adapters'
 import { rateLimit, rateLimitHook } from '../src/index.js'
 
 export const fastifyAdapter: Adapter<FastifyRequest, FastifyReply> = {
   name: 'Fastify',
   async serve({ routes, proxyTrust, before, onError }) {
-    const trustProxy = proxyTrust === 'none' ? false : proxyTrust === 'all' ? true : proxyTrust
-    const app = fastify({ trustProxy: trustProxy as boolean | string[] })
+    const app = fastify({ trustProxy: trustProxyOf(proxyTrust) })
     app.setErrorHandler((error, _request, reply) => {
       onError(error)
       return reply.code(500).send()
@@ -32,7 +31,12 @@ export const fastifyAdapter: Adapter<FastifyRequest, FastifyReply> = {
   method: (request) => request.method,
   status: (reply) => reply.statusCode,
   answerDenial: (_request, reply, text) => reply.type('text/plain').send(text),
-  lacks: { 'trusting a number of proxies': 'Fastify takes a number and then trusts none' },
+}
+
+/** Fastify takes a number and then trusts none, so that a function has to count. */
+function trustProxyOf(trust: App<never, never>['proxyTrust']) {
+  if (typeof trust === 'number') return (_address: string, hop: number) => hop < trust
+  return trust === 'none' ? false : trust === 'all' ? true : [...trust]
 }
 
 function handlerOf(route: Route<FastifyRequest, FastifyReply>): RouteHandlerMethod {

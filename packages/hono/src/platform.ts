@@ -56,7 +56,7 @@ export function platformFor(
   const header = (c: Context, name: string): string | undefined => c.req.header(name)
   return {
     identity: (c) => c,
-    ...behindProxies({ header, socketAddress }, trustProxy),
+    address: behindProxies({ header, socketAddress }, trustProxy),
     socketAddress,
     hungUp,
     header,

@@ -15,7 +15,7 @@ type Test<Req> = (req: Req) => MaybePromise<boolean>
  * Makes the first step of a guard: the function that returns 'forbid' for a request to which the option `deny` applies
  * (answered 403), 'pass' (uncounted) where `allow` or `skip` applies, and 'count' otherwise. They are asked in this order
  * up to the first that applies. undefined if none of the three options is given. A list compares the caller's address,
- * which is read from the request by `source`; the function throws a HungUpError if that address is gone because the
+ * which is read from the request by `source`; the function throws (see `callerOf`) if that address is gone because the
  * caller has hung up.
  * @throws {PolicyError} INVALID_OPTION for an invalid list.
  */
@@ -75,9 +75,9 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
   const single = new Set<string>()
   const blocks: Block[] = []
   for (const entry of list) {
-    const address = typeof entry === 'string' ? clientAddress(entry, 128) : undefined
-    const block = address === undefined ? blockOf(entry) : undefined
-    if (address !== undefined) single.add(address)
+    const text = typeof entry === 'string' ? entry : ''
+    const [address, block] = [wholeAddress(text), blockOf(text)]
+    if (address) single.add(address)
     else if (block) blocks.push(block)
     else {
       const what = `${name} must list addresses and CIDR blocks, such as '10.0.0.0/8'`
@@ -94,14 +94,14 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
 
 /**
  * Reads a CIDR block such as 10.0.0.0/8, as its address in groups of 16 bits and the length of its prefix; undefined for
- * any other value. Bits beyond the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. A mapped block such as
+ * any other text. Bits beyond the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. A mapped block such as
  * ::ffff:10.0.0.0/104 is that of IPv4, whose prefix is 96 bits shorter. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16
  * (6to4) count as no blocks: callers there are named by the IPv4 address inside, so such a block would match nothing.
  */
-function blockOf(entry: unknown): Block | undefined {
-  const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
-  const address = clientAddress(text, 128)
-  if (text === undefined || address === undefined) return undefined
+function blockOf(entry: string): Block | undefined {
+  const [, text = '', digits] = /^(.+)\/(\d{1,3})$/.exec(entry) ?? []
+  const address = wholeAddress(text)
+  if (!address) return undefined
   const base = addressGroups(address)!
   const isIpv4 = base.length === 2
   // Not by the text alone: ::ffff:0:0:0/96 (IPv4-translated) begins like a mapped block, and stays IPv6.

@@ -1,7 +1,7 @@
 import { InputError } from '@sluice/core'
 import { type DeclarationOf, expected, inCommon, ownText, read, whole } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { clientAddress, IPV6_PREFIX } from './client-address.js'
+import { bareAddress, clientAddress, IPV6_PREFIX } from './client-address.js'
 import { getOrMake } from './get-or-make.js'
 import { joinKey } from './key-parts.js'
 import type { RequestReader } from './platform.js'
@@ -62,15 +62,18 @@ export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
 /**
  * The name of a request's caller, which `nameOf` makes of an address: of the one that the framework reports, or of the
  * socket's if the framework's is no IP address. undefined for a request without an address. `source` reads the request,
- * and gets a warning about a missing address and about proxy settings under which an address identifies no caller.
- * @throws {HungUpError} if the address is missing because the caller has hung up.
+ * and gets a warning about an address that is missing or unreadable, and about proxy settings under which an address
+ * identifies no caller.
+ * @throws {Error} HungUpError if the address is missing because the caller has hung up.
  */
 export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
-  const caller = nameOf(source.address(req)) ?? nameOf(source.socketAddress(req))
-  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError('the caller hung up')
-  const warning = proxyWarning(req, source)
-  if (warning) source.warn(warning)
-  if (caller === undefined) source.warn('ADDRESS_UNKNOWN')
+  const address = source.address(req)
+  const named = nameOf(address)
+  const caller = named ?? nameOf(source.socketAddress(req))
+  if (!caller && source.hungUp?.(req)) throw Object.assign(new Error('hung up'), { name: HUNG_UP })
+  if (caller && source.trustsAll?.(req)) source.warn('TRUST_PROXY_PERMISSIVE')
+  else if (!caller || (!named && address !== undefined)) source.warn('ADDRESS_UNKNOWN')
+  else warnOfProxy(req, source, caller, nameOf)
   return caller
 }
 
@@ -84,7 +87,7 @@ type NameAddress = (text: string | undefined) => string | undefined
 function addressKeys(ipv6Prefix: number): NameAddress {
   return rememberRecent((text) => {
     const address = clientAddress(text, ipv6Prefix)
-    return address === undefined ? undefined : joinKey('ip', address)
+    return address && joinKey('ip', address)
   })
 }
 
@@ -148,20 +151,19 @@ export function addressReader<Req>(
  * has closed.
  */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
-  const request = source.identity(req)
-  if (!kept.has(request)) kept.set(request, readAddresses(req, source))
+  getOrMake(kept, source.identity(req), () => readAddresses(req, source))
 }
 
-/** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
-export class HungUpError extends Error {
-  override readonly name = 'HungUpError'
+/**
+ * Whether an error says that the caller hung up before its address could be read, so no key could be found. The guard then
+ * ends the request.
+ */
+export function isHungUp(error: unknown): boolean {
+  // By its name: the ESM and the CJS build of this package may meet in one process.
+  return (error as Error | undefined)?.name === HUNG_UP
 }
 
-/** Whether an error is a HungUpError: the caller hung up before its address could be read, so no key could be found. */
-export function isHungUp(error: unknown): error is HungUpError {
-  // By its name: the ESM and the CJS build of this package, with a class each, may meet in one process.
-  return (error as Error | undefined)?.name === 'HungUpError'
-}
+const HUNG_UP = 'HungUpError'
 
 /**
  * The addresses of a request as the framework and the socket report them now, and whether the caller has hung up: its
@@ -186,14 +188,13 @@ function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
  * Returns `make`, a pure function of a text, with a memory of its recent results; for example of the key of a caller that
  * sends one request after another. The memory is a table of fixed size: the last characters of a text, in which texts
  * differ most, choose its place, and it replaces the text that was there. So memory is bounded, and a text that is not
- * remembered costs hardly more than without this. Texts longer than any address are not remembered; undefined stays
- * undefined.
+ * remembered costs hardly more than without this. Texts longer than any address are not remembered; undefined is
+ * the empty text.
  */
 export function rememberRecent<T>(make: (text: string) => T): (text: string | undefined) => T | undefined {
   const texts = Array<string>(PLACES).fill('')
   const results = Array<T>(PLACES).fill(make(''))
-  return (text) => {
-    if (text === undefined) return undefined
+  return (text = '') => {
     if (text.length > LONGEST) return make(text)
     let hash = 0 // of 32 bits, of which the low ones are the place
     for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
@@ -214,60 +215,85 @@ const LONGEST = 64
 const MIXED = 6
 
 /*
- * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
- * of Nest, which runs on either.
+ * What a framework makes of the entries that proxies add to X-Forwarded-For. Each function is used by the framework's own adapter
+ * and by that of Nest, which runs on either.
  */
 
 /**
- * The code of the warning about proxy settings under which an address identifies no caller: every proxy is trusted; or
- * the request has a proxy's header, X-Forwarded-For, though no proxy is trusted; or it has the header Forwarded, which
- * frameworks do not read. undefined if the settings seem right.
+ * Warns where a proxy names its clients and all of them are counted as one: `caller`, the name of a request's caller by `nameOf`, is
+ * that of the connection, and a proxy's header begins with another.
  */
-export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
-  const trust = reader.proxyTrust(req)
-  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
-  const raw = reader.rawHeaders?.(req)
-  const header = raw ? rawProxyHeader(raw) : proxyHeader(req, reader)
-  if (header === FORWARDED) return 'FORWARDED_IGNORED'
-  return header && trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+function warnOfProxy<Req>(req: Req, source: KeySource<Req>, caller: string, nameOf: NameAddress): void {
+  const header = proxyHeader(req, source)
+  if (!header || caller !== nameOf(source.socketAddress(req))) return
+  // AWS names the caller as that of the connection, and in the header as well.
+  if (caller === nameOf(source.header(req, header)?.split(',')[0])) return
+  source.warn(header === FORWARDED ? 'FORWARDED_IGNORED' : 'FORWARDED_NOT_TRUSTED')
 }
 
 const X_FORWARDED_FOR = 'x-forwarded-for'
 const FORWARDED = 'forwarded'
 
-type ProxyHeader = typeof X_FORWARDED_FOR | typeof FORWARDED
-
-/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded; undefined if the request has neither. */
-function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | undefined {
-  if (reader.header(req, X_FORWARDED_FOR) !== undefined) return X_FORWARDED_FOR
-  return reader.header(req, FORWARDED) === undefined ? undefined : FORWARDED
-}
-
 /**
- * The header by which a proxy names its client: X-Forwarded-For, else Forwarded, else undefined. It is found in one pass
- * over the raw list of a request, in which names and values alternate. Few names have the length of one of the two, and
- * only these are compared.
+ * The header by which a proxy names its client: X-Forwarded-For, else Forwarded, else undefined. Where the request has a raw list,
+ * in which names and values alternate, it is found in one pass, as headers are parsed when they are first asked for. Few names have
+ * the length of one of the two, and only these are compared.
  */
-function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
-  let found: ProxyHeader | undefined
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]!
-    if (name.length === X_FORWARDED_FOR.length && name.toLowerCase() === X_FORWARDED_FOR)
-      return X_FORWARDED_FOR
-    if (name.length === FORWARDED.length && name.toLowerCase() === FORWARDED) found = FORWARDED
+function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): string | undefined {
+  const raw = reader.rawHeaders?.(req)
+  // Adapters of AWS Lambda make requests with an empty list.
+  if (!raw?.length) return PROXY_HEADERS.find((name) => reader.header(req, name))
+  let found: string | undefined
+  for (let i = 0; i < raw.length; i += 2) {
+    const { length } = raw[i]!
+    if (length !== X_FORWARDED_FOR.length && length !== FORWARDED.length) continue
+    const name = raw[i]!.toLowerCase()
+    if (name === X_FORWARDED_FOR) return name
+    if (name === FORWARDED) found = name
   }
   return found
 }
 
+const PROXY_HEADERS = [X_FORWARDED_FOR, FORWARDED]
+
 /**
- * How many proxies the Express application of a request trusts to name their client: 'all', 'some' or 'none', by its
- * setting 'trust proxy'. Any other value of it than true (a number, a list, a function) trusts some.
+ * Whether the Express application of a request trusts every proxy to name its client, by its setting 'trust proxy'. Any
+ * other value of it than true (a number, a list, a function) trusts some.
  */
-export function expressTrust(req: object): ProxyTrust {
+export function expressTrustsAll(req: object): boolean {
   const app = propertyOf(req, 'app') as ExpressAppLike | undefined
   // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.
-  const setting = app?.settings?.['trust proxy']
-  return setting === true ? 'all' : setting ? 'some' : 'none'
+  return app?.settings?.['trust proxy'] === true
+}
+
+/**
+ * The address of a request's caller as Express or Fastify (whose request has Node's as `raw`) reports it. A hop that is written
+ * with its port is none that a list of proxies knows, so the framework would stop at it and name all callers behind it alike.
+ * Its own getter is then asked again, about the header without ports: no entry is passed but one that the framework trusts.
+ * Adapters of AWS Lambda put their own `ip` over the getter of Express, and leave it empty behind a load balancer.
+ */
+export function reportedAddress(req: object, raw: NodeLike = req): string | undefined {
+  const ip = propertyOf(req, 'ip') as string | undefined
+  if (ip && bareOf(ip) === ip) return ip
+  const forwarded = raw.headers?.[X_FORWARDED_FOR]?.toString()
+  if (!forwarded) return ip
+  const entries = forwarded.split(',').map((entry) => bareAddress(entry.trim()) ?? entry)
+  const bare = {
+    __proto__: raw,
+    headers: { [X_FORWARDED_FOR]: entries.join() },
+    // Functions of applications that trust by address expect a text.
+    socket: { remoteAddress: raw.socket?.remoteAddress ?? '' },
+  }
+  const asked = raw === req ? bare : { __proto__: req, raw: bare }
+  return Reflect.get(ip ? req : Object.getPrototypeOf(req), 'ip', asked)
+}
+
+/** An address is the same text without its port, unless it has one. */
+const bareOf = /* @__PURE__ */ rememberRecent((text) => bareAddress(text) ?? text)
+
+interface NodeLike {
+  readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly socket?: { readonly remoteAddress?: string | undefined } | null
 }
 
 /**
@@ -280,39 +306,24 @@ export function propertyOf(object: object, name: string): unknown {
 }
 
 /**
- * Whether a Fastify server trusts all proxies to name their client, some or none, for the warnings about wrong settings. The
- * setting `trustProxy` itself cannot be read, so this is seen from the request's `ips`: Fastify lists there the address of
- * the socket and, as long as each address is that of a trusted proxy, the one that this proxy names. Without `trustProxy`
- * there is no list.
+ * Whether a Fastify server trusts every proxy to name its client; found out once for each server, as its setting `trustProxy`
+ * cannot be read. Its own getter `ips` is run on a made-up request that came from an unknown address through 30 unknown
+ * proxies. If all of these are returned, the server trusts anyone: no setting that names or counts real proxies reaches that
+ * far. Without `trustProxy` there is no list.
  */
-export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
-  if (request.ips === undefined) return 'none'
-  if (trustsStrangers(request)) return 'all'
-  // A single entry is the socket's own: no proxy is trusted, or the request came through none. Newer versions of Fastify trust
-  // no proxy if `trustProxy` is a number, so the list then never has a second entry.
-  return request.ips.length > 1 ? 'some' : 'none'
-}
-
-/**
- * Whether a Fastify server trusts every proxy; found out once for each server. Its own getter `ips` is run on a made-up
- * request that came from an unknown address through 30 unknown proxies. If all of these are returned, the server trusts
- * anyone: no setting that names or counts real proxies reaches that far.
- */
-function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
+export function fastifyTrustsAll({ server, ips, constructor }: FastifyRequestLike): boolean {
+  if (ips === undefined) return false
   return getOrMake(TRUSTS, server, () => {
     const raw = {
       socket: { remoteAddress: STRANGER },
       headers: { 'x-forwarded-for': Array(30).fill(STRANGER).join() },
     }
-    const ips = Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]
-    return ips.length > 30
+    return (Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]).length > 30
   })
 }
 
 const STRANGER = '203.0.113.254'
 const TRUSTS = new WeakMap<object, boolean>()
-
-type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
 
 interface ExpressAppLike {
   readonly settings?: Readonly<Record<string, unknown>>

@@ -10,34 +10,48 @@ export const IPV6_PREFIX = 64
  * The canonical name of the caller at an address: the IPv4 address, or the IPv6 network of `ipv6Prefix` bits (32 to 128;
  * default 64) that contains it, such as `2001:db8::/64`. An IPv6 address that stands for an IPv4 caller is named by the
  * IPv4 address, except in 64:ff9b:1::/48 (local NAT64), where the whole address is the name. `text` is as a socket or a
- * proxy header gives it: ports, brackets and zones are dropped. undefined if it is not an address.
+ * proxy header gives it (see `bareAddress`); zones are dropped. undefined if it is not an address.
  */
-export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX): string | undefined {
-  if (text === undefined) return undefined
+export function clientAddress(text = '', ipv6Prefix = IPV6_PREFIX): string | undefined {
   if (IPV4.test(text)) return text
   // A dual-stack server sees every IPv4 caller in this form. Masked as IPv6, all of them would be in one network, ::/64.
   if (text.startsWith('::ffff:') && IPV4.test(text.slice(7))) return text.slice(7)
-  const bare = withoutPort(text)
-  if (IPV4.test(bare)) return bare
-  const groups = ipv6Groups(bare)
-  return groups && (ipv4Inside(groups) ?? networkOf(groups, isLocalNat64(groups) ? 128 : ipv6Prefix))
+  const [bare, groups] = addressIn(text) ?? []
+  if (groups?.length !== 8) return bare
+  return ipv4Inside(groups) ?? networkOf(groups, hexText(groups, 3) === LOCAL_NAT64 ? 128 : ipv6Prefix)
 }
 
 /** Four decimal numbers. `010.0.0.1` is 10.0.0.1 to some parsers and 8.0.0.1 to others, so it is not accepted. */
-const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
-const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`)
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.?\b){4}$/
 
 /**
- * The address without its port. Some proxies forward the port, which changes with each connection, so each connection
- * would count as a new caller.
+ * The address in the text by which a gateway names its client, otherwise as it stands: without quotes, brackets and port, and
+ * taken out of an element of Forwarded, `for="[2001:db8::1]:443";proto=https`. undefined for a text that names no address, such
+ * as `unknown`, `_hidden` or `unix:`.
  */
-function withoutPort(text: string): string {
-  const match = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text) ?? /^([\d.]+):\d{1,5}$/.exec(text)
-  return match ? match[1]! : text
+export function bareAddress(text: string): string | undefined {
+  return addressIn(text)?.[0]
 }
 
 /**
- * Splits an address in canonical form into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no
+ * The address in the text of a gateway, and its groups of 16 bits. A port changes with each connection, so with it each
+ * connection would count as a new caller. What may be the last group of an IPv6 address is taken for one and not for a port;
+ * the network is the same.
+ */
+function addressIn(text: string): readonly [string, readonly number[]] | undefined {
+  // Not behind a `host`, which the caller chooses.
+  const node = (/^(?:(?:by|proto)=[^;]*;)*for=([^;]*)/i.exec(text)?.[1] ?? text).replace(/^"(.*)"$/, '$1')
+  // RFC 7239 also has ports that are obfuscated.
+  for (const whole of [node, node.replace(/:(\d{1,5}|_.*)$/, '')]) {
+    const address = whole.replace(/^\[(.*)\]$/, '$1')
+    const groups = addressGroups(address)
+    if (groups) return [address, groups]
+  }
+  return undefined
+}
+
+/**
+ * Splits an address into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no
  * address. Both kinds can then be compared with CIDR blocks in one way.
  */
 export function addressGroups(text: string): readonly number[] | undefined {
@@ -55,8 +69,8 @@ function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
   if (zone === '' || !IPV6_CHARACTERS.test(address)) return undefined
   try {
-    const [head = '', tail] = rfc5952(address).split('::')
-    const [before, after] = [hexGroups(head), hexGroups(tail ?? '')]
+    const [head = '', tail = ''] = rfc5952(address).split('::')
+    const [before, after] = [hexGroups(head), hexGroups(tail)]
     return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
   } catch {
     return undefined
@@ -76,33 +90,33 @@ function rfc5952(address: string): string {
 
 /** The numbers of hexadecimal groups with colons between, such as `2001:db8`; none of an empty text. */
 function hexGroups(text: string): readonly number[] {
-  return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
+  return (text.match(/\w+/g) ?? []).map((group) => parseInt(group, 16))
 }
 
 /**
  * The IPv4 address that an IPv6 address stands for, or undefined: of a caller behind NAT64 (64:ff9b::/96), of 6to4
  * (2002::/16), or of the mapped form (::ffff:0:0/96). Counted as IPv6, all callers behind NAT64 (RFC 6052) would share
- * one /64, and every IPv4 address would own 65,536 networks by 6to4 (RFC 3056). `a` to `h` are the groups of 16 bits.
+ * one /64, and every IPv4 address would own 65,536 networks by 6to4 (RFC 3056).
  */
 function ipv4Inside(groups: readonly number[]): string | undefined {
-  const [a, b, c, d, e, f, g, h] = groups as [number, number, number, number, number, number, number, number]
-  if (a === 0x2002) return ipv4Text(b, c)
-  const nat64 = a === 0x64 && b === 0xff9b && f === 0
-  const mapped = a === 0 && b === 0 && f === 0xffff
-  return (nat64 || mapped) && c === 0 && d === 0 && e === 0 ? ipv4Text(g, h) : undefined
+  const isInLast = ['64:ff9b:0:0:0:0', '0:0:0:0:0:ffff'].includes(hexText(groups, 6))
+  const at = isInLast ? 6 : groups[0] === 0x2002 ? 1 : undefined
+  const inside = at && groups.slice(at, at + 2).flatMap((group) => [group >> 8, group & 255])
+  return inside && inside.join('.')
 }
 
 /**
- * Whether an address is one that the operator's own translator writes for an IPv4 caller (RFC 8215). Where it puts the IPv4
- * address is its own choice (RFC 6052), so the whole address names the caller, who cannot choose another.
+ * Where the operator's own translator writes IPv4 callers (RFC 8215). Where it puts the IPv4 address is its own choice (RFC 6052),
+ * so the whole address names the caller, who cannot choose another.
  */
-function isLocalNat64([a, b, c]: readonly number[]): boolean {
-  return a === 0x64 && b === 0xff9b && c === 1
-}
+const LOCAL_NAT64 = '64:ff9b:1'
 
-/** The usual text of an IPv4 address, of its upper and its lower 16 bits. */
-function ipv4Text(high: number, low: number): string {
-  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+/** The first groups of an IPv6 address, all without `count`, each in hexadecimal. */
+function hexText(groups: readonly number[], count?: number): string {
+  return groups
+    .slice(0, count)
+    .map((group) => group.toString(16))
+    .join(':')
 }
 
 /**
@@ -111,7 +125,7 @@ function ipv4Text(high: number, low: number): string {
  */
 function networkOf(groups: readonly number[], prefix: number): string {
   const masked = groups.map((group, i) => group & maskOf(i, prefix))
-  const text = rfc5952(masked.map((group) => group.toString(16)).join(':'))
+  const text = rfc5952(hexText(masked))
   return prefix === 128 ? text : `${text}/${prefix}`
 }
 

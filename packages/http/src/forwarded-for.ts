@@ -12,27 +12,19 @@ export interface ProxyOptions {
 }
 
 /**
- * Makes the functions that read a caller's address behind `trustProxy` proxies. Each proxy appends the address of its
+ * Makes the function that reads a caller's address behind `trustProxy` proxies. Each proxy appends the address of its
  * client to X-Forwarded-For. So with n proxies the n-th entry from the end is what the outermost proxy saw; the caller
- * may have forged all entries before it. Without the header it is the socket's address.
+ * may have forged all entries before it. With fewer entries it is the first, without the header the socket's address.
  * @throws {PolicyError} INVALID_OPTION for a number that cannot be.
  */
 export function behindProxies<Req>(
   { header, socketAddress }: Pick<RequestReader<Req>, 'header' | 'socketAddress'>,
   trustProxy: unknown,
-): Pick<RequestReader<Req>, 'address' | 'proxyTrust'> {
+): RequestReader<Req>['address'] {
   const proxies = readOne(PROXIES, trustProxy, 'trustProxy', { what: 'rateLimit' })
-  if (proxies === 0) return { address: socketAddress, proxyTrust: () => 'none' }
-  return {
-    /**
-     * The entry of X-Forwarded-For that the outermost of the trusted proxies added, counted from the end; with fewer
-     * entries the first. Without the header it is the socket's address.
-     */
-    address(req) {
-      const chain = header(req, 'x-forwarded-for')?.split(',') ?? []
-      return chain.at(-Math.min(proxies, chain.length))?.trim() || socketAddress(req)
-    },
-    proxyTrust: () => 'some',
+  return (req) => {
+    const list = proxies > 0 && header(req, 'x-forwarded-for')
+    return list ? list.split(',').slice(-proxies)[0]!.trim() : socketAddress(req)
   }
 }
 

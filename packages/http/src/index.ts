@@ -5,13 +5,14 @@ export {
   addressesOf,
   byIp,
   type ByIpOptions,
-  expressTrust,
-  fastifyTrust,
+  expressTrustsAll,
+  fastifyTrustsAll,
   ipKey,
   keepAddresses,
   type KeyFunction,
   type KeySource,
   propertyOf,
+  reportedAddress,
 } from './caller.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'

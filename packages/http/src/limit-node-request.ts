@@ -52,7 +52,7 @@ export function limitedListener(listener: NodeListener, options: LimitNodeOption
  */
 function guardOf(options: LimitNodeOptions) {
   const { trustProxy, ...limit } = { ...options }
-  return createGuard(limit, { ...nodePlatform, ...behindProxies(nodePlatform, trustProxy) })
+  return createGuard(limit, { ...nodePlatform, address: behindProxies(nodePlatform, trustProxy) })
 }
 
 /** The platform of requests and responses of Node, without proxies. */
@@ -64,7 +64,6 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   hungUp: hasHungUp,
   header: (req, name) => req.headers[name]?.toString(),
   rawHeaders: (req) => req.rawHeaders,
-  proxyTrust: () => 'none',
   headersSent: (res) => res.headersSent,
   refusesLateHeaders: () => true,
   setHeader: (res, name, value) => void res.setHeader(name, value),

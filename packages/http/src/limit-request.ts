@@ -49,9 +49,12 @@ type OwnKey = Required<Pick<LimitRequestOptions, 'key'>>
  */
 export function limitRequest<O extends LimitRequestOptions>(options: O) {
   const { trustProxy, ...limit } = { ...(options as LimitRequestOptions) }
-  const behind = behindProxies(fetchPlatform, trustProxy)
-  const proxyTrust = (request: Request) => (isForwarded(request) ? 'some' : behind.proxyTrust(request))
-  const guard = createGuard(limit, { ...fetchPlatform, ...behind, proxyTrust })
+  const { header } = fetchPlatform
+  const address = behindProxies(
+    { header, socketAddress: (request: Request) => ADDRESSES.get(request) },
+    trustProxy,
+  )
+  const guard = createGuard(limit, { ...fetchPlatform, address })
   return async function limitRequest(
     request: Request,
     ...[caller]: O extends OwnKey
@@ -112,18 +115,17 @@ type Exchange = { status: number; readonly headers: Headers; readonly listeners:
 /** By request, as callbacks get no more than that. */
 const ADDRESSES = new WeakMap<Request, string | undefined>()
 
-/**
- * Whether the address that the platform gave for a request stands in its X-Forwarded-For. Then the platform reads that
- * header itself, and a warning about an untrusted proxy would be wrong. 'none', of a request without an address, stands
- * in no header.
- */
-const isForwarded = (request: Request): boolean =>
-  request.headers.get('x-forwarded-for')?.includes(ADDRESSES.get(request) || 'none') ?? false
-
-const fetchPlatform: Omit<Platform<Request, Exchange>, 'address' | 'proxyTrust'> = {
+const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
   identity: (request) => request,
   keepDecisions: () => 'beside',
-  socketAddress: (request) => ADDRESSES.get(request),
+  /**
+   * The address that the platform gave, unless it stands in X-Forwarded-For. Then the platform reads that header itself, and
+   * the warning about a connection from an untrusted proxy would be wrong.
+   */
+  socketAddress(request) {
+    const address = ADDRESSES.get(request)
+    return address && request.headers.get('x-forwarded-for')?.includes(address) ? undefined : address
+  },
   hungUp: ({ signal }) => signal.aborted,
   header: ({ headers }, name) => headers.get(name) ?? undefined,
   headersSent: () => false,

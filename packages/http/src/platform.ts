@@ -20,8 +20,8 @@ export interface RequestReader<Req> {
    * platforms, where `header` is asked.
    */
   rawHeaders?(req: Req): readonly string[] | undefined
-  /** Which proxies the framework trusts to set X-Forwarded-For. With 'all', callers choose their own address. */
-  proxyTrust(req: Req): 'none' | 'some' | 'all'
+  /** Whether the framework trusts every proxy to set X-Forwarded-For, so that callers choose their own address. Default: no. */
+  trustsAll?(req: Req): boolean
 }
 
 /** Where the decisions about a request are kept: on it as a property, or beside it in a map. */

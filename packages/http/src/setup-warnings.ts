@@ -11,8 +11,8 @@ const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
     'every proxy is trusted, so callers choose their own address: say how many proxies there are or which (SETTING)',
   FORWARDED_NOT_TRUSTED:
-    'requests carry X-Forwarded-For and no proxy is trusted, so all callers behind one proxy share a limit: say how many proxies ' +
-    'there are (SETTING); without one, a caller made it up',
+    'requests carry X-Forwarded-For and the proxy is not trusted, so all callers behind one proxy share a limit: trust it ' +
+    '(SETTING), or a caller made it up',
   FORWARDED_IGNORED:
     'requests carry Forwarded, which frameworks do not read, so all callers behind one proxy share a limit: have the proxy send ' +
     'X-Forwarded-For, and trust it (SETTING)',

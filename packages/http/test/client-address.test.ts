@@ -12,6 +12,14 @@ describe('clientAddress', () => {
     ['0:0:0:0:0:ffff:203.0.113.7', '203.0.113.7', 'unwraps it written out'],
     ['[::ffff:203.0.113.7]:443', '203.0.113.7', 'unwraps it in brackets with a port'],
     ['::ffff:203.0.113.7%eth0', '203.0.113.7', 'unwraps it with a zone'],
+    ['::ffff:203.0.113.7:50123', '203.0.113.7', 'unwraps it with a bare port'],
+    ['"203.0.113.7:50123"', '203.0.113.7', 'drops quotes'],
+    ['"[2001:db8::1]:_p0rt"', '2001:db8::/64', 'drops an obfuscated port'],
+    ['for=203.0.113.7', '203.0.113.7', 'reads Forwarded'],
+    ['proto=https;FOR="[2001:db8::1]:443";by=_x', '2001:db8::/64', 'reads an element of it'],
+    ['2001:db8:1:2:3:4:5:6:443', '2001:db8:1:2::/64', 'drops a bare port behind eight groups'],
+    ['2001:db8::1:50123', '2001:db8::/64', 'drops a bare port that can be no group'],
+    ['2001:db8::1:443', '2001:db8::/64', 'takes one that can be a group for one'],
     ['64:ff9b::203.0.113.7', '203.0.113.7', 'unwraps NAT64'],
     ['64:ff9b::cb00:7107', '203.0.113.7', 'unwraps NAT64 in hexadecimal'],
     ['2002:cb00:7107::1', '203.0.113.7', 'unwraps 6to4'],
@@ -75,7 +83,15 @@ describe('clientAddress', () => {
     ['64:ff9b::0xcb.0.113.7'],
     ['2001:db8'],
     ['2001:db8::1::2'],
-    ['2001:db8:1:2:3:4:5:6:7'],
+    ['2001:db8:1:2:3:4:5:6:7:8'],
+    ['2001:db8:1:2:3:4:5:6:abc'],
+    ['203.0.113.7:80:80'],
+    ['"203.0.113.7'],
+    ['unix:'],
+    ['for='],
+    ['for=unknown'],
+    ['for="_gazonk"'],
+    ['203.0.113.7;proto=https'],
     ['2001:db8::12345'],
     ['2001:db8::g'],
     ['2001:db8::1/64'],
@@ -92,7 +108,7 @@ describe('clientAddress', () => {
     expect(clientAddress(text)).toBeUndefined()
   })
 
-  it.each(['1', 'a:', '[', '%'])('does not parse a megabyte of %j', (text) => {
+  it.each(['1', 'a:', '[', '%', ':1', 'for=', ';for=', '"'])('does not parse a megabyte of %j', (text) => {
     expect(clientAddress(text.repeat(1_000_000))).toBeUndefined()
   })
 

@@ -88,6 +88,7 @@ export const fetchAdapter: Adapter<Request, ResponseHead> = {
     'responses to errors': 'errors are thrown past the limit, and what answers them is beyond it',
     'ends of large responses': 'a runtime reads a text at once and sends it later',
     'connections without an address': 'nothing in a request shows that its connection was reset',
+    'addresses of connections': 'the platform may have read the address in a header',
   },
 }
 

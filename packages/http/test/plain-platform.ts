@@ -5,7 +5,7 @@ export interface PlainRequest {
   readonly address?: string
   readonly socketAddress?: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly proxyTrust?: 'none' | 'some' | 'all'
+  readonly trustsAll?: boolean
 }
 
 export class PlainResponse {
@@ -22,7 +22,7 @@ export const plain: Platform<PlainRequest, PlainResponse> = {
   address: (req) => req.address,
   socketAddress: (req) => req.socketAddress,
   header: (req, name) => req.headers?.[name],
-  proxyTrust: (req) => req.proxyTrust ?? 'none',
+  trustsAll: (req) => req.trustsAll ?? false,
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void (res.headers[name] = value),
   setStatus: (res, status) => void (res.status = status),

@@ -26,15 +26,18 @@ beforeEach(() => {
 
 describe('a setup warning is reported once, by its code', () => {
   it.each<[string, PlainRequest, PlainOptions]>([
-    ['TRUST_PROXY_PERMISSIVE', { ...FROM_HOME, proxyTrust: 'all' }, {}],
-    ['FORWARDED_NOT_TRUSTED', { ...FORWARDED, proxyTrust: 'none' }, {}],
-    ['ADDRESS_UNKNOWN', {}, {}],
-    ['FORWARDED_IGNORED', { ...FROM_HOME, headers: { forwarded: 'for=198.51.100.1' } }, {}],
+    ['TRUST_PROXY_PERMISSIVE', { ...FROM_HOME, trustsAll: true }, {}],
+    ['FORWARDED_NOT_TRUSTED', FORWARDED, {}],
     [
-      'FORWARDED_IGNORED',
-      { ...FROM_HOME, proxyTrust: 'some', headers: { forwarded: 'for=198.51.100.1' } },
+      'FORWARDED_NOT_TRUSTED',
+      { ...FROM_HOME, headers: { 'x-forwarded-for': '198.51.100.1, 192.0.2.1' } },
       {},
     ],
+    ['ADDRESS_UNKNOWN', {}, {}],
+    ['ADDRESS_UNKNOWN', { headers: FORWARDED.headers }, {}],
+    ['ADDRESS_UNKNOWN', { ...FROM_HOME, address: 'unknown' }, {}],
+    ['ADDRESS_UNKNOWN', { ...FROM_HOME, address: '' }, { allow: ['192.0.2.9'] }],
+    ['FORWARDED_IGNORED', { ...FROM_HOME, headers: { forwarded: 'for=198.51.100.1' } }, {}],
     ['KEY_RAW_IPV6', FROM_IPV6, { key: (req) => req.address! }],
     ['KEY_RAW_IPV6', FROM_IPV6, { key: async (req) => `login:${req.address}` }],
     ['KEY_RAW_IPV6', FROM_IPV6, { key: (req) => joinKey('login', req.address!) }],
@@ -63,7 +66,7 @@ describe('a setup warning is reported once, by its code', () => {
 
   it('TRUST_PROXY_PERMISSIVE, for a list of allowed addresses with any key', async () => {
     const guard = guardOf({ limiter, key: () => 'everybody', allow: ['192.0.2.9'] })
-    await pass([guard], { ...FROM_HOME, proxyTrust: 'all' })
+    await pass([guard], { ...FROM_HOME, trustsAll: true })
     expect(warnings.map((warning) => warning.code)).toEqual(['TRUST_PROXY_PERMISSIVE'])
   })
 
@@ -83,15 +86,26 @@ describe('a setup warning is reported once, by its code', () => {
   })
 
   it('has a message that says what happens and what to do', async () => {
-    await pass([guardOf({ limiter })], { ...FROM_HOME, proxyTrust: 'all' })
+    await pass([guardOf({ limiter })], { ...FROM_HOME, trustsAll: true })
     expect(warnings[0]!.message).toMatch(/choose their own address.*: say how many proxies/)
   })
 })
 
 describe('nothing is reported', () => {
   it.each<[string, PlainRequest, PlainOptions]>([
-    ['if some proxies are trusted', { ...FORWARDED, proxyTrust: 'some' }, {}],
-    ['if a trusted proxy sends both headers', { ...FORWARDED_TWICE, proxyTrust: 'some' }, {}],
+    ['if the proxy is trusted', { ...FORWARDED, address: '198.51.100.1' }, {}],
+    ['if a trusted proxy sends both headers', { ...FORWARDED_TWICE, address: '192.0.2.9' }, {}],
+    [
+      'if the header names the connection first',
+      { ...FROM_HOME, headers: { 'x-forwarded-for': '192.0.2.1:443, 198.51.100.1' } },
+      {},
+    ],
+    [
+      'if Forwarded does',
+      { ...FROM_HOME, headers: { forwarded: 'by=198.51.100.1;for="192.0.2.1:443"' } },
+      {},
+    ],
+    ['of an address of the application, without one of a connection', { address: '192.0.2.1' }, {}],
     ['for a raw IPv4 address', FROM_HOME, { key: (req) => req.address! }],
     ['for IPv4 mapped to IPv6', { address: '::ffff:192.0.2.1' }, { key: (req) => req.address! }],
     ['for an IPv6 address that byIp masks', { address: '2001:db8::' }, {}],
@@ -102,8 +116,8 @@ describe('nothing is reported', () => {
       { key: async (req, source) => joinKey(await byIp()(req, source), 'a') },
     ],
     ['for a key that looks like an address', FROM_IPV6, { key: () => joinKey('a', '', 'b', 'c', 'd') }],
-    ['if no header was forwarded', { ...FROM_HOME, proxyTrust: 'none' }, {}],
-    ['if the key is not an address', { ...FORWARDED, proxyTrust: 'all' }, { key: () => 'everybody' }],
+    ['if no header was forwarded', { ...FROM_HOME }, {}],
+    ['if the key is not an address', { ...FORWARDED, trustsAll: true }, { key: () => 'everybody' }],
   ])('%s', async (_, req, options) => {
     await pass([guardOf({ limiter, ...options })], req)
     expect(warnings).toEqual([])

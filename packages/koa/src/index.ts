@@ -85,14 +85,8 @@ const koa: Platform<Context, Response> = {
   hungUp: ({ req }) => hasHungUp(req),
   header: (ctx, name) => ctx.get(name) || undefined,
   rawHeaders: ({ req }) => req.rawHeaders,
-  /**
-   * How many proxies the application trusts to name their client: 'none' without its setting `proxy`, 'some' with a
-   * number of them, else 'all'.
-   */
-  proxyTrust({ app }) {
-    // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
-    return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'
-  },
+  // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
+  trustsAll: ({ app }) => app.proxy && !(app.maxIpsCount > 0),
   decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
   refusesLateHeaders: () => true,

@@ -41,10 +41,12 @@ type KeyOfCall = Options.KeyProvider['key']
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
 
-/** Makes limits from options, each once, and closes them with their store when the application shuts down. */
+/** Makes limits from options, each once, and closes them when the application shuts down, with the store if that was made here. */
 @Injectable()
 export class LimitMaker implements OnApplicationShutdown {
   readonly #store: Store
+  /** Whether the store was made here, and has to be closed here. */
+  readonly #ownsStore: boolean
   readonly #names = new Set<string>()
   /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
@@ -52,8 +54,8 @@ export class LimitMaker implements OnApplicationShutdown {
   readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
 
   /**
-   * Gets the module's options and the registry of Nest's providers. The store of the module is made here (in memory,
-   * unless the options have one), so that all its limiters share it.
+   * Gets the module's options and the registry of Nest's providers. All limiters of the module share its store: one that the
+   * options have, or that is made here by their function, or in memory.
    * @throws {PolicyError} INVALID_OPTION for options of the module that do not exist.
    */
   constructor(
@@ -61,16 +63,19 @@ export class LimitMaker implements OnApplicationShutdown {
     @Inject(ModuleRef) private readonly modules: ModuleRef,
   ) {
     checkNames(MODULE, options, { what: 'RateLimitModule' })
-    this.#store = options.store === undefined ? memoryStore() : options.store
+    const { store = () => memoryStore() } = options
+    this.#ownsStore = typeof store === 'function'
+    // null, unlike undefined, is refused by limiters.
+    this.#store = typeof store === 'function' ? (store() ?? null) : store
   }
 
   /**
-   * Closes the limiters that were made here, and then the module's store. Nest calls it when the application shuts down.
-   * Limiters that were given ready-made are left open.
+   * Closes the limiters that were made here, and then the store, if it was. Nest calls it when the application shuts down.
+   * Limiters and stores that were given ready-made are left open.
    */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#limiters.map((limiter) => limiter.close()))
-    await this.#store.close()
+    if (this.#ownsStore) await this.#store.close()
   }
 
   /**

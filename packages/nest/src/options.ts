@@ -1,5 +1,5 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
-import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
+import type { Decision, Limiter, LimiterOptions, Store } from '@sluice/core'
 import { INHERITED, type KeyFunction, type PartLimitOptions, type RequestLimitOptions } from '@sluice/http'
 
 /** `any`, as in Nest's own types, which do not know the framework either. */
@@ -56,7 +56,15 @@ export interface PartOfRateLimit extends Omit<PartLimitOptions<Call, Call>, keyo
 export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'> & { readonly name: string }
 
 /** The defaults of limits and limiters, and the limits that apply to every handler. */
-export interface RateLimitModuleOptions extends Pick<RateLimitOptions, (typeof DEFAULTS)[number]> {
+export interface RateLimitModuleOptions extends Pick<
+  RateLimitOptions,
+  Exclude<(typeof DEFAULTS)[number], 'store'>
+> {
+  /**
+   * The store of all limits: one that stays open, or a function that makes one for each application, which is closed with it.
+   * @default () => memoryStore()
+   */
+  readonly store?: Store | (() => Store)
   readonly limits?: readonly RateLimitOptions[]
   /**
    * The most bytes that may wait for a client of a gateway to read them, 0 to 2^30. With more, a denied message closes the

@@ -1,13 +1,14 @@
 import type { ExecutionContext } from '@nestjs/common'
 import {
-  expressTrust,
-  fastifyTrust,
+  expressTrustsAll,
+  fastifyTrustsAll,
   hasHungUp,
   isTcp,
   onConnectionLost,
   onResponseSent,
   type Platform,
   propertyOf,
+  reportedAddress,
 } from '@sluice/http'
 import type { ServerResponse } from 'node:http'
 import { IS_NEST_11 } from './nest-version.js'
@@ -58,7 +59,7 @@ export const nest: Platform<Call, Call> = {
   // Each operation of a GraphQL request is a call.
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
-  address: ({ req }) => propertyOf(req, 'ip') as string | undefined,
+  address: ({ req }) => reportedAddress(req, req.raw),
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
   /**
    * Whether the caller has hung up, asked for a call that has no client address. True if the socket is gone. A socket of
@@ -72,7 +73,7 @@ export const nest: Platform<Call, Call> = {
   },
   rawHeaders: ({ req, raw }) => (raw ? req.raw?.rawHeaders : propertyOf(req, 'rawHeaders')),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
-  proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req)),
+  trustsAll: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrustsAll(req) : expressTrustsAll(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
   refusesLateHeaders: ({ res, raw }) => res !== undefined && !raw,
   /**

@@ -1,7 +1,7 @@
-import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common'
+import { Controller, type DynamicModule, Get, Injectable, Module, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { Test } from '@nestjs/testing'
-import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, type Limiter, memoryStore, type MemoryStore, slidingLog } from '@sluice/core'
 import {
   byUser,
   type Call,
@@ -128,21 +128,32 @@ describe('RateLimitModule', () => {
     expect(app.get(One).limiter).toBe(app.get(Other).limiter)
   })
 
-  it('keeps all limits in its store, and closes store and limiters with the application', async () => {
-    const store = memoryStore()
-    const imports = [
-      RateLimitModule.forRoot({ store, limits: [{ limit: 1, window: '1m' }] }),
-      RateLimitModule.forFeature([{ name: 'orders', policies }]),
-    ]
-    const { app, origin } = await serve({ imports, controllers: [Site] })
-    const limiter = app.get<Limiter>(limiterToken('orders'), { strict: false })
-    await get(origin)
-    await limiter.consume('k')
-    expect(store.size).toBe(2)
-    await app.close()
-    await expect(limiter.consume('k')).rejects.toThrow('the limiter is closed')
-    expect(() => store.now()).toThrow('closed')
-  })
+  const limits = [{ limit: 1, window: '1m' as const }]
+  it.each<[string, boolean, (store: MemoryStore) => DynamicModule]>([
+    ['stays open', true, (store) => RateLimitModule.forRoot({ store, limits })],
+    [
+      'of a factory too',
+      true,
+      (store) => RateLimitModule.forRootAsync({ useFactory: () => ({ store, limits }) }),
+    ],
+    ['is closed that it made', false, (store) => RateLimitModule.forRoot({ store: () => store, limits })],
+  ])(
+    'keeps all limits in its store and closes them with the application; one %s',
+    async (_, isOpen, rootOf) => {
+      const store = memoryStore()
+      const imports = [rootOf(store), RateLimitModule.forFeature([{ name: 'orders', policies }])]
+      const { app, origin } = await serve({ imports, controllers: [Site] })
+      const limiter = app.get<Limiter>(limiterToken('orders'), { strict: false })
+      await get(origin)
+      await limiter.consume('k')
+      expect(store.size).toBe(2)
+      await app.close()
+      await expect(limiter.consume('k')).rejects.toThrow('the limiter is closed')
+      if (isOpen) expect(store.now()).toBeGreaterThan(0)
+      else expect(() => store.now()).toThrow('closed')
+      await store.close()
+    },
+  )
 
   it('closes the limiters of limits and overrides with the application, and none that it was given', async () => {
     const given = createLimiter({ policies })
@@ -272,7 +283,8 @@ describe('an application does not start', () => {
     ['an array', []],
     ['a Map', new Map()],
     ['a promise', Promise.resolve(memoryStore())],
-    ['a function', memoryStore],
+    ['a function that returns none', () => undefined],
+    ['a function that returns a promise', async () => memoryStore()],
     ['a client', { sendCommand() {} }],
   ])('with %s for a store', async (_, store) => {
     const imports = [RateLimitModule.forRoot({ store: store as never, limits: [limit] })]

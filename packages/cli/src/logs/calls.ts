@@ -1,5 +1,5 @@
 import { ownText } from '@sluice/core/internal'
-import { clientAddress } from '@sluice/http'
+import { behindProxies, clientAddress } from '@sluice/http'
 import type { Where } from '@sluice/policies'
 import type { FieldNames, Format } from './format.js'
 import type { SkipReason } from './ledger.js'
@@ -58,7 +58,8 @@ export function callReader(
   hasDurations: boolean,
   options: ReadOptions,
 ): () => LoggedCall | SkipReason | 'outside' {
-  const { selectors, cost: costPart, trustProxy = 0 } = options
+  const { selectors, cost: costPart, trustProxy } = options
+  const address = behindProxies(LOGGED, trustProxy)
   /**
    * A part of the line that was read last, such as 'path'. 'ip' is the caller's address: behind `trustProxy` proxies the
    * entry of X-Forwarded-For that the outermost of them added, that many from the end; otherwise the address of the
@@ -66,10 +67,8 @@ export function callReader(
    */
   const part = (name: string): string | undefined => {
     if (name !== 'ip') return format.part(name)
-    const forwarded = trustProxy > 0 ? (format.part('forwarded')?.split(',') ?? []) : []
-    const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim()
     const ip = format.part('ip')
-    return clientAddress(found) ?? clientAddress(ip) ?? ip
+    return clientAddress(address(format)) ?? clientAddress(ip) ?? ip
   }
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
@@ -91,3 +90,9 @@ export function callReader(
 
 /** A call that took longer is counted this long before its end: until then no later call can be decided. */
 export const LONGEST_US = 60e6
+
+/** How a caller's address is read of a line, as of a request. */
+const LOGGED = {
+  header: (format: Format) => format.part('forwarded'),
+  socketAddress: (format: Format) => format.part('ip'),
+}

@@ -249,7 +249,6 @@ const platform: Platform<Call, unknown> = {
   address: () => '192.0.2.1',
   socketAddress: () => '192.0.2.1',
   header: () => undefined,
-  proxyTrust: () => 'none',
   headersSent: () => false,
   setHeader() {},
   setStatus() {},

@@ -6,5 +6,5 @@ export const row: Row = {
   number: 23,
   fault: 'spoofing',
   tested: true,
-  run: () => adapterCases(['a caller that forges X-Forwarded-For', 'callers']),
+  run: () => adapterCases(['a caller that forges X-Forwarded-For', 'callers', 'the client of a gateway']),
 }

@@ -38,6 +38,7 @@ export type Feature =
   | 'responses to errors'
   | 'ends of large responses'
   | 'connections without an address'
+  | 'addresses of connections'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]

@@ -5,6 +5,7 @@ import { chargeCases } from './charge.js'
 import { clientCases } from './clients.js'
 import { connectionCases } from './connections.js'
 import { entryCases } from './entry.js'
+import { gatewayCases } from './gateways.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { itWith } from './it-with.js'
@@ -43,6 +44,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     trialCases('callers that reset their connections', resetTrials(adapter), LOAD / 20, withAddresses)
     trialCases('callers that do not hang up', unaddressedTrials(adapter), 50)
     spoofingCases(adapter, serve)
+    gatewayCases(adapter, serve)
     clientCases(adapter, serve)
     redisCases(adapter, serve)
     underOtherPromise(() => {

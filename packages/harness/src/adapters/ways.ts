@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Duplex, duplexPair } from 'node:stream'
-import type { Served } from './adapter.js'
+import type { Feature, Served } from './adapter.js'
 import { listenerOf, secured, serveOver } from './protocols.js'
 
 /*
@@ -18,8 +18,11 @@ export interface Way {
   readonly name: string
   /** The key that its requests are counted under. */
   readonly key: string
+  /** The code of the warning that is reported, if any. */
+  readonly warning?: string
+  readonly feature?: Feature
   /** Whether the application trusts the proxy that the requests come through. */
-  readonly trusted?: true
+  readonly trusted?: boolean
   open(app: Served): Promise<Requests>
 }
 
@@ -29,7 +32,8 @@ export interface Requests {
   close(): Promise<unknown>
 }
 
-const [UNKNOWN, LOCAL] = ['ip:unknown', 'ip:127.0.0.1'] as const
+const UNKNOWN = { key: 'ip:unknown', warning: 'ADDRESS_UNKNOWN' } as const
+const LOCAL = 'ip:127.0.0.1'
 /** The requests that a proxy in front has seen. */
 const CLIENT = '198.51.100.7'
 
@@ -42,27 +46,29 @@ export const WAYS: readonly Way[] = [
     trusted: true,
     open: ({ server }) => over({ port: portOf(server), headers: { 'X-Forwarded-For': CLIENT } }),
   },
-  { name: 'a Unix socket', key: UNKNOWN, open: (app) => overUnixSocket(createServer(listenerOf(app))) },
+  { name: 'a Unix socket', ...UNKNOWN, open: (app) => overUnixSocket(createServer(listenerOf(app))) },
+  {
+    name: 'a trusted proxy on a Unix socket',
+    key: `ip:${CLIENT}`,
+    trusted: true,
+    open: (app) => overUnixSocket(createServer(listenerOf(app)), { 'X-Forwarded-For': CLIENT }),
+  },
   {
     name: 'a Unix socket that is handed to a server on TCP',
-    key: UNKNOWN,
+    ...UNKNOWN,
     open: ({ server }) => overUnixSocket(inFrontOf(server)),
   },
   {
     name: 'a stream that is handed to a server on TCP',
-    key: UNKNOWN,
+    ...UNKNOWN,
     open: ({ server }) => over({}, () => streamTo(server)),
   },
-  { name: 'TLS over a stream that is handed to a server on TCP', key: UNKNOWN, open: overSecuredStream },
+  { name: 'TLS over a stream that is handed to a server on TCP', ...UNKNOWN, open: overSecuredStream },
   { name: 'a TCP server that hands its sockets over', key: LOCAL, open: overTcpInFront },
   { name: 'supertest', key: LOCAL, open: bySupertest },
-  ...Object.entries(lambdaEvents()).flatMap(([source, events]): Way[] => [
-    { name: `serverless-http, from ${source}`, key: UNKNOWN, open: (app) => byServerlessHttp(app, events) },
-    {
-      name: `serverless-express, from ${source}`,
-      key: UNKNOWN,
-      open: (app) => byServerlessExpress(app, events),
-    },
+  ...lambdaEvents().flatMap(({ name, events, ...way }): Way[] => [
+    { name: `serverless-http, from ${name}`, ...way, open: (app) => byServerlessHttp(app, events) },
+    { name: `serverless-express, from ${name}`, ...way, open: (app) => byServerlessExpress(app, events) },
   ]),
 ]
 
@@ -89,11 +95,11 @@ async function over(options: RequestOptions, connect?: () => Duplex): Promise<Re
 }
 
 /** Sends requests over a socket in the file system, on which a caller has no address. */
-async function overUnixSocket(server: Server): Promise<Requests> {
+async function overUnixSocket(server: Server, headers = {}): Promise<Requests> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   const socketPath = join(folder, 'http.sock')
   await once(server.listen(socketPath), 'listening')
-  const { send, close } = await over({ socketPath })
+  const { send, close } = await over({ socketPath, headers })
   return {
     send,
     close: () =>
@@ -163,28 +169,65 @@ async function byServerlessExpress(app: Served, events: LambdaEvents): Promise<R
 
 type LambdaEvents = (n: number) => object
 
-/** The events of AWS for the nth request, as far as they are read. */
-function lambdaEvents(): Readonly<Record<string, LambdaEvents>> {
-  const sent = (n: number) => ({
-    headers: { host: 'localhost', 'content-type': 'text/plain' },
+/** The events of AWS, as far as they are read, and how their requests are to be counted. */
+function lambdaEvents(): readonly (Omit<Way, 'open'> & { readonly events: LambdaEvents })[] {
+  const sent = (n: number, forwarded: string | undefined) => ({
+    headers: {
+      host: 'localhost',
+      'content-type': 'text/plain',
+      ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }),
+    },
     body: methodOf(n) === 'POST' ? BODY : '',
     isBase64Encoded: false,
   })
-  const version1 = (n: number) => ({
-    ...sent(n),
+  const version1 = (requestContext: object, forwarded?: string) => (n: number) => ({
+    ...sent(n, forwarded),
     httpMethod: methodOf(n),
     path: '/',
+    resource: '/',
     queryStringParameters: {},
+    requestContext,
   })
-  return {
-    'a load balancer': (n) => ({ ...version1(n), requestContext: { elb: {} } }),
-    'API Gateway, version 1': (n) => ({ ...version1(n), resource: '/', requestContext: { identity: {} } }),
-    'API Gateway, version 2': (n) => ({
-      ...sent(n),
-      version: '2.0',
-      rawPath: '/',
-      rawQueryString: '',
-      requestContext: { http: { method: methodOf(n) } },
-    }),
-  }
+  const version2 = (sourceIp?: string, forwarded?: string) => (n: number) => ({
+    ...sent(n, forwarded),
+    version: '2.0',
+    rawPath: '/',
+    rawQueryString: '',
+    requestContext: { http: { method: methodOf(n), sourceIp } },
+  })
+  const [client, edge] = [`ip:${CLIENT}`, '130.176.0.1']
+  const balanced = version1({ elb: {} }, `203.0.113.9, ${CLIENT}`)
+  const identity = { identity: { sourceIp: CLIENT } }
+  return [
+    { name: 'a load balancer', ...UNKNOWN, events: balanced },
+    { name: 'a load balancer that is trusted', key: client, trusted: true, events: balanced },
+    {
+      name: 'a load balancer that forwards ports and is trusted',
+      key: client,
+      trusted: true,
+      events: version1({ elb: {} }, `203.0.113.9, ${CLIENT}:50123`),
+    },
+    { name: 'API Gateway, version 1', key: client, events: version1(identity, CLIENT) },
+    {
+      name: 'API Gateway, version 1, optimized for the edge',
+      key: client,
+      events: version1(identity, `${CLIENT}, ${edge}`),
+    },
+    { name: 'API Gateway, version 1, without an address', ...UNKNOWN, events: version1({ identity: {} }) },
+    { name: 'API Gateway, version 2', key: client, events: version2(CLIENT, CLIENT) },
+    {
+      name: 'API Gateway, version 2, that is trusted',
+      key: client,
+      trusted: true,
+      events: version2(CLIENT, CLIENT),
+    },
+    {
+      name: 'API Gateway, version 2, behind a CDN',
+      key: `ip:${edge}`,
+      warning: 'FORWARDED_NOT_TRUSTED',
+      feature: 'addresses of connections',
+      events: version2(edge, `${CLIENT}, ${edge}`),
+    },
+    { name: 'API Gateway, version 2, without an address', ...UNKNOWN, events: version2() },
+  ]
 }

@@ -46,7 +46,7 @@ export interface RedisStore extends Store {
  * round trip and is made on Redis's own clock.
  *
  * `client` is a client of ioredis, iovalkey or node-redis 5 or later (single, Sentinel or Cluster), or a URL or options. From a
- * URL or options the store makes its own connection, which `close()` ends.
+ * URL or options the store makes its own connection, which `close()` ends, and which keeps no process alive while no call waits.
  * @throws {PolicyError} INVALID_OPTION for what is no client, and for a bad option; INVALID_DURATION.
  * @example
  * const limiter = createLimiter({ name: 'api', policies, store: redisStore('redis://localhost:6379') })

@@ -44,6 +44,26 @@ describe.each([
     },
   )
 
+  it.each(['connected', 'called', 'subscribed'] as const)(
+    'keeps no process alive that closes nothing (%s)',
+    async (when) => {
+      for (const options of [address(server), nodes(cluster)]) {
+        const outcome = await run(program, when, options)
+        expect(outcome.reply).toBe(when === 'connected' ? undefined : 'k')
+        expectEnd(outcome)
+      }
+    },
+  )
+
+  // node-redis waits for its next attempt by a timer of its own, which nothing reaches.
+  const withPauses = name === 'redis' ? it.skip : it
+  withPauses('keeps no process alive that closes nothing while nothing listens', async () => {
+    const nobody = { host: '127.0.0.1', port: 1 }
+    for (const options of [nobody, { cluster: [nobody] }]) {
+      expectEnd(await run(program, 'refused', options))
+    }
+  })
+
   it('ends by itself after close(), with no wait above 100 ms, while nothing listens', async () => {
     const nobody = { host: '127.0.0.1', port: 1 }
     for (const options of [nobody, { cluster: [nobody] }]) {
@@ -97,13 +117,15 @@ describe('a bundle without any client package', () => {
   })
 })
 
-type When = 'idle' | 'call' | 'connecting' | 'outage' | 'frozen'
+type When = 'idle' | 'call' | 'connecting' | 'outage' | 'frozen' | Unclosed
+/** What is not closed in the end. */
+type Unclosed = 'connected' | 'called' | 'subscribed' | 'refused'
 
 interface Outcome {
   readonly reply?: string
   readonly code?: string
   readonly message?: string
-  /** Milliseconds of the timers that kept the process alive and ran out between close() and the end of the process, together. */
+  /** Milliseconds of the timers that kept the process alive and ran out between close(), or the last answer, and the end of the process, together. */
   readonly waitedMs: number
   readonly stderr: string
 }
@@ -120,8 +142,19 @@ const PROGRAM = `
     if (when === 'idle') return pause(300)
     if (when === 'connecting') return call().catch(() => {}), pause(0)
     if (when === 'outage') return call().catch(() => {}), pause(300)
+    if (when === 'connected') return connection.connect()
+    if (when === 'called') await connection.connect(), await pause(50)
+    if (when === 'refused') return connection.connect().catch(() => {})
+    if (when === 'subscribed') {
+      const heard = new Promise((resolve) => connection.subscribe('channel', resolve))
+      const publish = () => connection.eval("return tostring(redis.call('publish', 'channel', 'k'))", [key], [])
+      const timer = setInterval(() => publish().catch(() => {}), 50)
+      const reply = await heard
+      clearInterval(timer)
+      return { reply }
+    }
     const outcome = await call().then((reply) => ({ reply: String(reply) }), ({ code, message }) => ({ code, message }))
-    if (when === 'call') return outcome
+    if (when.startsWith('call')) return outcome
     process.stdout.write('ready')
     await new Promise((resolve) => process.stdin.once('data', resolve))
     process.stdin.destroy()
@@ -138,7 +171,7 @@ const PROGRAM = `
     },
   }).enable()
   main().then((outcome) => {
-    connection.close()
+    if (!['connected', 'called', 'subscribed', 'refused'].includes(when)) connection.close()
     waitedMs = 0
     process.on('exit', () => console.log(JSON.stringify({ ...outcome, waitedMs })))
   })

@@ -132,10 +132,8 @@ function invalid(message: string): PolicyError {
 
 const ABOUT: option.About = {
   what: 'redisStore',
-  advice: `for other settings hand in a client:
-  import { Redis } from 'ioredis'
-  const client = new Redis({ host, port, maxRetriesPerRequest: 0 })
-  const store = redisStore(client, { prefix })`,
+  advice:
+    'for other settings hand in a client: redisStore(new Redis({ host, port, maxRetriesPerRequest: 0 }))',
 }
 
 /**

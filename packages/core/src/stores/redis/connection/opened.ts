@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
 import type { RedisConnection } from '../redis-connection.js'
 
 /** A connection over a client that the store made. `close` ends every socket and timer, in whatever state they are. */
@@ -18,6 +19,29 @@ export interface Opened extends RedisConnection {
 
 /** Milliseconds without a byte from a server that owes a reply; after that, the connection is closed and made anew. */
 export const SILENCE_MS = 1000
+
+/** Calls `look` every `ms` milliseconds until it returns true. The timer keeps no process alive, unless its `ref` is called. */
+export function every(ms: number, look: () => boolean): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    if (look()) clearInterval(timer)
+  }, ms)
+  return timer.unref()
+}
+
+/** Has `tend` called with each duplicate that is made of a client. */
+export function onDuplicate<C extends { duplicate(...options: object[]): C }>(
+  client: C,
+  tend: (made: C) => void,
+): void {
+  const duplicate = client.duplicate.bind(client)
+  Object.assign(client, {
+    duplicate: (...options: object[]) => {
+      const made = duplicate(...options)
+      tend(made)
+      return made
+    },
+  })
+}
 
 /**
  * Returns the milliseconds to wait before attempt number `times` (1, 2, ...) to connect: doubled each time, at most 200, and by

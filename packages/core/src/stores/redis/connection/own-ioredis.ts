@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net'
-import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
 import type { Endpoint } from './endpoint.js'
 import { isRefusedBy } from '../clients/failure.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
-import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+import { backOffMs, every, onDuplicate, type Opened, SILENCE_MS } from './opened.js'
 
 interface IoredisPackage {
   readonly Redis: new (options: object) => IoredisClient
@@ -22,25 +21,20 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
     : new Redis({ ...rest, ...STANDALONE })
   const connection = ioredisConnection(client)
   const closed = new Promise<never>((_, reject) => {
-    client.once('close', () => reject(new Error('the connection was closed before it was ready')))
+    client.once('close', () => reject(new Error('closed before it was ready')))
   })
   const first = Promise.race([connection.connect(), closed])
   first.catch(() => {}) // rejects only for those who await it
   let timesReady = 0
   client.on('ready', () => timesReady++)
-  const endRefreshers = cluster && endRefreshersOf(client)
-  if (cluster) client.on('+node', endSilence)
-  else endSilence(client)
+  tend(client as Tended)
   return {
     ...connection,
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,
-    /** Ends the client, and in a Cluster also the connections that it makes to learn the slots, which it does not end itself. */
-    close() {
-      client.disconnect()
-      endRefreshers?.()
-    },
+    /** Ends the client. A Cluster leaves connections by which it learns the slots to end by themselves, within `SILENCE_MS`. */
+    close: () => client.disconnect(),
   }
 }
 
@@ -54,14 +48,27 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
   return (error) => {
     if (!isRefusedBy('READONLY', error)) return undefined
     if (client.status !== 'ready') return Promise.resolve()
-    closing ??= new Promise((resolve) => {
-      client.once('close', () => {
-        closing = undefined
-        resolve()
-      })
-    })
-    return closing
+    return (closing ??= new Promise<void>((resolve) => client.once('close', resolve)).finally(
+      () => (closing = undefined),
+    ))
   }
+}
+
+/**
+ * Ends silent connections of a client, and has it keep no process alive: neither by its connections, nor by the pauses before it
+ * connects anew. So also of the nodes and the subscriber of a Cluster, and of its duplicates.
+ */
+function tend(client: Tended): void {
+  client.on('connect', () => client.stream && endSilence(client, client.stream))
+  client.on('reconnecting', () => client.reconnectTimeout?.unref())
+  client.on('+node', tend)
+  // A Cluster makes its subscriber anew without an event.
+  if (client.isCluster)
+    every(SILENCE_MS / LOOKS, () => {
+      client.subscriber.getInstance()?.stream?.unref()
+      return client.status === 'end'
+    })
+  onDuplicate(client, tend)
 }
 
 /**
@@ -70,53 +77,30 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
  * without a new byte. It counts looks and not time, because replies lie unread in a process that was busy for a second, and a
  * late timer runs before they are read. `socketTimeout` is not used for that reason.
  */
-function endSilence(client: IoredisClient): void {
-  client.on('connect', () => {
-    const connected = client as Connected
-    const { stream } = connected
-    let read = -1
-    let silentLooks = 0
-    const timer = setInterval(() => {
-      const isSilent = connected.commandQueue.length > 0 && stream.bytesRead === read
-      read = stream.bytesRead
-      silentLooks = isSilent ? silentLooks + 1 : 0
-      if (silentLooks > LOOKS) stream.destroy(new Error(`no byte of a reply came for ${SILENCE_MS} ms`))
-      if (stream.destroyed) clearInterval(timer)
-    }, SILENCE_MS / LOOKS)
-    timer.unref()
+function endSilence(client: Tended, stream: Socket): void {
+  stream.unref()
+  let read = -1
+  let silentLooks = 0
+  every(SILENCE_MS / LOOKS, () => {
+    const isSilent = client.commandQueue.length > 0 && stream.bytesRead === read
+    read = stream.bytesRead
+    silentLooks = isSilent ? silentLooks + 1 : 0
+    if (silentLooks > LOOKS) stream.destroy(new Error(`no byte of a reply came for ${SILENCE_MS} ms`))
+    return stream.destroyed
   })
 }
 
-/** A client with a connection, and the commands that were written to it and have no reply. */
-interface Connected extends IoredisClient {
-  readonly stream: Socket
+/** A client, with what of it keeps a process alive, and the commands that were written and have no reply. */
+interface Tended extends IoredisClient {
+  duplicate(...options: object[]): Tended
+  readonly stream?: Socket
   readonly commandQueue: ArrayLike<unknown>
+  readonly reconnectTimeout?: NodeJS.Timeout | null
+  /** Of a Cluster. */
+  readonly subscriber: { getInstance(): Tended | null }
 }
 
 const LOOKS = 8
-
-/**
- * Returns a function that ends the connections over which a Cluster client of ioredis refreshes its list of slots. The client
- * does not end them when it is ended, and one to a node that does not answer would keep the process alive. The client makes them
- * by `duplicate` of a node, which is wrapped here to note each.
- */
-function endRefreshersOf(client: IoredisClient): () => void {
-  const refreshers = new Set<IoredisClient>()
-  client.on('+node', (node: IoredisClient) => {
-    const duplicate = node.duplicate.bind(node)
-    Object.assign(node, {
-      duplicate: (...options: object[]) => {
-        const refresher = duplicate(...options)
-        refreshers.add(refresher)
-        refresher.on('end', () => refreshers.delete(refresher))
-        return refresher
-      },
-    })
-  })
-  return () => {
-    for (const refresher of refreshers) refresher.disconnect()
-  }
-}
 
 const NODE = {
   // A Sentinel that does not answer is skipped.

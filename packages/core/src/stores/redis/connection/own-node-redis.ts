@@ -1,7 +1,7 @@
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
 import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
-import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+import { backOffMs, every, onDuplicate, type Opened, SILENCE_MS } from './opened.js'
 
 interface NodeRedisPackage {
   createClient(options: object): OwnNodeRedis
@@ -9,8 +9,18 @@ interface NodeRedisPackage {
 }
 
 interface OwnNodeRedis extends NodeRedisClient {
+  readonly isOpen: boolean
+  duplicate(): OwnNodeRedis
+  /** Of a single client. */
+  unref?(): void
+  ping?(): Promise<unknown>
   /** Of a cluster. */
-  readonly masters?: readonly { readonly client?: { destroy(): void } }[]
+  readonly masters?: readonly Node[]
+  readonly pubSubNode?: Node | undefined
+}
+
+interface Node {
+  readonly client?: OwnNodeRedis
 }
 
 /**
@@ -32,6 +42,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
+  ping(client, () => ended)
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
@@ -61,9 +72,31 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 }
 
 /**
+ * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`), until it has `ended`.
+ * The timers of several clients' own pings (`pingInterval`) would keep it alive in turn. A cluster makes its nodes as it learns of
+ * them.
+ */
+function ping(client: OwnNodeRedis, ended: () => boolean): void {
+  client.unref?.()
+  onDuplicate(client, (made) => ping(made, () => !made.isOpen))
+  const asked = new Set<OwnNodeRedis>()
+  every(SILENCE_MS / 3, () => {
+    for (const node of [{ client }, ...(client.masters ?? []), client.pubSubNode]) {
+      const one = node?.client
+      one?.unref?.()
+      // One at a time: what is written counts as activity too, and would hide that no reply comes.
+      if (!one?.isReady || asked.has(one)) continue
+      const answered = (): void => void asked.delete(one)
+      asked.add(one)
+      one.ping!().then(answered, answered)
+    }
+    return ended()
+  })
+}
+
+/**
  * Returns the options of an endpoint as node-redis names them, with this package's defaults: short pauses between attempts to
- * connect, and an end of the connection when no byte came for SILENCE_MS. node-redis counts idle time too, so pings keep replies
- * coming.
+ * connect, and an end of the connection when no byte came for SILENCE_MS.
  */
 function clientOptions(options: Endpoint) {
   const { username, password, db, tls, path, connectTimeout, keepAlive, family } = options
@@ -79,10 +112,9 @@ function clientOptions(options: Endpoint) {
       ...(path !== undefined && { path }),
       keepAliveInitialDelay: keepAlive,
       family,
-      // Idle time counts too, so pings keep replies coming.
+      // Idle time counts too, hence `ping`.
       socketTimeout: SILENCE_MS,
     },
-    pingInterval: SILENCE_MS / 3,
     commandsQueueMaxLength: 10_000,
   }
 }

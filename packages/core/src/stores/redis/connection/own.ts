@@ -4,14 +4,14 @@ import { warnProcessOnce } from '../../../values/process-warning.js'
 import { addressOf, type RedisConnection, type RedisKey, type ScriptReply } from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
-import type { Opened } from './opened.js'
+import { every, type Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
 import { openNodeRedis } from './own-node-redis.js'
 
 /**
  * A connection that the store makes and that `close()` ends. No call is carried out twice. Up to 1,000 calls that are made while
- * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. It connects with
- * the first call, or before.
+ * it connects wait for it; the caller sets the deadline. It connects with the first call, or before. It keeps the process alive
+ * only while a call waits, and until the first attempt to connect is over.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
@@ -19,15 +19,15 @@ export class OwnConnection implements RedisConnection {
   readonly address: string
   readonly isCluster: boolean
   readonly replays = false
-  /** Rejects each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
+  /** Rejects the first attempt to connect and each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
   readonly #options: Endpoint
   #opening: Promise<Opened> | undefined
   #first: Promise<void> | undefined
-  /** Rejects `#first`. */
-  #rejectFirst: ((error: Error) => void) | undefined
   #opened: Opened | undefined
   #closed = false
+  /** The one handle that keeps the process alive (`ref`): those of clients do not. */
+  readonly #alive = every(2 ** 30, () => this.#closed)
 
   /**
    * Reads where to connect to, a URL or options, and does not connect yet.
@@ -49,8 +49,12 @@ export class OwnConnection implements RedisConnection {
     const opening = this.#opening
     opening.catch(warnOfMissingPackage)
     this.#first = new Promise((resolve, reject) => {
-      this.#rejectFirst = reject
-      opening.then(({ first }) => first).then(() => resolve(), reject)
+      this.#begin(reject)
+      const over = (): void => this.#end(reject)
+      opening
+        .then(({ first }) => first)
+        .then(() => resolve(), reject)
+        .then(over, over)
     })
     this.#first.catch(() => {})
     return opening
@@ -118,8 +122,8 @@ export class OwnConnection implements RedisConnection {
   close(): void {
     this.#closed = true
     this.#opened?.close()
+    this.#alive.close()
     const error = storeClosed()
-    this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
     this.#pending.clear()
   }
@@ -132,16 +136,16 @@ export class OwnConnection implements RedisConnection {
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(storeClosed())
-      if (this.#pending.size >= MOST_WAITING && !this.isReady()) {
+      if (this.#pending.size > MOST_WAITING && !this.isReady()) {
         const what = `${MOST_WAITING} calls wait for a connection already`
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
-      this.#pending.add(reject)
+      this.#begin(reject)
       const isUnwritten = this.#queuedUntilNow()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const answered = (reply: ScriptReply): void => {
-        this.#pending.delete(reject)
+        this.#end(reject)
         resolve(reply)
       }
       /**
@@ -149,7 +153,7 @@ export class OwnConnection implements RedisConnection {
        * the error says so.
        */
       const failed = (error: Error): void => {
-        this.#pending.delete(reject)
+        this.#end(reject)
         reject(isUnwritten() ? unwritten(error) : error)
       }
       sent.then(answered, (error: Error) => {
@@ -159,6 +163,18 @@ export class OwnConnection implements RedisConnection {
         else failed(error)
       })
     })
+  }
+
+  /** Notes that a call begins, or the first attempt to connect, which `reject` ends. The process stays alive for it. */
+  #begin(reject: (error: Error) => void): void {
+    this.#pending.add(reject)
+    this.#alive.ref()
+  }
+
+  /** Notes that it is over. The process may end if nothing else is under way. */
+  #end(reject: (error: Error) => void): void {
+    this.#pending.delete(reject)
+    if (this.#pending.size === 0) this.#alive.unref()
   }
 
   /**
