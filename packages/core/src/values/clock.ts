@@ -45,7 +45,7 @@ export function clearTimer(timer: TimerHandle | undefined): void {
  * workerd the clocks of a module that is being loaded stand still, and the monotonic one is on another scale than in a request.
  */
 export function systemClock(): Clock {
-  const [wall, monotonic] = [Date, performance] // the global is a getter, and this is read on every call
+  const monotonic = performance // the global is a getter, and this is read on every call
   let startUs: number
   /**
    * Reads the wall time, unless that was done. Checks whether a test has replaced `Date` or `performance` by fake timers, which do
@@ -53,7 +53,7 @@ export function systemClock(): Clock {
    * how many reads pass until the next check.
    */
   const look = (): number => {
-    startUs ??= (wall.now() - monotonic.now()) * 1000
+    startUs ??= (Date.now() - monotonic.now()) * 1000
     const isFaked = Date !== DATE || performance !== PERFORMANCE
     if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
     return READS
@@ -71,11 +71,11 @@ export function systemClock(): Clock {
  * has installed one is warned once.
  */
 export function machineClock(): Clock {
-  const [wall, monotonic] = [Date, performance]
+  const monotonic = performance
   let startUs: number
   return () => {
     if (TIME.test !== undefined) warnProcessOnce('CLOCK_NOT_FAKED', NOT_FAKED)
-    startUs ??= (wall.now() - monotonic.now()) * 1000
+    startUs ??= (Date.now() - monotonic.now()) * 1000
     return Math.floor(startUs + monotonic.now() * 1000)
   }
 }
