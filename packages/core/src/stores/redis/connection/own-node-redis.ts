@@ -1,5 +1,6 @@
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
+import { isRefusedBy } from '../clients/failure.js'
 import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
 import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
 
@@ -32,6 +33,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
+  let reconnected: Promise<void> | undefined
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
@@ -45,6 +47,16 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
       evalsha: async (...args) => (await connected, connection.evalsha(...args)),
       eval: async (...args) => (await connected, connection.eval(...args)),
     }),
+    /**
+     * Reconnects where the server has become a replica, to the one that the address leads to since. The promise that it returns is
+     * that of the new connection, for all calls that were refused on the old one.
+     */
+    afterStepDown(error) {
+      if (cluster || !isRefusedBy('READONLY', error)) return undefined
+      if (reconnected || !client.isReady) return reconnected ?? Promise.resolve()
+      client.destroy()
+      return (reconnected = untilConnected(client, () => ended).finally(() => (reconnected = undefined)))
+    },
     first,
     /**
      * Ends the client. Nodes to which a cluster is still connecting finish that first and are forgotten by it, so they are ended
