@@ -101,8 +101,8 @@ export function watchForReplica(client: object, report: Report): () => void {
 const STAYS_MS = 2000
 const PAUSE_MS = 60_000
 const STAYS =
-  'the Redis client stays connected to a replica, which refuses all calls: set reconnectOnError of ioredis or iovalkey, ' +
-  'close and connect a client or pool of node-redis, or give redisStore the URL'
+  'the Redis client stays connected to a replica: set reconnectOnError of ioredis or iovalkey, close and connect a ' +
+  'client or pool of node-redis, or give redisStore the URL'
 
 /** Reports a warning about a client, once for all that use it. */
 function reportOfClient(client: object, code: string, message: string, report: Report): void {

@@ -39,7 +39,7 @@ export function storeError(error: unknown): Error {
 }
 
 /** Says what a server lacks on which EVAL was renamed, or whose Lua is a module that is not loaded. */
-const WITHOUT_SCRIPTS = 'each decision is a script in Lua, and the server has no EVAL or no Lua: '
+const WITHOUT_SCRIPTS = 'the server runs no Lua (EVAL), which decides each call: '
 
 /**
  * Returns an error without what may hold a password: ioredis hangs the command onto it, with its arguments, and a server without
