@@ -10,7 +10,7 @@ local FAR = 3600000000
 local key = KEYS[1]
 local life, clock, length, rest = struct.unpack('<ddd', ARGV[1])
 if not (life >= 0 and life <= FAR) then
-  return redis.error_reply('ERR the life of a post is out of bounds')
+  return redis.error_reply('ERR life is out of bounds')
 end
 local now = clock
 if clock < 0 then

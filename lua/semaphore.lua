@@ -20,7 +20,7 @@ local GRACE = 'grace'
 local key = KEYS[1]
 local step, limit, lease, claim, alive, grace, clock, rest = struct.unpack('<ddddddd', ARGV[1])
 if not (limit >= 1 and limit <= 1000000 and lease >= 0 and lease <= FAR and claim >= 0 and claim <= FAR) then
-  return redis.error_reply('ERR limit and lease of a semaphore are out of bounds')
+  return redis.error_reply('ERR limit or lease is out of bounds')
 end
 local words = gmatch(sub(ARGV[1], rest), '[^\n]+')
 local channel, semaphore = words(), words()
@@ -37,8 +37,8 @@ end
 -- Ask for memory: the server looks at the first write of a script alone, and this one changes nothing. Without memory what is
 -- there may be moved and removed, and nothing is added. A key of another type is discarded.
 local asked = redis.pcall('ZADD', key, 'XX', 0, '')
-local full = type(asked) == 'table' and string.find(asked.err, 'OOM', 1, true)
-if type(asked) == 'table' and not full then
+local full = type(asked) == 'table' and match(asked.err, 'OOM')
+if full == nil then
   call('DEL', key)
 end
 -- Remove what has expired: permits that were not renewed, semaphores that did not poll.

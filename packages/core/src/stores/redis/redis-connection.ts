@@ -77,9 +77,8 @@ function hostAndPort(server: unknown): string {
  */
 export function warnOfReplays(client: object, { replays }: RedisConnection, report: Report): void {
   const message =
-    'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
-    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
-    'maxCommandRediscovers to 0'
+    'the Redis client repeats a call whose reply was lost, which charges it twice: set maxRetriesPerRequest, ' +
+    'in a Cluster also retryDelayOnFailover, or in a sentinel of node-redis maxCommandRediscovers, to 0'
   if (replays) reportOfClient(client, 'CLIENT_REPLAYS', message, report)
 }
 
@@ -101,8 +100,8 @@ export function watchForReplica(client: object, report: Report): () => void {
 const STAYS_MS = 2000
 const PAUSE_MS = 60_000
 const STAYS =
-  'the Redis client stays connected to a replica: set reconnectOnError of ioredis or iovalkey, close and connect a ' +
-  'client or pool of node-redis, or give redisStore the URL'
+  'the Redis client stays at a replica: set reconnectOnError of ioredis, close and connect one of node-redis, ' +
+  'or give redisStore the URL'
 
 /** Reports a warning about a client, once for all that use it. */
 function reportOfClient(client: object, code: string, message: string, report: Report): void {

@@ -8,7 +8,7 @@ import type { SluiceError } from '../../../src/values/errors.js'
 
 /* A server that runs no scripts decides nothing. The process is warned once, with the cause. */
 
-const CAUSE = /the server runs no Lua \(EVAL\), which decides each call: ERR /
+const CAUSE = /the server runs no Lua \(EVAL\): ERR /
 const policies = [gcra({ limit: 10, window: '1h' })]
 
 it.each<[string, (url: string) => Promise<RedisClient | string>]>([

@@ -33,11 +33,10 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
-  let reconnected: Promise<void> | undefined
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
-  const connected = untilConnected(client, () => ended)
+  let connected = untilConnected(client, () => ended)
   const first = Promise.race([connected, failed])
   first.catch(() => {}) // rejects only for those who await it
   return {
@@ -53,9 +52,11 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
      */
     afterStepDown(error) {
       if (cluster || !isRefusedBy('READONLY', error)) return undefined
-      if (reconnected || !client.isReady) return reconnected ?? Promise.resolve()
-      client.destroy()
-      return (reconnected = untilConnected(client, () => ended).finally(() => (reconnected = undefined)))
+      if (client.isReady) {
+        client.destroy()
+        connected = untilConnected(client, () => ended)
+      }
+      return connected
     },
     first,
     /**
