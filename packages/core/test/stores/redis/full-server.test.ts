@@ -237,7 +237,7 @@ async function wrongOf(lines: readonly string[]): Promise<readonly string[]> {
     else scripts.push([])
   }
   const names = [...new Set(scripts.flat())]
-  const infos = await command<(readonly [string, number, string[]])[]>(server, 'COMMAND', 'INFO', ...names)
+  const infos = await command<[string, number, string[]][]>(server, 'COMMAND', 'INFO', ...names)
   const flags = new Map(names.map((name, i) => [name, infos[i]![2]]))
   const wrong = scripts.flatMap((commands) => {
     const writes = commands.filter((name) => flags.get(name)!.includes('write'))
