@@ -76,7 +76,7 @@ describe('the first write of a script is one that needs memory', () => {
     async ({ policies }) => {
       const lines = await watched(async () => {
         for (const then of [undefined, 'window', 'fresh'] as const) {
-          const script = composeScript(policies, then && { ...penalty, then })
+          const script = composeScript(policies, then && { ...penalty, ...(then === 'fresh' && { then }) })
           for (const operation of Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[])
             for (const write of Object.values(before)) {
               const [alone, one, other] = [nextKey(), nextKey(), nextKey()]
