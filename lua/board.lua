@@ -10,7 +10,7 @@ local FAR = 3600000000
 local key = KEYS[1]
 local life, clock, length, rest = struct.unpack('<ddd', ARGV[1])
 if not (life >= 0 and life <= FAR) then
-  return redis.error_reply('ERR the life of a post is out of bounds')
+  return redis.error_reply('ERR life is out of bounds')
 end
 local now = clock
 if clock < 0 then
@@ -49,20 +49,21 @@ if life == 0 then
 end
 
 local author, text = sub(ARGV[1], rest, rest + length - 1), sub(ARGV[1], rest + length)
-local fields = redis.pcall('HKEYS', key)
-if is_refused(fields) then
-  return fields
-elseif fields.err then
+local name = format('%.0f:', now + life) .. author
+local posted = redis.pcall('HSET', key, name, text)
+if type(posted) == 'table' then
+  if is_refused(posted) then
+    return posted
+  end
   call('DEL', key)
-  fields = {}
+  call('HSET', key, name, text)
 end
-for _, field in ipairs(fields) do
+for _, field in ipairs(call('HKEYS', key)) do
   local lives, owner = parts_of(field)
-  if not lives or owner == author then
+  if not lives or owner == author and field ~= name then
     call('HDEL', key, field)
   end
 end
-call('HSET', key, format('%.0f:', now + life) .. author, text)
 -- As long as the longest post; with a clock other than TIME the key is kept as long.
 call('PEXPIRE', key, FAR / 1000)
 return ''

@@ -53,7 +53,7 @@ if exists then
   end
 end
 if broken or written > now then
-  call('DEL', key)
+  @{discard}
   exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
   expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
@@ -109,7 +109,12 @@ for call_number = 1, count do
   elseif op == HOLD then
     writes, held = true, max(held, now + span)
   elseif op == RESET then
-    call('DEL', key)
+    if alone then
+      call('DEL', key)
+    else
+      dropped = dropped or {}
+      dropped[#dropped + 1] = key
+    end
     return ''
   else
     local booked_epoch, booked_version = unpack('<dd', argument, rest)
@@ -247,8 +252,9 @@ if writes or exists then
       reply = pack('<d', 1) .. string.sub(reply, 9)
     end
   elseif bytes then
-    -- In this order: if one of the two fails, nothing is charged.
+    -- In this order: if one of the two fails, nothing is charged. A server that has no memory refuses an empty write too.
     if ttl then
+      call('SETRANGE', key, '0', '')
       call('PEXPIRE', key, ttl)
     end
     call('SETRANGE', key, offset, bytes)
@@ -258,6 +264,6 @@ if writes or exists then
   --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
   --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end
 end
---@for any slotted if unsound then call('DEL', key) end
+--@for any slotted if unsound then @{discard} end
 --@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
 return reply .. booking

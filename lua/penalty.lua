@@ -22,7 +22,7 @@ if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
     end
     blocked = max(blocked, now + lasts)
     open, restricted = max(open, blocked), max(restricted, blocked)
-    --@for any fresh call('DEL', key)
+    --@for any fresh @{discard}
     --@for any fresh exists, begun, behind, whole, writes, latest = false, false, 0, true, true, 0
     --@for any fresh last, expires, version, @{all_cells} = 0, 0, nonce, @{zeros}
     --@for any fresh_slots fixed, near_from, near, filled, edited, changed_to = rep('\0', @{fixed}), 0, '', nil, nil, 0

@@ -19,8 +19,9 @@ local replaced
 local time
 -- Whether this is one call. Equal calls on one key travel as those on several keys do.
 local alone = #KEYS == 1
--- Of calls that travel together: the states of their keys, the places of those whose calls are not plain, and the reply.
-local states, others, replies
+-- Of calls that travel together: the states of their keys, the places of those whose calls are not plain, the reply, and the keys
+-- that are reset.
+local states, others, replies, dropped
 
 if alone then
   key, argument = KEYS[1], ARGV[1]
@@ -103,5 +104,9 @@ for _, i in ipairs(others) do
     @{failure}
   end
   replies[#replies + 1] = reply
+end
+-- Last, as a server without memory takes all that is written after a deletion.
+for _, reset_key in ipairs(dropped or {}) do
+  call('DEL', reset_key)
 end
 return replies

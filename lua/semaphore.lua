@@ -20,7 +20,7 @@ local GRACE = 'grace'
 local key = KEYS[1]
 local step, limit, lease, claim, alive, grace, clock, rest = struct.unpack('<ddddddd', ARGV[1])
 if not (limit >= 1 and limit <= 1000000 and lease >= 0 and lease <= FAR and claim >= 0 and claim <= FAR) then
-  return redis.error_reply('ERR limit and lease of a semaphore are out of bounds')
+  return redis.error_reply('ERR limit or lease is out of bounds')
 end
 local words = gmatch(sub(ARGV[1], rest), '[^\n]+')
 local channel, semaphore = words(), words()
@@ -34,10 +34,15 @@ for ticket in words do
   tickets[#tickets + 1] = ticket
 end
 
--- Remove what has expired: permits that were not renewed, semaphores that did not poll. A key of another type is discarded.
-if type(redis.pcall('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)) == 'table' then
+-- Ask for memory: the server looks at the first write of a script alone, and this one changes nothing. Without memory what is
+-- there may be moved and removed, and nothing is added. A key of another type is discarded.
+local asked = redis.pcall('ZADD', key, 'XX', 0, '')
+local full = type(asked) == 'table' and match(asked.err, 'OOM')
+if full == nil then
   call('DEL', key)
 end
+-- Remove what has expired: permits that were not renewed, semaphores that did not poll.
+call('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)
 call('ZREMRANGEBYSCORE', key, format('(%.0f', PERMITS + now + FAR), '+inf')
 for _, dead in ipairs(call('ZRANGEBYSCORE', key, -now, 0)) do
   call('ZREM', key, dead, 'limit:' .. dead)
@@ -61,8 +66,12 @@ local function count_held()
 end
 
 local is_taking = step == TAKE or step == WAIT
+local is_absent = (step == POLL or step == RENEW) and call('EXISTS', key) == 0
+if full and (is_absent or step == WAIT) then
+  return asked
+end
 -- Begins the time of grace if the key is absent, for steps that expect their tickets in it.
-if (step == POLL or step == RENEW) and call('EXISTS', key) == 0 then
+if is_absent then
   call('ZADD', key, -(now + grace), GRACE)
 end
 local is_grace = score_of(GRACE) < 0
@@ -128,6 +137,9 @@ for _, ticket in ipairs(tickets) do
     end
   end
   if state == HELD then
+    if full and score == 0 then
+      return asked
+    end
     hold(ticket, lease)
   end
   answer = answer .. state

@@ -8,27 +8,22 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
--- Changes the number of slots of a log's ring from former to cap, and keeps the newest entries that fit. Each entry is the
--- instant of one unit and lies in slot number modulo cap, so they move: where they pass the end of the ring, the newest come to
--- its start (left) and the older ones to its end (right). head is the number of the next entry, and base the byte at which the
--- ring begins. The Redis string is set anew, because appending would make Redis reserve twice its length, and each byte is copied
--- once, as a large log keeps other clients waiting.
+-- Changes the number of slots of a log's ring from former to cap, and keeps the newest entries that fit: head is the number of the
+-- next entry, entry number i lies in slot i mod cap, and base is the byte at which the ring begins. The Redis string is set anew, with an
+-- exact length, because appending would make Redis reserve twice its length. A large one is made by Redis, as joining strings is what
+-- takes Lua longest: it is half as long first, so that twice that is reserved.
 local function sliding_log_resize(head, size, cap, base, former)
-  local kept = min(former, cap)
-  local oldest, blank = head - kept, pack('<d', 0)
-  local start = oldest % cap
-  local round = max(0, start + kept - cap)
-  local left, middle, right
-  if round > 0 then
-    left, right = read_slots(base, former, head - round, round), read_slots(base, former, oldest, kept - round)
-    middle = rep(blank, cap - kept)
-  else
-    middle = read_slots(base, former, oldest, kept)
-    left, right = rep(blank, start), rep(blank, cap - kept - start)
-  end
+  local kept, blank, ends = min(former, cap), pack('<d', 0), base + cap * 8
+  local entries = read_slots(base, former, head - kept, kept)
   local header, behind = call('GETRANGE', key, 0, base - 1), call('GETRANGE', key, base + former * 8, -1)
-  call('SET', key, header .. left .. middle .. right .. behind, 'KEEPTTL')
-  near, filled = '', nil
+  if cap > MOST_ENTRIES then
+    call('SET', key, header, 'KEEPTTL')
+    call('SETRANGE', key, floor((ends + #behind) / 2), '\0')
+    call('SETRANGE', key, ends - 8, blank .. behind)
+  else
+    call('SET', key, header .. rep(blank, cap) .. behind, 'KEEPTTL')
+  end
+  write_slots(base, cap, head - kept, entries)
 end
 
 -- Returns the instant, in microseconds, of the i-th newest entry of the log, where 0 is the newest; -HUGE, which is before all
@@ -84,7 +79,7 @@ end
 -- the entries that count; cap, the slots there are) and n.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
-    move_slots(base, cap, head - i, i, head - i - n)
+    write_slots(base, cap, head - i - n, read_slots(base, cap, head - i, i))
   end
   return head - n, size - n, cap, n
 end

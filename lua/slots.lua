@@ -130,16 +130,17 @@ local function read_slots(base, cap, first, n)
   return bytes
 end
 
--- Copies n slots of a ring, cap slots of 8 bytes that are used in turn, from number first on to number `to` on, in Redis. The
--- ring begins at byte base of the state; slots that would pass its end go on at its start. What this call remembers of slots it
--- has read or written (`near`, `filled`) is forgotten, as their values may have moved.
-local function move_slots(base, cap, first, n, to)
-  local bytes = read_slots(base, cap, first, n)
-  local slot = to % cap
-  local run = min(n, cap - slot)
-  call('SETRANGE', key, base + slot * 8, sub(bytes, 1, run * 8))
-  if run < n then
-    call('SETRANGE', key, base, sub(bytes, run * 8 + 1))
+-- Writes bytes, which are those of some slots of a ring, into its cap slots of 8 bytes from number first on, in Redis. The ring begins
+-- at byte base of the state; slots that would pass its end go on at its start. What this call remembers of slots it has read or
+-- written (`near`, `filled`) is forgotten, as their values may have moved.
+local function write_slots(base, cap, first, bytes)
+  local slot = first % cap
+  local run = min(#bytes, (cap - slot) * 8)
+  if run > 0 then
+    call('SETRANGE', key, base + slot * 8, sub(bytes, 1, run))
+  end
+  if run < #bytes then
+    call('SETRANGE', key, base, sub(bytes, run + 1))
   end
   near, filled = '', nil
 end

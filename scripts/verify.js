@@ -30,7 +30,7 @@ runSubject('verify', {
   sdks: ['build', 'how often SDKs send a refused call, with their defaults and as docs/outbound-clients.md sets them; names choose', 'packages/harness/sdks/run.js'],
   'postgres-versions': ['redis postgres build', 'the conformance kit, the tests and the row of faults of postgresStore on Postgres 15 to 18; versions choose', 'packages/harness/postgres-versions/run.js'],
   engines: ['build', 'the recipes for SQLite and MariaDB: four processes that race, and the conformance kit on SQLite', ...onSources, 'packages/harness/engines/run.js'],
-  runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd', 'packages/harness/runtimes/run.js'],
+  runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd; names choose', 'packages/harness/runtimes/run.js'],
 })
 
 /**

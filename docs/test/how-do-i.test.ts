@@ -1,7 +1,8 @@
 import { FakeClock } from '@sluice/testing'
 import { type Decision, type Limiter, type Store } from '@sluice/core'
 import { ipKey } from '@sluice/http'
-import { type RedisServer, startRedis } from '@sluice/harness/redis'
+import type { RedisStore } from '@sluice/core/redis'
+import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import type { Express } from 'express'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -138,6 +139,15 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     expect(await askOther(1)).toEqual(passing(0, 1))
     await Promise.all([store.close(), other.store.close()])
   },
+  'Keep one connection under hot reload': async ({ store }, again) => {
+    const stores = [store as RedisStore]
+    for (let i = 0; i < 5; i++) stores.push((await again()).store as RedisStore)
+    for (const each of stores) await each.ready()
+    const connections = (await command(redis, 'CLIENT', 'LIST')).trim().split('\n')
+    for (const each of stores) await each.close()
+    delete (globalThis as { limits?: unknown }).limits
+    expect(connections.filter((line) => !line.includes('cmd=client'))).toHaveLength(1)
+  },
   'Limit by the second and by the hour': async ({ limiter }) => {
     const decisions = await Promise.all(Array.from({ length: 6 }, () => limiter.consume('user:42')))
     expect(decisions.at(-1)).toMatchObject({ allowed: false, policy: '5-per-1s' })
@@ -183,8 +193,8 @@ afterAll(async () => {
 })
 
 describe('how do I', () => {
-  it('answers twenty questions, in five lines and a link each', () => {
-    expect(answers).toHaveLength(20)
+  it('answers twenty-one questions, in five lines and a link each', () => {
+    expect(answers).toHaveLength(21)
     for (const { code, link } of answers) {
       expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(5)
       expect(link).toMatch(/\]\([^)]+\)/)

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 const DECLARATION = /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /
 
 /** A text in quotes, which stays, or a comma or an operator with spaces that Lua does not need, or a comment behind a line. */
-const SPACED = /'(?:[^'\\]|\\.)*'|(,) | ([=~<>]=|[=<>+*/%]) | -- (?!\s*@).*$/g
+const SPACED = /'(?:[^'\\]|\\.)*'|(,) | ([=~<>]=|[=<>+*/%]|-(?= [^-])|(?<=\D )\.\.) | -- (?!\s*@).*$/g
 
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
 const modules = readdirSync('lua')
@@ -26,7 +26,7 @@ function stripped(lua) {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && (!line.startsWith('--') || DECLARATION.test(line)))
-    .map((line) => (line.startsWith('--') ? line : line.replace(SPACED, tight)))
+    .map((line) => (/^--(?!@)/.test(line) ? line : line.replace(SPACED, tight)))
     .join('\n')
 }
 

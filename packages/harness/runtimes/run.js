@@ -1,5 +1,5 @@
-// Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
-// fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
+// Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes; names choose, as in
+// `runtimes workerd "Node 24"`. Exit 1 when a part fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
 import { build } from 'esbuild'
 import { startPostgres } from '@sluice/harness/postgres'
 import { freePort, startRedis, until } from '@sluice/harness/redis'
@@ -41,10 +41,14 @@ const SERVERS = [
   ['Deno', DENO, ['run', ...DENO_ARGS]],
 ]
 
+const names = process.argv.slice(2)
+/** @param {string} name */
+const isChosen = (name) => names.length === 0 || names.includes(name)
 const redis = await startRedis()
 let passed = true
 try {
   for (const [name, program, args] of SERVERS) {
+    if (!isChosen(name)) continue
     const limiter = name.toLowerCase().replace(' ', '-')
     report(
       name,
@@ -56,18 +60,24 @@ try {
       ]),
     )
   }
-  report('workerd', { ...(await onWorkerd()), edge: await edgeOnWorkerd(), recipe: await recipeOnWorkerd() })
-  report('Bun', await onPostgres())
-  report('Bun', { recipe: await served(BUN, (port) => ['-e', bunServing(port)]) })
-  report('Deno', {
-    recipe: await served(DENO, (port) => [
-      'serve',
-      '--host=127.0.0.1',
-      `--port=${port}`,
-      ...DENO_ARGS,
-      'docs/recipes/deno.ts',
-    ]),
-  })
+  if (isChosen('workerd'))
+    report('workerd', {
+      ...(await onWorkerd()),
+      edge: await edgeOnWorkerd(),
+      recipe: await recipeOnWorkerd(),
+    })
+  if (isChosen('Bun')) report('Bun', await onPostgres())
+  if (isChosen('Bun')) report('Bun', { recipe: await served(BUN, (port) => ['-e', bunServing(port)]) })
+  if (isChosen('Deno'))
+    report('Deno', {
+      recipe: await served(DENO, (port) => [
+        'serve',
+        '--host=127.0.0.1',
+        `--port=${port}`,
+        ...DENO_ARGS,
+        'docs/recipes/deno.ts',
+      ]),
+    })
 } finally {
   await redis.stop()
 }

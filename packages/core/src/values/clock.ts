@@ -40,18 +40,20 @@ export function clearTimer(timer: TimerHandle | undefined): void {
 }
 
 /**
- * Makes a clock in microseconds: the wall time, read once, plus the time that has passed since on the monotonic
- * clock, so that it does not jump when the wall clock is set. A test's fake clock moves it.
+ * Makes a clock in microseconds: the wall time, read with the first use, plus the time that has passed since on the monotonic
+ * clock, so that it does not jump when the wall clock is set. A test's fake clock moves it. Nothing is read before, because in
+ * workerd the clocks of a module that is being loaded stand still, and the monotonic one is on another scale than in a request.
  */
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
-  const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
+  let startUs: number
   /**
-   * Checks whether a test has replaced `Date` or `performance` by fake timers, which do not move this clock, and warns once if
-   * so. Not if the clock was made with the fake one, nor with this project's own. Returns how many reads pass until the next
-   * check.
+   * Reads the wall time, unless that was done. Checks whether a test has replaced `Date` or `performance` by fake timers, which do
+   * not move this clock, and warns once if so. Not if the clock was made with the fake one, nor with this project's own. Returns
+   * how many reads pass until the next check.
    */
   const look = (): number => {
+    startUs ??= (Date.now() - monotonic.now()) * 1000
     const isFaked = Date !== DATE || performance !== PERFORMANCE
     if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
     return READS
@@ -64,15 +66,16 @@ export function systemClock(): Clock {
 }
 
 /**
- * Makes a clock in whole microseconds for instants that are compared with those of another machine: the wall time, read once,
- * plus the time that has passed since on the monotonic clock. A test's fake clock does not move it, so a test that has installed
- * one is warned once.
+ * Makes a clock in whole microseconds for instants that are compared with those of another machine: the wall time, read with
+ * the first use, plus the time that has passed since on the monotonic clock. A test's fake clock does not move it, so a test that
+ * has installed one is warned once.
  */
 export function machineClock(): Clock {
   const monotonic = performance
-  const startUs = (Date.now() - monotonic.now()) * 1000
+  let startUs: number
   return () => {
     if (TIME.test !== undefined) warnProcessOnce('CLOCK_NOT_FAKED', NOT_FAKED)
+    startUs ??= (Date.now() - monotonic.now()) * 1000
     return Math.floor(startUs + monotonic.now() * 1000)
   }
 }

@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
+import { createLimiter, createSemaphore, type Decision, type FailureMode, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, command, startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm } from '../every-algorithm.js'
@@ -65,6 +65,18 @@ async function exhaust(share: number): Promise<Outcome> {
       .catch((error: unknown) => error)
     if ((failure as { code?: string }).code !== 'STORE_OOM') wrong.push(`${title}, throw: ${String(failure)}`)
   }
+  const keys = await command<number>(server, 'DBSIZE')
+  const semaphore = createSemaphore({ name: 'permits', limit: 2, store })
+  const permits = await Promise.allSettled(
+    Array.from({ length: callers }, (_, i) => semaphore.acquire(`new:${i}`, { maxWait: 0 })),
+  )
+  const granted = permits.filter(({ status }) => status === 'fulfilled').length
+  // A reset frees memory, and the calls that travel with it get none of it.
+  const limiter = open('deny', algorithms[0]!.policy)
+  const beside = Array.from({ length: callers }, (_, i) => limiter.consume(`beside:${i}`))
+  await Promise.all([limiter.reset('nothing'), ...beside])
+  const added = (await command<number>(server, 'DBSIZE')) - keys
+  if (granted > 0 || added > 0) wrong.push(`${granted} permits were granted, ${added} keys added`)
   await empty(server)
   for (const { title, policy } of algorithms) {
     const decision = await open('throw', policy).consume('half spent')
@@ -76,7 +88,7 @@ async function exhaust(share: number): Promise<Outcome> {
     pass: wrong.length === 0,
     figure:
       `${MEMORY}, full after ${flooded} keys: ${counts.degraded} calls by new and known callers all 'oom' and as the ` +
-      `failure mode says, spent callers still denied${wrong[0] ? `; ${wrong.length} wrong: ${wrong[0]}` : ''}`,
+      `failure mode says, spent callers still denied, no permit granted and no key added${wrong[0] ? `; ${wrong.length} wrong: ${wrong[0]}` : ''}`,
   }
 }
 

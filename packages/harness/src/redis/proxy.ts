@@ -16,6 +16,8 @@ export interface Proxy extends Address {
   cutOnReply(times?: number): void
   /** Resets a connection as soon as it sends a command of this name, before the server has it: every second time, until `heal`. */
   cutOnCall(name: string): void
+  /** Passes connections that are made from now on to another server, as a name or a Service that points elsewhere; those that are open stay. */
+  pointTo(target: Address): void
   /** Resets every connection and refuses new ones, as when nothing listens there. */
   refuse(): Promise<void>
   /** Ends all faults. Bytes held by a black hole pass now, late and in order, as TCP does after a partition;
@@ -24,8 +26,9 @@ export interface Proxy extends Address {
   close(): Promise<void>
 }
 
-/** Starts a proxy on a free port that passes everything on to `target` until it is given a fault. */
-export async function startProxy(target: Address): Promise<Proxy> {
+/** Starts a proxy on a free port that passes everything on to the server `first` until it is given a fault. */
+export async function startProxy(first: Address): Promise<Proxy> {
+  let target = first
   const faults: Faults = { ...NONE, latencyMs: { ...NONE.latencyMs } }
   const counts = { connections: 0, open: 0, toServer: 0, toClient: 0, cuts: 0 }
   const open = new Set<ProxiedConnection>()
@@ -59,6 +62,9 @@ export async function startProxy(target: Address): Promise<Proxy> {
     },
     cutOnCall(name) {
       faults.cutOnCall = name
+    },
+    pointTo(next) {
+      target = next
     },
     async refuse() {
       resetAll()

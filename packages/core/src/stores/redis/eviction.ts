@@ -66,6 +66,5 @@ return string.match(info, 'maxmemory_policy:([a-z-]+)') or ''
 const EVICTS = {
   code: 'REDIS_EVICTS',
   message:
-    'Redis evicts keys when its memory is full, so a flood of keys sets exhausted callers free: set ' +
-    'maxmemory-policy to noeviction, or keep limits on a server of their own',
+    'Redis evicts keys when its memory is full, which sets exhausted callers free: set maxmemory-policy to noeviction',
 }

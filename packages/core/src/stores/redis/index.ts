@@ -5,12 +5,13 @@ import { Closing, storeClosed } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import type { Duration } from '../../values/duration.js'
 import * as option from '../../values/options.js'
+import { warnProcess } from '../../values/process-warning.js'
 import { WeakValues } from '../../values/weak-values.js'
 import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
 import type { Penalty } from '../penalty.js'
 import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type { Board, DenialCacheBounds, Keyspace, Report, Store } from '../store.js'
+import type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store } from '../store.js'
 import { redisBoard } from './board.js'
 import { connectionOf, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
@@ -22,7 +23,7 @@ import { hashTags } from './hash-tags.js'
 import { keyspaceOf } from './key.js'
 import { RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { redisPermits } from './permits.js'
-import { type RedisConnection, warnOfReplays } from './redis-connection.js'
+import { type RedisConnection, warnOfReplays, watchForReplica } from './redis-connection.js'
 import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/runner.js'
 import { RedisTogether } from './together.js'
@@ -150,6 +151,8 @@ class StoreInRedis implements RedisStore {
   readonly #together: RedisTogether
   readonly #permits = new Set<Permits>()
   readonly #eviction: EvictionCheck
+  /** Gets what is found out about the client: that of the limiter which was made last. */
+  #report: Report = warnOfClient
   readonly #now: Clock
   #started: Promise<unknown> | undefined
   /** The latest trouble, and its StoreError. */
@@ -174,7 +177,10 @@ class StoreInRedis implements RedisStore {
     this.#connection = connectionOf(client) ?? (this.#own = new OwnConnection(client))
     if (!lazy && this.#own) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, Buffer.from(`${prefix}:`))
-    this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
+    const onReadonly = this.#own
+      ? undefined
+      : watchForReplica(client as object, (notice) => this.#report(notice))
+    this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask(), onReadonly)
     this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
     this.#together = new RedisTogether((id, lists, ofFirst) =>
       this.#groups.get(id, () => composeTogether(lists), ofFirst),
@@ -188,6 +194,7 @@ class StoreInRedis implements RedisStore {
    * of their limits. Without calls on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    this.#report = report
     warnOfReplays(this.#client, this.#connection, report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
@@ -292,6 +299,11 @@ class StoreInRedis implements RedisStore {
     for (const permits of this.#permits) permits.close()
     this.#connection.close()
   }
+}
+
+/** Writes a warning about the client to the process, for a store without limiters, such as one of semaphores. */
+function warnOfClient(notice: Notice): void {
+  if (notice.event === 'warning') warnProcess(notice.code, notice.message)
 }
 
 /** The scripts of a store by their shapes and penalty, each with the group that sends its calls. */

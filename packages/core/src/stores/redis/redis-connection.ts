@@ -1,3 +1,4 @@
+import { nowMs } from '../../values/clock.js'
 import { inCommon } from '../../values/contract.js'
 import type { Report } from '../store.js'
 
@@ -75,12 +76,37 @@ function hostAndPort(server: unknown): string {
  * however many stores and limiters use it, also those of another copy of this package.
  */
 export function warnOfReplays(client: object, { replays }: RedisConnection, report: Report): void {
-  const reported = inCommon('reportedClients', () => new WeakSet<object>())
-  if (!replays || reported.has(client)) return
-  reported.add(client)
   const message =
-    'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
-    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
-    'maxCommandRediscovers to 0'
-  report({ event: 'warning', code: 'CLIENT_REPLAYS', message })
+    'the Redis client repeats a call whose reply was lost, which charges it twice: set maxRetriesPerRequest, ' +
+    'in a Cluster also retryDelayOnFailover, or in a sentinel of node-redis maxCommandRediscovers, to 0'
+  if (replays) reportOfClient(client, 'CLIENT_REPLAYS', message, report)
+}
+
+/**
+ * Makes the function to be called each time that a replica refuses a call of a client that was handed in. Where it goes on for
+ * STAYS_MS, the client stays connected to a master that has become a replica, as behind an address that points elsewhere since,
+ * and `report` gets a warning, once per client. Refusals with a pause between them are of two failovers.
+ */
+export function watchForReplica(client: object, report: Report): () => void {
+  let [since, latest] = [0, -Infinity]
+  return () => {
+    const now = nowMs()
+    if (now - latest > PAUSE_MS) since = now
+    latest = now
+    if (now - since >= STAYS_MS) reportOfClient(client, 'CLIENT_ON_REPLICA', STAYS, report)
+  }
+}
+
+const STAYS_MS = 2000
+const PAUSE_MS = 60_000
+const STAYS =
+  'the Redis client stays at a replica: set reconnectOnError of ioredis, close and connect one of node-redis, ' +
+  'or give redisStore the URL'
+
+/** Reports a warning about a client, once for all that use it. */
+function reportOfClient(client: object, code: string, message: string, report: Report): void {
+  const reported = inCommon(code, () => new WeakSet<object>())
+  if (reported.has(client)) return
+  reported.add(client)
+  report({ event: 'warning', code, message })
 }

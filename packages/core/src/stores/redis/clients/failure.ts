@@ -30,11 +30,16 @@ export function storeError(error: unknown): Error {
   if (error instanceof SluiceError) return error
   const cause = withoutSecrets(error)
   const failure = storeFailure(cause)
-  const message = `Redis did not decide: ${textOf(cause)}`
+  const text = textOf(cause)
+  const isWithoutLua = /^ERR (unknown command .eval|Could not find scripting)/i.test(text)
+  const message = `Redis did not decide: ${isWithoutLua ? WITHOUT_LUA : ''}${text}`
   // A call that the server refused was not carried out; a script that failed may have written.
   const isRefused = failure !== 'error' && replyCode(cause) !== undefined
   return new StoreError(codeOf(failure), message, { cause, ...(isRefused && { sent: false }) })
 }
+
+/** Says what a server lacks on which EVAL was renamed, or whose Lua is a module that is not loaded. */
+const WITHOUT_LUA = 'the server runs no Lua (EVAL): '
 
 /**
  * Returns an error without what may hold a password: ioredis hangs the command onto it, with its arguments, and a server without

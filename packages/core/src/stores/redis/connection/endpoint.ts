@@ -95,13 +95,13 @@ const REDIS = {
 /**
  * Checks the names of the options and that they say exactly one place where Redis is: `url`, `path`, `cluster`, `sentinels`, or a
  * host or port. Returns them.
- * @throws {PolicyError} INVALID_OPTION for several places or none, for an unknown option, and for what is no object of options.
+ * @throws {PolicyError} INVALID_OPTION for several places or none, for an unknown option, and for what is no object of options, such as an unknown client.
  */
 function placed(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)
-  if (places.length === 0 && !isPlain(given)) throw notRedis(given)
+  if ((places.length === 0 || 'on' in given) && !isPlain(given)) throw notRedis(given)
   option.checkNames(REDIS, given, ABOUT)
   if (places.length === 0) throw notRedis(given)
   if (places.length > 1) throw invalid(`${places.join(' and ')} exclude each other: leave one of them out`)

@@ -16,9 +16,20 @@ interface IoredisPackage {
  */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoint): Opened {
   const { cluster, ...rest } = options
+  let refusing: Socket | undefined
+  /**
+   * Whether to reconnect, to the server that Sentinel or DNS names now: the master became a replica. Once for each connection, as
+   * the client listens for its end each time.
+   */
+  const reconnectOnError = (error: Error): boolean => {
+    const { stream } = client as Tended
+    const isFirst = stream !== refusing && isRefusedBy('READONLY', error)
+    if (isFirst) refusing = stream
+    return isFirst
+  }
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...rest, ...NODE } })
-    : new Redis({ ...rest, ...STANDALONE })
+    : new Redis({ ...rest, ...STANDALONE, reconnectOnError })
   const connection = ioredisConnection(client)
   const closed = new Promise<never>((_, reject) => {
     client.once('close', () => reject(new Error('closed before it was ready')))
@@ -120,8 +131,6 @@ const STANDALONE = {
   ...NODE,
   retryStrategy: backOffMs,
   sentinelRetryStrategy: backOffMs,
-  // The master became a replica: reconnect to the server that Sentinel or DNS names now.
-  reconnectOnError: (error: Error) => isRefusedBy('READONLY', error),
 }
 
 const CLUSTER = {

@@ -1,5 +1,6 @@
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
+import { isRefusedBy } from '../clients/failure.js'
 import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
 import { backOffMs, every, onDuplicate, type Opened, SILENCE_MS } from './opened.js'
 
@@ -46,7 +47,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
-  const connected = untilConnected(client, () => ended)
+  let connected = untilConnected(client, () => ended)
   const first = Promise.race([connected, failed])
   first.catch(() => {}) // rejects only for those who await it
   return {
@@ -56,6 +57,18 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
       evalsha: async (...args) => (await connected, connection.evalsha(...args)),
       eval: async (...args) => (await connected, connection.eval(...args)),
     }),
+    /**
+     * Reconnects where the server has become a replica, to the one that the address leads to since. The promise that it returns is
+     * that of the new connection, for all calls that were refused on the old one.
+     */
+    afterStepDown(error) {
+      if (cluster || !isRefusedBy('READONLY', error)) return undefined
+      if (client.isReady) {
+        client.destroy()
+        connected = untilConnected(client, () => ended)
+      }
+      return connected
+    },
     first,
     /**
      * Ends the client. Nodes to which a cluster is still connecting finish that first and are forgotten by it, so they are ended

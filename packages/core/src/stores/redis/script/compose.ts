@@ -121,6 +121,7 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
     engine: textOf('engine'),
     argument: textOf('argument'),
     failure: textOf('failure'),
+    discard: DISCARD,
     hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
     hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
     hot_several: isPlain ? linesFor('several', textOf('hot')) : '',
@@ -153,6 +154,12 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
     (_, indent: string, of: string, line: string) => (of === way ? indent + line : ''),
   )
 }
+
+/**
+ * Deletes a key in a script that goes on to write. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
+ * first write of a script alone.
+ */
+const DISCARD = "call('SET', key, '') call('DEL', key)"
 
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', spread(KEYS))"

@@ -22,10 +22,14 @@ export class ScriptRunner {
   /** Whether a call may have several keys: not in a Cluster, nor once a server has refused that. */
   takesManyKeys: boolean
 
-  /** Runs scripts over this connection. `onFirstReply` is called once, after the first reply. */
+  /**
+   * Runs scripts over this connection. `onFirstReply` is called once, after the first reply, and `onReadonly` each time that a
+   * replica has refused a call.
+   */
   constructor(
     readonly connection: RedisConnection,
     private onFirstReply: (() => void) | undefined,
+    readonly onReadonly?: () => void,
   ) {
     this.takesManyKeys = !connection.isCluster
   }
@@ -81,6 +85,7 @@ export class ScriptRunner {
           return this.runAll(script, keys, args, receiver)
         }
         if (isRefusedBy('CROSSSLOT', error)) this.takesManyKeys = false
+        if (isRefusedBy('READONLY', error)) this.onReadonly?.()
         receiver.failed(storeError(error))
       },
     )
