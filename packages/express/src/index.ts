@@ -5,7 +5,9 @@ import {
   type Denied,
   expressTrust,
   type RequestLimitOptions,
+  keptBeside,
   nodePlatform,
+  overseeHeads,
   type Platform,
   propertyOf,
   refuseUncalled,
@@ -60,6 +62,8 @@ refuseUncalled(rateLimit, 'handle')
  */
 export const decisionOf: (req: Request, limiter?: string) => Decision | undefined = decisionAbout
 
+const keptOf = (res: object) => keptBeside(propertyOf(res, 'req') as object)
+
 const express: Platform<Request, Response> = {
   ...nodePlatform,
   address: (req) => propertyOf(req, 'ip') as Request['ip'],
@@ -67,6 +71,7 @@ const express: Platform<Request, Response> = {
   proxyTrust: expressTrust,
   setHeader: (res, name, value) =>
     void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
+  atHead: (res) => overseeHeads(res, keptOf),
   proxySetting: "app.set('trust proxy', 1)",
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,

@@ -53,7 +53,11 @@ export type Common = Required<Pick<RateLimitOptions, 'name' | 'store'>>
  * route with a limiter inherits only what concerns requests. One that counts in the plugin's store and gives no name is
  * named by `common`: two limiters of one name would share their usage in that store.
  */
-export function withDefaults(route: RateLimitOptions, outer: RateLimitOptions, common: Common): RateLimitOptions {
+export function withDefaults(
+  route: RateLimitOptions,
+  outer: RateLimitOptions,
+  common: Common,
+): RateLimitOptions {
   if (route.limiter) return { ...pick(outer, byRequests), ...route }
   const { name: _name, ...defaults } = { store: common.store, ...outer }
   // Each of `limits` has a name of its own. In a store of the route no other counts.

@@ -4,6 +4,7 @@ import {
   lowerCase,
   onConnectionLost,
   onResponseSent,
+  overseeHead,
   type Platform,
 } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -24,6 +25,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
+  atHead: ({ raw }, kept) => overseeHead(raw, () => kept),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>

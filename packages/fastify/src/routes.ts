@@ -15,7 +15,8 @@ interface Route {
  */
 export function forEachRoute(app: FastifyInstance, hook: object, visit: (route: Route) => void): void {
   const bound: unknown[] = []
-  const bind = (): unknown => bound[bound.push(Function.prototype.bind.call(hook as () => void, undefined)) - 1]
+  const bind = (): unknown =>
+    bound[bound.push(Function.prototype.bind.call(hook as () => void, undefined)) - 1]
   Object.defineProperty(hook, 'bind', { value: bind })
   app.addHook('onReady', function visitRoutes(done) {
     const routes = new Map<number, Route>()
@@ -26,7 +27,7 @@ export function forEachRoute(app: FastifyInstance, hook: object, visit: (route: 
     }
     // A getter, because the router puts a function of its own there.
     const described = { get: () => buildPrettyMeta, set: () => {} }
-    app.printRoutes(Object.defineProperty({ includeMeta: true }, 'buildPrettyMeta', described) as object)
+    app.printRoutes(Object.defineProperty({ includeMeta: true }, 'buildPrettyMeta', described))
     for (const place of [...routes.keys()].sort((one, other) => one - other)) visit(routes.get(place)!)
     done()
   })

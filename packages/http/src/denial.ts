@@ -2,7 +2,8 @@ import type { Decision } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { isHungUp } from './caller.js'
-import { type RequestDecision, retryAfterSeconds } from './decisions.js'
+import { type RequestDecision, type RequestDecisions, retryAfterSeconds } from './decisions.js'
+import { setKept } from './headers.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
 
@@ -35,13 +36,9 @@ export function responder<Req, Res>(
    * Returns what that returned, for the adapter to pass on. `all` are the decisions of all limiters about the request,
    * whose policies the problem details name. Retry-After is left out where no wait helps.
    */
-  function deny(
-    req: Req,
-    res: Res,
-    decision: Decision,
-    all: readonly RequestDecision[],
-  ): MaybePromise<Denied> {
+  function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     if (platform.headersSent(res)) return { answer: undefined }
+    setKept(all.kept, res, platform)
     const isDegraded = decision.reason === 'degraded'
     const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
@@ -69,7 +66,8 @@ export function responder<Req, Res>(
   }
 }
 
-const PROBLEM_TYPE = 'application/problem+json'
+/** The type of problem details. */
+export const PROBLEM_TYPE = 'application/problem+json'
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
 
