@@ -71,6 +71,7 @@ const express: Platform<Request, Response> = {
   proxyTrust: expressTrust,
   setHeader: (res, name, value) =>
     void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
+  sendResult: (res, body) => void res.send(body),
   atHead: (res) => overseeHeads(res, keptOf),
   proxySetting: "app.set('trust proxy', 1)",
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.

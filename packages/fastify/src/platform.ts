@@ -30,6 +30,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>
     reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
+  answersLate: true,
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
   proxySetting: "Fastify({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses",

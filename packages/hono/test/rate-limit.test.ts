@@ -60,6 +60,21 @@ describe('headers', () => {
   })
 })
 
+it.each<[unknown, string]>([
+  ['slow down', 'slow down'],
+  [{ error: 'slow down' }, '{"error":"slow down"}'],
+  [new Response('slow down', { status: 429 }), 'slow down'],
+  [undefined, ''],
+])('onDenied may return a body, or a response: %p', async (result, text) => {
+  const app = appWith(rateLimit({ ...twice, cost: () => 3, onDenied: () => result }))
+  const response = await app.request('/')
+  expect([response.status, await response.text(), response.headers.get('x-ratelimit-limit')]).toEqual([
+    429,
+    text,
+    '2',
+  ])
+})
+
 describe('the decision', () => {
   it('is a variable of the context: the latest, or that of the limiter with the given name', async () => {
     const [first, second] = ['first', 'second'].map((name) => rateLimit({ ...twice, name }))

@@ -73,7 +73,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     const setHeader = headerSetter(options.headerNames, platform)
     this.writeHeaders = headerWriter(options, platform)
     this.recorder = new Recorder(limiter, this.writeHeaders !== undefined, platform)
-    this.respond = responder(options.onDenied, platform, setHeader)
+    this.respond = responder(options, platform, setHeader, limiter)
     this.choosePolicies = policyChooser(options)
     this.#keyOf = options.key ?? byIp()
     this.reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)

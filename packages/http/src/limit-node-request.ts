@@ -71,6 +71,11 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   atHead: (res, kept) => overseeHead(res, () => kept),
   setStatus: (res, status) => void (res.statusCode = status),
   send: (_req, res, _problem, text) => res.end(text),
+  sendResult(res, body) {
+    if (typeof body === 'string' || body instanceof Uint8Array) res.end(body)
+    else res.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
+  },
+  answersLate: true,
   onFinished: onResponseSent,
   onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
   proxySetting: PROXY_SETTING,

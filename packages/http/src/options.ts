@@ -13,6 +13,7 @@ import {
   checkContract,
   type DeclarationOf,
   expected,
+  flag,
   func,
   LIMITER,
   type LimiterSettings,
@@ -81,7 +82,15 @@ export interface RequestLimitOptions<Req, Res>
    * @default () => true
    */
   readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
-  /** Answers a denial in place of the problem details. Status and headers are set by then. */
+  /**
+   * Whether the answer to a key that is blocked, by `block` or a penalty, reads like one to a key over its limit.
+   * @default false
+   */
+  readonly hideBlocks?: boolean
+  /**
+   * Answers a denial in place of the problem details, by the response or by what it returns. Status and headers are set by
+   * then.
+   */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
   /**
    * Called once each time a key goes over its limit: with its first denial, and again with a denial that comes after
@@ -149,7 +158,18 @@ const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
 /** The options that limits inherit from a plugin or a module around them, for their limiters and for their requests. */
 export const INHERITED = {
   byLimiters: BY_LIMITERS,
-  byRequests: ['key', 'skip', 'allow', 'deny', 'headers', 'headerNames', 'resetAs', 'onDenied', 'onExceeded'],
+  byRequests: [
+    'key',
+    'skip',
+    'allow',
+    'deny',
+    'headers',
+    'headerNames',
+    'resetAs',
+    'hideBlocks',
+    'onDenied',
+    'onExceeded',
+  ],
 } as const
 
 /** The options that describe a limit, and exclude `limiter`. */
@@ -175,6 +195,7 @@ export const REQUEST_LIMIT = {
   ...PART,
   ...HEADERS,
   ...WAITING,
+  hideBlocks: flag(false),
   onDenied: func(),
   onExceeded: func(),
   allow: unchecked(),

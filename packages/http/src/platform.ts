@@ -54,6 +54,10 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   setStatus(res: Res, status: number): void
   /** Answers with `text`, which is `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
   send(req: Req, res: Res, problem: Problem, text: string): unknown
+  /** Sends the body that `onDenied` has returned. Default: the adapter gets it, as the guard's result. */
+  sendResult?(res: Res, body: unknown): void
+  /** Whether callbacks answer by themselves, some later, so that one may leave the caller without an answer. Default: no. */
+  readonly answersLate?: boolean
   /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
   onFinished(req: Req, res: Res, listener: () => void): void
   /**

@@ -100,6 +100,7 @@ const koa: Platform<Context, Response> = {
   atHead: ({ res }, kept) => overseeHead(res, () => kept),
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
+  sendResult: (res, body) => void (res.body ??= body),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
   proxySetting: 'new Koa({ proxy: true, maxIpsCount: 1 })',
