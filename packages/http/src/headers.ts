@@ -54,7 +54,8 @@ export function headerWriter<Res>(
   const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
   const drafts = formats.filter((format) => format !== 'x-ratelimit')
   if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
-    const what = "headers must be 'x-ratelimit', 'ietf', 'draft-6', 'draft-7', a list of them or false"
+    const what =
+      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
     throw expected(PolicyError, 'INVALID_OPTION', what, headers)
   }
   if (new Set(drafts).size > 1) {

@@ -42,7 +42,7 @@ export interface RequestLimitOptions<Req, Res>
   readonly limiter?: Limiter
   /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
   readonly limit?: number
-  /** A number is in milliseconds. */
+  /** A text such as '250ms', '10s', '1m', '1h' or '1d', or a number of milliseconds. */
   readonly window?: Duration
   /**
    * All policies must admit a request. A function chooses them for each request, for example by the caller's tier, from
@@ -184,9 +184,9 @@ const PART = {
   ...OF_LIMITERS,
   ...LIMIT,
   limiter: unchecked(),
-  key: func(),
+  key: func('such as byIp() or (req) => req.userId'),
   cost: func(),
-  skip: func(),
+  skip: func("such as (req) => req.url === '/health'"),
   shouldCharge: func(),
 } satisfies DeclarationOf<PartLimitOptions<unknown, unknown>>
 
@@ -196,7 +196,7 @@ export const REQUEST_LIMIT = {
   ...HEADERS,
   ...WAITING,
   hideBlocks: flag(false),
-  onDenied: func(),
+  onDenied: func('that returns the answer'),
   onExceeded: func(),
   allow: unchecked(),
   deny: unchecked(),
@@ -273,7 +273,8 @@ function ownPolicies<Req, Res>({
 }: RequestLimitOptions<Req, Res>): readonly Policy[] {
   const list = typeof policies === 'function' ? undefined : policies
   if (list !== undefined && !Array.isArray(list)) {
-    const what = 'policies must be a list or a function that gives one'
+    const what =
+      "policies must be a list, such as [gcra({ limit: 10, window: '1s' })], or a function that gives one"
     throw expected(PolicyError, 'INVALID_OPTION', what, list)
   }
   if (list && limit !== undefined) throw conflictingOptions('limit', 'policies')

@@ -1,4 +1,4 @@
-import { digest } from '@sluice/core/internal'
+import { digest, nearestTo } from '@sluice/core/internal'
 import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
@@ -8,6 +8,7 @@ import { parseFailIf } from './fail-if.js'
 import { bytesOf, FileShelf, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
+import { OTHERS } from './others.gen.js'
 import { count, pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
@@ -110,6 +111,37 @@ async function withoutErrors(path: string, signal: AbortSignal): Promise<policie
   if (file.errors.length === 0) return file
   if (!text.includes('"limiters"')) throw usageError(`expected a policy file ${EXAMPLE}, got '${path}'`)
   throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
+}
+
+/** The address of the docs, as far as they are published: while it is empty no address is printed. */
+const DOCS: string = ''
+
+/**
+ * The command `sluice option`: prints what an option, a method or a class of another package is called here, for each package
+ * that has one of this name. Returns the exit code 0, or 1 where none has it.
+ */
+export const option: Run = async ([name = ''], given) => {
+  const plain = (text: string): string => text.toLowerCase().replace(/\(.*/s, '')
+  const found = OTHERS.filter(([other]) => plain(other!) === plain(name))
+  const near =
+    found.length === 0
+      ? nearestTo(
+          name,
+          OTHERS.map(([other]) => other!),
+        )
+      : undefined
+  const rows = found.map(([other, from, page, here]) => ({
+    name: other,
+    package: from,
+    here: here!.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'),
+    ...(DOCS && { address: `${DOCS}/migrate/${page}` }),
+  }))
+  const none = `no other package is known to have '${name}'${near === undefined ? '' : `; did you mean '${near}'?`}`
+  const lines = rows.map(({ here, address, ...row }) =>
+    [`${row.package}  ${row.name}`, here, address].filter(Boolean).join('\n  '),
+  )
+  print({ version: 1, command: 'option', rows }, given, () => lines.join('\n') || none)
+  return rows.length > 0 ? 0 : 1
 }
 
 /** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */

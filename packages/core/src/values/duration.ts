@@ -33,7 +33,13 @@ export function parseDuration(value: Duration, what: string, bounds: DurationBou
   const { least = 1, most = YEAR_MS } = bounds
   const ms = millisecondsOf(value)
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
-  throw expected(InputError, 'INVALID_DURATION', `${what} must be ${durationsFrom(least, most)}`, value)
+  throw expected(
+    InputError,
+    'INVALID_DURATION',
+    `${what} must be ${durationsFrom(least, most)}`,
+    value,
+    meantBy(value, true),
+  )
 }
 
 /** The accepted durations, from `leastMs` to `mostMs`, as error messages name them. */
@@ -51,6 +57,24 @@ export function millisecondsOf(value: Duration): number {
   const match = DURATION.exec(value)
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
 }
+
+/**
+ * The end of a message about `value`, which is no number or duration: what to write in its place. Empty where that cannot be
+ * seen.
+ */
+export function meantBy(value: unknown, isDuration = false): string {
+  if (typeof value !== 'string') return ''
+  if (value.trim() !== '' && Number.isFinite(Number(value))) return `; write ${Number(value)}`
+  if (!isDuration || DURATION.test(value)) return ''
+  const [, count, unit = ''] = /^\s*(\d+\.?\d*)?\s*([a-z]+)\s*$/i.exec(value) ?? []
+  const found = MEANT.exec(unit)?.findIndex((part, i) => i > 0 && part !== undefined) ?? 0
+  const ms = Number(count ?? 1) * [0, 1, ...Object.values(UNITS).slice(0, 4).reverse(), 7 * UNITS.d][found]!
+  return ms > 0 ? `; write '${formatDuration(ms)}'` : ''
+}
+
+/** Milliseconds, seconds, minutes, hours, days and weeks, as people write them. */
+const MEANT =
+  /^(?:(ms|msecs?|millis?|milliseconds?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hrs?|hours?)|(d|days?)|(w|weeks?))$/i
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */
 export function formatDuration(ms: number): string {
