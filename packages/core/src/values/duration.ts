@@ -65,16 +65,10 @@ export function millisecondsOf(value: Duration): number {
 export function meantBy(value: unknown, isDuration = false): string {
   if (typeof value !== 'string') return ''
   if (value.trim() !== '' && Number.isFinite(Number(value))) return `; write ${Number(value)}`
-  if (!isDuration || DURATION.test(value)) return ''
-  const [, count, unit = ''] = /^\s*(\d+\.?\d*)?\s*([a-z]+)\s*$/i.exec(value) ?? []
-  const found = MEANT.exec(unit)?.findIndex((part, i) => i > 0 && part !== undefined) ?? 0
-  const ms = Number(count ?? 1) * [0, 1, ...Object.values(UNITS).slice(0, 4).reverse(), 7 * UNITS.d][found]!
-  return ms > 0 ? `; write '${formatDuration(ms)}'` : ''
+  const [, count, unit = ''] = /^\s*([\d.]+)\s*(?!mo)(ms|mil|[smhdw])[a-z]*\s*$/i.exec(value) ?? []
+  const ms = Number(count) * ({ mil: 1, w: 7 * UNITS.d, ...UNITS } as Record<string, number>)[unit.toLowerCase()]!
+  return isDuration && ms > 0 && !DURATION.test(value) ? `; write '${formatDuration(ms)}'` : ''
 }
-
-/** Milliseconds, seconds, minutes, hours, days and weeks, as people write them. */
-const MEANT =
-  /^(?:(ms|msecs?|millis?|milliseconds?)|(s|secs?|seconds?)|(m|mins?|minutes?)|(h|hrs?|hours?)|(d|days?)|(w|weeks?))$/i
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */
 export function formatDuration(ms: number): string {

@@ -134,27 +134,23 @@ function unknownOption(name: string, names: readonly string[], { what, advice }:
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
   const most = Math.floor((name.length + 1) / 3)
   const [near] = names
-    .filter((known) => Math.abs(known.length - name.length) <= most)
     .map((known) => ({ known, edits: editsBetween(name.toLowerCase(), known.toLowerCase()) }))
     .sort((one, other) => one.edits - other.edits)
   return near && near.edits <= most ? near.known : undefined
 }
 
-/** The edit distance of two names: letters that are left out, added, replaced, or in the other order. */
+/** The edit distance of two names: how many letters are left out, added or replaced. */
 function editsBetween(one: string, other: string): number {
-  let before: number[] = []
-  let row = Array.from({ length: other.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i]
+  const row = Array.from({ length: other.length + 1 }, (_, j) => j)
+  for (let i = 0; i < one.length; i++) {
+    let before = row[0]!++
     for (let j = 1; j <= other.length; j++) {
-      const replaced = row[j - 1]! + Number(one[i - 1] !== other[j - 1])
-      const isSwapped = one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1]
-      next[j] = Math.min(row[j]! + 1, next[j - 1]! + 1, replaced, isSwapped ? before[j - 2]! + 1 : Infinity)
+      const above = row[j]!
+      row[j] = Math.min(above + 1, row[j - 1]! + 1, before + Number(one[i] !== other[j - 1]))
+      before = above
     }
-    before = row
-    row = next
   }
-  return row[other.length]!
+  return row.at(-1)!
 }
 
 /** An option that must be given. */
