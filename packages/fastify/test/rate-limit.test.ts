@@ -11,7 +11,7 @@ afterEach(closeApps)
 describe('a request that is injected', () => {
   it('waits for an onDenied that answers later, and has returned a timer', async () => {
     const onDenied: RateLimitOptions['onDenied'] = (_request, reply) =>
-      setTimeout(() => reply.send('later'), 5)
+      setTimeout(() => void reply.send('later'), 5)
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 1, window: '1m', cost: () => 2, onDenied })
       app.get('/', () => 'served')

@@ -37,10 +37,10 @@ class Users implements KeyProvider {
 /** Is made anew for each request, as what it needs is. */
 @Injectable()
 class OfRequest implements KeyProvider {
-  constructor(@Inject(REQUEST) private readonly request: object) {}
+  constructor(@Inject(REQUEST) private readonly request: { readonly url: string }) {}
 
   key() {
-    return String(this.request)
+    return this.request.url
   }
 }
 

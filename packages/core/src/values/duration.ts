@@ -66,7 +66,8 @@ export function meantBy(value: unknown, isDuration = false): string {
   if (typeof value !== 'string') return ''
   if (value.trim() !== '' && Number.isFinite(Number(value))) return `; write ${Number(value)}`
   const [, count, unit = ''] = /^\s*([\d.]+)\s*(?!mo)(ms|mil|[smhdw])[a-z]*\s*$/i.exec(value) ?? []
-  const ms = Number(count) * ({ mil: 1, w: 7 * UNITS.d, ...UNITS } as Record<string, number>)[unit.toLowerCase()]!
+  const ms =
+    Number(count) * ({ mil: 1, w: 7 * UNITS.d, ...UNITS } as Record<string, number>)[unit.toLowerCase()]!
   return isDuration && ms > 0 && !DURATION.test(value) ? `; write '${formatDuration(ms)}'` : ''
 }
 
