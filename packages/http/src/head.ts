@@ -44,7 +44,6 @@ export function overseeHead(target: ServerResponse, keptOf: KeptOf): boolean {
     if (kept?.size) putInto(this, kept, args)
     return writeHead.apply(this, args)
   }
-  OVERSEEN.add(overseen)
   target.writeHead = overseen
   return true
 }
@@ -60,22 +59,20 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void 
     const setHeader = Reflect.get(res, 'setHeader')
     return kept.forEach((value, name) => setHeader.call(res, name, value))
   }
-  const head = headOf(args[at] as object)
-  const remove = (name: string) => (res.removeHeader(name), delete head[name])
-  if (!makesRoom(status, [...names, ...Object.keys(head)], remove)) return
-  kept.forEach((value, name) => (head[name] = value))
-  args[at] = head
-}
-
-/** A copy of the headers that `writeHead` was given: an object, or a list of names and values in turn. */
-function headOf(given: object): Record<string, unknown> {
-  // Not a spread, to which properties are added slowly.
-  if (!Array.isArray(given)) return Object.assign({}, given as {})
-  const head: Record<string, unknown> = {}
-  given.forEach((name: string, i) => {
-    if (i % 2 === 0) head[name] = name in head ? [head[name], given[i + 1]].flat() : given[i + 1]
+  const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn
+  const own = Array.isArray(given) ? (given.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
+  const removed: string[] = []
+  const remove = (name: string): void => {
+    res.removeHeader(name)
+    removed.push(name)
+  }
+  if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
+  const head: unknown[] = [] // an object would take longer to add to
+  own.forEach((name, i) => {
+    if (!removed.includes(name)) head.push(name, Array.isArray(given) ? given[2 * i + 1] : given[name])
   })
-  return head
+  kept.forEach((value, name) => head.push(name, value))
+  args[at] = head
 }
 
 /**
@@ -92,7 +89,7 @@ export function overseeHeads(res: ServerResponse, keptOf: KeptOf): boolean {
   }
   const isOverseen = above !== null && OVERSEEN.has(Reflect.get(above, 'writeHead'))
   if (!isOverseen && !overseeHead(above ? target : res, keptOf)) return false
-  if (isOverseen || target !== res) OVERSEEN.add(own)
+  if (isOverseen || target !== res) OVERSEEN.add(own).add(Reflect.get(res, 'writeHead'))
   return true
 }
 
