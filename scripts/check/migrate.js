@@ -1,19 +1,26 @@
 // Checks the pages of docs/migrate without running them: npm run check -- migrate [--write]. Each row says that it is the same,
 // differs or has no counterpart, each that is run has its script, and the README's table of all options is made from the rows.
-// `--write` writes that table.
-import { readFileSync } from 'node:fs'
+// `--write` writes that table, and what `sluice option` prints of it.
+import { existsSync, readFileSync } from 'node:fs'
 import { faultsOf, PAGES, readPages } from '../verify/migrate/pages.js'
 import { writeOrCompare } from './written.js'
 
 const README = `${PAGES}/README.md`
 const HEAD = '| option | package | here |\n|---|---|---|\n'
+const OPTIONS = 'packages/cli/src/terminal/others.gen.ts'
 const TABLE = /^\| option \| package \| here \|\n\|---\|---\|---\|\n(?:\|.+\|\n)*/m
 
 const pages = readPages()
 const faults = pages.flatMap(faultsOf)
 const before = readFileSync(README, 'utf8')
 const after = before.replace(TABLE, () => HEAD + linesOf(pages).join(''))
-writeOrCompare('migrate', [[README, after]])
+const rowsOfCli = `// Made from docs/migrate by npm run check -- migrate --write.
+export const OTHERS: readonly (readonly string[])[] = ${JSON.stringify(entriesOf(pages).map(({ name, table, file, here }) => [name, table.package, file, here]))}
+`
+writeOrCompare('migrate', [
+  [README, after],
+  ...(existsSync('packages/cli') ? [/** @type {const} */ ([OPTIONS, rowsOfCli])] : []),
+])
 
 for (const fault of faults) console.log(fault)
 const rows = pages.flatMap(({ tables }) => tables.flatMap((table) => table.rows))
@@ -25,12 +32,20 @@ if (faults.length > 0) process.exitCode = 1
 
 /** A line for each name of each row, by name. @param {ReturnType<typeof readPages>} pages */
 function linesOf(pages) {
+  return entriesOf(pages).map(({ line }) => line)
+}
+
+/** Each name of each row, by name. @param {ReturnType<typeof readPages>} pages */
+function entriesOf(pages) {
   return pages
     .flatMap(({ file, tables }) =>
       tables.flatMap((table) =>
         table.rows.flatMap(({ names, here }) =>
           names.map((name) => ({
             name,
+            table,
+            file,
+            here,
             line: `| \`${name}\` | [${table.package}](${file}#${anchorOf(table)}) | ${linkedFrom(file, here)} |\n`,
           })),
         ),
@@ -40,7 +55,6 @@ function linesOf(pages) {
       (one, other) =>
         compare(one.name.toLowerCase(), other.name.toLowerCase()) || compare(one.line, other.line),
     )
-    .map(({ line }) => line)
 }
 
 /** The anchor of a table's heading. @param {{ heading: string }} table */

@@ -19,6 +19,7 @@ import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { gzipSync } from 'node:zlib'
 import { main } from '../src/terminal/main.js'
+import { OTHERS } from '../src/terminal/others.gen.js'
 import { percent } from '../src/terminal/page.js'
 import { lineAt } from './bytes.js'
 
@@ -91,6 +92,44 @@ async function inHere(args: readonly string[]): Promise<ReturnType<typeof sluice
 function textOf(stream: PassThrough): string {
   return String(stream.read() ?? '')
 }
+
+describe('sluice option', () => {
+  /** The rows of the table that is made from docs/migrate: name and package. */
+  const table = readFileSync(join(__dirname, '../../../docs/migrate/README.md'), 'utf8').split(
+    '## Every option',
+  )[1]!
+  const rows = [...table.matchAll(/^\| `(.+?)` \| \[(.+?)\]\(.+?\) \| (.+) \|$/gm)]
+
+  it('finds every option of the table of docs/migrate', async () => {
+    expect(rows.length).toBeGreaterThan(300)
+    const found = OTHERS.map(([name, from]) => [name, from])
+    expect(found).toEqual(rows.map(([, name, from]) => [name, from]))
+    for (const [, , , here] of OTHERS) expect(table).toContain(here!.replaceAll('|', '\\|').split('](')[0]!)
+  })
+
+  it.each(['keyGenerator', 'KEYGENERATOR', 'points', 'requestPropertyName', 'getTokensRemaining'])(
+    'prints what %s is called here, without an address of docs',
+    async (name) => {
+      const { status, stdout } = await inHere(['option', name])
+      expect([status, stdout.toLowerCase()]).toEqual([0, expect.stringContaining(`  ${name.toLowerCase()}`)])
+      expect(stdout).not.toMatch(/\]\(|\.md|https?:/)
+    },
+  )
+
+  it('prints every package that has one of this name, and JSON on request', async () => {
+    const { stdout } = await inHere(['option', 'blacklist', '--json'])
+    const packages = JSON.parse(stdout).rows.map((row: { package: string }) => row.package)
+    expect(new Set(packages)).toEqual(new Set(['rate-limiter-flexible', 'koa-ratelimit']))
+  })
+
+  it('suggests the nearest where no package has it, and ends with 1', async () => {
+    const { status, stdout } = await inHere(['option', 'keyGenrator'])
+    expect([status, stdout]).toEqual([
+      1,
+      "no other package is known to have 'keyGenrator'; did you mean 'keyGenerator'?\n",
+    ])
+  })
+})
 
 describe('the exit code', () => {
   it.each<[status: number, ...args: string[]]>([

@@ -5,7 +5,9 @@ import {
   type Denied,
   expressTrustsAll,
   type RequestLimitOptions,
+  keptBeside,
   nodePlatform,
+  overseeHeads,
   type Platform,
   propertyOf,
   refuseUncalled,
@@ -61,6 +63,8 @@ refuseUncalled(rateLimit, 'handle')
  */
 export const decisionOf: (req: Request, limiter?: string) => Decision | undefined = decisionAbout
 
+const keptOf = (res: object) => keptBeside(propertyOf(res, 'req') as object)
+
 const express: Platform<Request, Response> = {
   ...nodePlatform,
   address: (req) => reportedAddress(req),
@@ -68,6 +72,8 @@ const express: Platform<Request, Response> = {
   trustsAll: expressTrustsAll,
   setHeader: (res, name, value) =>
     void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
+  sendResult: (res, body) => void res.send(body),
+  atHead: (res) => overseeHeads(res, keptOf),
   proxySetting: "app.set('trust proxy', 1)",
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,

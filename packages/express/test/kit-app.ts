@@ -43,8 +43,8 @@ function adapterOf(name: string, createApp: typeof express): Adapter<Request, Re
 function handlerOf({ answer }: Route<Request, Response>): RequestHandler {
   return async (_req, res, next) => {
     try {
-      const { status = 200, body } = await answer()
-      res.status(status).type('text')
+      const { status = 200, headers = {}, body } = await answer()
+      res.status(status).set(headers).type('text')
       if (typeof body === 'string') res.send(body)
       else await pipeline(Readable.from(body), res)
     } catch (error) {

@@ -5,6 +5,18 @@ import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
 import { expectWarnings } from '@sluice/harness/warnings'
 
 describe('rateLimit', () => {
+  it.each<[string, (req: Request, res: Response) => unknown, RegExp]>([
+    ['text', () => 'slow down', /^slow down$/],
+    ['an object', () => ({ error: 'slow down' }), /^{"error":"slow down"}$/],
+    ['a promise', async () => ['slow', 'down'], /^\["slow","down"\]$/],
+    ['what was sent by then', (_req, res) => (res.send('sent'), 'returned'), /^sent$/],
+    ['an answer that comes later', (_req, res) => setTimeout(() => res.send('later'), 5), /^later$/],
+  ])('sends what onDenied returns: %s', async (_, onDenied, body) => {
+    const app = appWith((app) => app.use(rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied })))
+    const { status, text, headers } = await request(app).get('/')
+    expect([status, text, headers['retry-after']]).toEqual([429, expect.stringMatching(body), undefined])
+  })
+
   it('has a name for stack traces and profiles', () => {
     expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
   })

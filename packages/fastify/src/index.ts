@@ -1,10 +1,12 @@
-import type { Decision } from '@sluice/core'
+import { type Decision, memoryStore } from '@sluice/core'
 import { decisionAbout, getOrMake } from '@sluice/http'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { limitBadUrls } from './bad-urls.js'
 import { type RateLimitHook, rateLimitHook, type RateLimitOptions } from './hook.js'
-import { describesLimit, provideDefaults, type RouteLocation, withDefaults } from './inherited.js'
-import type { AnyRequest } from './platform.js'
+import { type Common, defaultsOf, describesLimit, nameOf } from './inherited.js'
+import { provideDefaults, type RouteLocation, withDefaults } from './inherited.js'
+import type { AnyReply, AnyRequest } from './platform.js'
+import { forEachRoute } from './routes.js'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
@@ -34,9 +36,14 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   const limit = describesLimit(options) ? rateLimitHook(options) : undefined
   const outermost = !app.hasDecorator(REGISTERED)
   provideDefaults(app, options)
-  const ofRoutes = new WeakMap<RateLimitOptions, RateLimitHook>()
-  const limitOf = (route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook =>
-    getOrMake(ofRoutes, route, () => rateLimitHook(withDefaults(route, context, at)))
+  const ofRoutes = new WeakMap<RateLimitOptions, Common & { hooks: WeakMap<object, RateLimitHook> }>()
+  /** The limit of a route, as its context counts and answers; `at` names the limiter of the first with these options. */
+  function limitOf(route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook {
+    const outer = defaultsOf(context)
+    const start = () => ({ name: nameOf(at, outer.name), store: memoryStore(), hooks: new WeakMap() })
+    const common = getOrMake(ofRoutes, route, start)
+    return getOrMake(common.hooks, outer, () => rateLimitHook(withDefaults(route, outer, common)))
+  }
   // If the plugin is registered around this context too, only the outer one applies `config.rateLimit`: both would count.
   if (outermost) {
     app.decorate(REGISTERED, true)
@@ -45,14 +52,20 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
       if (config?.rateLimit) limitOf(config.rateLimit, this, { method, url })
     })
   }
-  // Looked up on each request, because onRoute does not see routes that were added before the plugin was loaded.
-  app.addHook('onRequest', function rateLimit(request, reply, next) {
+  function rateLimit(this: void, request: AnyRequest, reply: AnyReply, next: HookHandlerDoneFunction): void {
     const { config, method, url } = request.routeOptions
     const own = config?.rateLimit
     const hook = own === undefined ? limit : own && outermost && limitOf(own, request.server, { method, url })
     if (hook) hook(request, reply, next)
     else next()
-  })
+  }
+  app.addHook('onRequest', rateLimit)
+  // onRoute does not see routes that were added before the plugin was loaded.
+  if (outermost) {
+    forEachRoute(app, rateLimit, ({ config, server }) => {
+      if (config.rateLimit) limitOf(config.rateLimit, server, config)
+    })
+  }
   if (limit) limitBadUrls(app, limit)
 }
 

@@ -40,17 +40,29 @@ export function provideDefaults(app: AppContext, options: RateLimitOptions): voi
   app[DEFAULTS] = { ...around, ...pick(options, DEFAULT_NAMES) }
 }
 
+/** The options that routes of the context `app` inherit: one object for all of them. */
+export function defaultsOf(app: AppContext): RateLimitOptions {
+  return app[DEFAULTS]!
+}
+
+/** The name and the store of a route's limiter, where it has and inherits none: the same for all routes of one options object. */
+export type Common = Required<Pick<RateLimitOptions, 'name' | 'store'>>
+
 /**
- * The options of a route together with those that it inherits from the plugins around it; its own go first. A route with
- * a limiter inherits only what concerns requests. A route that counts in the plugin's store and gives no name is named
- * after method and path (`at`): two limiters of one name would share their usage in that store.
+ * The options of a route together with those that it inherits from the plugins around it (`outer`); its own go first. A
+ * route with a limiter inherits only what concerns requests. One that counts in the plugin's store and gives no name is
+ * named by `common`: two limiters of one name would share their usage in that store.
  */
-export function withDefaults(route: RateLimitOptions, app: AppContext, at: RouteLocation): RateLimitOptions {
-  const { [DEFAULTS]: { name, ...defaults } = {} } = app
-  if (route.limiter) return { ...pick(defaults, byRequests), ...route }
-  // Each of `limits` has a name of its own.
-  const sharesStore = !route.limits && !route.name && !route.store && defaults.store
-  return { ...defaults, ...(sharesStore && { name: nameOf(at, name) }), ...route }
+export function withDefaults(
+  route: RateLimitOptions,
+  outer: RateLimitOptions,
+  common: Common,
+): RateLimitOptions {
+  if (route.limiter) return { ...pick(outer, byRequests), ...route }
+  const { name: _name, ...defaults } = { store: common.store, ...outer }
+  // Each of `limits` has a name of its own. In a store of the route no other counts.
+  const name = route.limits || route.store ? undefined : outer.store ? common.name : 'default'
+  return { ...defaults, ...(name && { name }), ...route }
 }
 
 /**
@@ -58,7 +70,7 @@ export function withDefaults(route: RateLimitOptions, app: AppContext, at: Route
  * shares a store, so it is made of nothing else. A limiter's name has 1 to 64 characters of printable ASCII; where these
  * parts make none, the name is cut and ends with a digest, which keeps different routes apart.
  */
-function nameOf({ method, url = '' }: RouteLocation, plugin = ''): string {
+export function nameOf({ method, url = '' }: RouteLocation, plugin = ''): string {
   const name = [plugin, String(method), url].filter(Boolean).join(' ')
   if (/^[ -~]{1,64}$/.test(name)) return name
   return `${name.replace(/[^ -~]/g, '?').slice(0, 40)} ${digest(name).slice(0, 16)}`

@@ -4,6 +4,7 @@ import {
   lowerCase,
   onConnectionLost,
   onResponseSent,
+  overseeHead,
   type Platform,
   reportedAddress,
 } from '@sluice/http'
@@ -25,10 +26,12 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   trustsAll: fastifyTrustsAll,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
+  atHead: ({ raw }, kept) => overseeHead(raw, () => kept),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>
     reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
+  answersLate: true,
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
   proxySetting:

@@ -145,4 +145,79 @@ describe('a route with a limit of its own under a plugin', () => {
       expect.stringMatching(/^"api GET \/stra\?e [\da-f]{16}";/),
     ])
   })
+
+  it.each([
+    ['without await, before the plugin is loaded', false],
+    ['after the plugin was awaited', true],
+  ])(
+    'is shared under the name of the first route registered %s, whichever is served first',
+    async (_, awaits) => {
+      const store = memoryStore()
+      const start = () =>
+        serve(async (app) => {
+          const loaded = app.register(rateLimit, { name: 'api', store, headers: 'ietf' })
+          if (awaits) await loaded
+          const shared = { limit: 3, window: '1m' } as const
+          app.get('/apples', served)
+          for (const path of ['/search', '/about', '/'])
+            app.get(path, { config: { rateLimit: shared } }, served)
+        })
+      const all = [await start(), await start(), await start()]
+      const paths = ['/search', '/about', '/', '/about']
+      const replies = []
+      for (const [i, app] of all.entries()) {
+        for (const j of paths.keys()) replies.push(await ask(app, paths[(i + j) % paths.length]!))
+      }
+      expect(replies.filter(({ ok }) => ok)).toHaveLength(3)
+      const names = new Set(replies.map(({ headers }) => headers.get('ratelimit-policy')))
+      expect([...names]).toEqual(['"api GET /search";q=3;w=60'])
+    },
+  )
+
+  it.each([
+    ['a store', { store: memoryStore() }],
+    ['no store', {}],
+  ])(
+    "of one options object in two contexts takes each context's key, and is one limiter, with %s",
+    async (_, kept) => {
+      const shared = { limit: 2, window: '1m' } as const
+      const keyBy = (name: string) => ({
+        key: (request: { headers: object }) => Object(request.headers)[name],
+      })
+      const app = await serve(async (app) => {
+        await app.register(rateLimit, { name: 'api', ...kept, ...keyBy('x-user') })
+        app.get('/user', { config: { rateLimit: shared } }, served)
+        app.register(async (child) => {
+          await child.register(rateLimit, { name: 'tenants', ...keyBy('x-tenant') })
+          child.get('/tenant', { config: { rateLimit: shared } }, served)
+        })
+      })
+      const of = async (path: string, user: string, tenant: string) =>
+        (await ask(app, path, { headers: { 'x-user': user, 'x-tenant': tenant } })).status
+      expect([await of('/user', 'ann', 't'), await of('/user', 'ann', 't')]).toEqual([200, 200])
+      expect([await of('/user', 'ann', 't'), await of('/user', 'bob', 't')]).toEqual([429, 200])
+      expect([await of('/tenant', 'ann', 't'), await of('/tenant', 'ann', 'ann')]).toEqual([200, 429])
+    },
+  )
+
+  it('counts in each application for itself, although both have one options object', async () => {
+    const shared = { ...once }
+    const start = () =>
+      serve(async (app) => {
+        await app.register(rateLimit, {})
+        app.get('/', { config: { rateLimit: shared } }, served)
+      })
+    expect([await statuses(await start(), '/', '/'), await statuses(await start(), '/')]).toEqual([
+      [200, 429],
+      [200],
+    ])
+  })
+
+  it('with options that cannot work stops the start, although the plugin is not awaited', async () => {
+    const start = serve((app) => {
+      app.register(rateLimit, { store: memoryStore() })
+      app.get('/', { config: { rateLimit: { limit: -1, window: '1m' } } }, served)
+    })
+    await expect(start).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
+  })
 })

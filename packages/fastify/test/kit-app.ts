@@ -41,8 +41,8 @@ function trustProxyOf(trust: App<never, never>['proxyTrust']) {
 
 function handlerOf(route: Route<FastifyRequest, FastifyReply>): RouteHandlerMethod {
   return async (_request, reply) => {
-    const { status = 200, body } = await route.answer()
-    reply.code(status).type('text/plain')
+    const { status = 200, headers = {}, body } = await route.answer()
+    reply.code(status).headers(headers).type('text/plain')
     return typeof body === 'string' ? body : Readable.from(body)
   }
 }

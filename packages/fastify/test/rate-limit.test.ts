@@ -10,6 +10,17 @@ const served = () => 'served'
 afterEach(closeApps)
 
 describe('a request that is injected', () => {
+  it('waits for an onDenied that answers later, and has returned a timer', async () => {
+    const onDenied: RateLimitOptions['onDenied'] = (_request, reply) =>
+      setTimeout(() => void reply.send('later'), 5)
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { limit: 1, window: '1m', cost: () => 2, onDenied })
+      app.get('/', () => 'served')
+    })
+    const response = await ask(app, '/')
+    expect([response.status, await response.text()]).toEqual([429, 'later'])
+  })
+
   it('is served, whatever it says that its address is', async () => {
     const limiter = createLimiter({ policies: [slidingLog({ limit: 9, window: '1m' })] })
     const seen: string[] = []

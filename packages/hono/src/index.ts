@@ -60,9 +60,15 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
  */
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
   if (!denied) return next().then(() => complete(c))
-  if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)
+  if (!c.finalized) c.res = responseOf(denied.answer, c)
   complete(c)
   return Promise.resolve()
+}
+
+/** The response to a denied request: what `onDenied` has returned, also where that is only the body of one. */
+function responseOf(answer: unknown, c: Context): Response {
+  if (typeof answer !== 'object' || answer === null) return c.body((answer ?? null) as string)
+  return 'headers' in answer ? (answer as Response) : c.json(answer as {})
 }
 
 /**

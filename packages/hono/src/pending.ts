@@ -1,12 +1,21 @@
-import { onAborted, onConnectionLost, onResponseSent, rememberedHeaders, whenRead } from '@sluice/http'
+import { type KeptHeaders, onAborted, onConnectionLost, onResponseSent } from '@sluice/http'
+import { rememberedHeaders, whenRead, withKept } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** The listeners to call when the response has been sent. */
 const LISTENERS = Symbol('listeners')
 
+const KEPT = Symbol('kept')
+
 /** On the context itself: a property costs less than a WeakMap. */
-type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined }
+type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined; [KEPT]?: KeptHeaders }
+
+/** Has `complete` put the kept headers into the response. */
+export function atHead(c: WithPending, kept: KeptHeaders): true {
+  c[KEPT] = kept
+  return true
+}
 
 /**
  * Calls `listener` once the whole response has been sent; never if the caller hung up before. On Node the server's own
@@ -46,13 +55,17 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Finishes the response of a handler. It sets the limit's headers again if Hono has omitted them, as it does where a handler
- * returns a Response of its own. It also has the listeners that `onSent` kept called when the response's body has been read,
+ * Finishes the response of a handler, or the answer to a denial, with the headers of limits. It also has the listeners that `onSent` kept called when the response's body has been read,
  * or at once if it has none. It does nothing if the handler has not responded (`finalized` is false).
  */
 export function complete(c: WithPending): void {
   if (!c.finalized) return
   keepHeaders(c)
+  const response = withKept(c.res, c[KEPT])
+  if (response !== c.res) {
+    c.res = undefined // Hono would add the headers of the response that is replaced.
+    c.res = response
+  }
   const listeners = c[LISTENERS]
   if (!listeners) return
   c[LISTENERS] = undefined

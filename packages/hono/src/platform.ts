@@ -11,7 +11,7 @@ import {
 } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
-import { bindingsOf, onGone, onSent } from './pending.js'
+import { atHead, bindingsOf, onGone, onSent } from './pending.js'
 
 export interface AddressOptions extends ProxyOptions {
   /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
@@ -65,6 +65,7 @@ export function platformFor(
     headersSent: (c) => c.finalized,
     // In lower case, as `Headers` keep names.
     setHeader: remembering((c: Context, name, value) => c.header(lowerCase(name), value)),
+    atHead,
     setStatus: (c, status) => c.status(status as StatusCode),
     send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),

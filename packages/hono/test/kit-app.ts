@@ -25,9 +25,9 @@ export const honoAdapter: Adapter<Context, Context> = {
     for (const { path, limits, answer } of routes) {
       for (const limit of limits) app.use(path, rateLimit({ ...limit, connInfo: getConnInfo, trustProxy }))
       app.all(path, async () => {
-        const { status = 200, body } = await answer()
+        const { status = 200, headers, body } = await answer()
         const text = typeof body === 'string' ? body : (Readable.toWeb(Readable.from(body)) as ReadableStream)
-        return new Response(text, { status, headers: { 'Content-Type': 'text/plain' } })
+        return new Response(text, { status, headers: { ...headers, 'Content-Type': 'text/plain' } })
       })
     }
     return listening((createAdaptorServer(app) as Server).listen(0, '127.0.0.1'))

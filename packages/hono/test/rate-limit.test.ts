@@ -51,14 +51,29 @@ describe('headers', () => {
     expect(headers.get('ratelimit-policy')).toBe('"of-9";q=9;w=60, "of-4";q=4;w=60, "of-7";q=7;w=60')
   })
 
-  it('do not replace those that the handler sets itself', async () => {
+  it('replace those of limits that the handler sets itself, and no others', async () => {
     const app = appWith(rateLimit(twice)).get(
       '/',
       () => new Response('', { headers: { 'X-RateLimit-Limit': 'its own', 'X-Other': 'too' } }),
     )
     const { headers } = await app.request('/')
-    expect([headers.get('x-ratelimit-limit'), headers.get('x-other')]).toEqual(['its own', 'too'])
+    expect([headers.get('x-ratelimit-limit'), headers.get('x-other')]).toEqual(['2', 'too'])
   })
+})
+
+it.each<[unknown, string]>([
+  ['slow down', 'slow down'],
+  [{ error: 'slow down' }, '{"error":"slow down"}'],
+  [new Response('slow down', { status: 429 }), 'slow down'],
+  [undefined, ''],
+])('onDenied may return a body, or a response: %p', async (result, text) => {
+  const app = appWith(rateLimit({ ...twice, cost: () => 3, onDenied: () => result }))
+  const response = await app.request('/')
+  expect([response.status, await response.text(), response.headers.get('x-ratelimit-limit')]).toEqual([
+    429,
+    text,
+    '2',
+  ])
 })
 
 describe('the decision', () => {

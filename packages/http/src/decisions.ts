@@ -1,5 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
+import type { KeptHeaders } from './head.js'
 import type { Platform } from './platform.js'
 import { warn } from './setup-warnings.js'
 
@@ -23,6 +24,9 @@ export interface RequestDecision {
   /** The limiter's most restrictive decision; among equals the oldest. */
   readonly decision: Decision
 }
+
+/** The decisions of all limiters about one request, and the headers that its response gets with its head. */
+export type RequestDecisions = readonly RequestDecision[] & { kept?: KeptHeaders }
 
 interface RecordedDecision extends RequestDecision {
   decision: Decision
@@ -63,7 +67,7 @@ export class Recorder<Req> {
    * there is only one key. Where one limiter may count a request many times (`repeats`, as in GraphQL), `keys` is a list
    * that stays empty: there is no warning, and nothing grows with each decision.
    */
-  record(req: Req, decision: Decision): readonly RequestDecision[] {
+  record(req: Req, decision: Decision): RequestDecisions {
     const platform = this.#platform
     const request = platform.identity(req)
     const place = platform.keepDecisions?.(req)
@@ -161,6 +165,11 @@ function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): re
 }
 
 const NONE: readonly RequestDecision[] = []
+
+/** The headers that the response to a request gets with its head, of a platform that keeps decisions beside requests. */
+export function keptBeside(request: object): KeptHeaders | undefined {
+  return (decisionsBeside.get(request) as RequestDecisions | undefined)?.kept
+}
 
 /**
  * The latest decision about `request`, of any limiter or of the limiter with the given name; undefined if there is none.

@@ -1,10 +1,13 @@
-import type { Decision } from '@sluice/core'
+import type { Decision, Limiter } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { isHungUp } from './caller.js'
-import { type RequestDecision, retryAfterSeconds } from './decisions.js'
+import { type RequestDecision, type RequestDecisions, retryAfterSeconds } from './decisions.js'
+import { setKept } from './headers.js'
 import { reportedPolicies } from './ietf-drafts.js'
+import type { RequestLimitOptions } from './options.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
+import { warn } from './setup-warnings.js'
 
 /** The result of a guard for a request that may not pass, which has been answered by then. */
 export interface Denied {
@@ -20,14 +23,18 @@ export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
  * Makes the functions that answer requests which may not pass: `deny` after a decision, `forbid` for a caller on the list
- * `deny`. A response that has begun is left alone. A request over a limit is answered 429. Where the store failed and no
- * policy denied, the caller has done nothing wrong, so the answer is 503, to be retried in a second.
+ * `deny`. A response that has begun is left alone. A request over a limit, or under a key that is blocked, is answered 429.
+ * Where the store failed and no policy denied, the caller has done nothing wrong, so the answer is 503, to be retried in a
+ * second.
  */
 export function responder<Req, Res>(
-  onDenied: ((req: Req, res: Res, decision: Decision) => unknown) | undefined,
+  { onDenied, hideBlocks }: Pick<RequestLimitOptions<Req, Res>, 'onDenied' | 'hideBlocks'>,
   platform: Platform<Req, Res>,
   setHeader: SetHeader<Res>,
+  limiter: Limiter,
 ) {
+  /** Whether an answer is being waited for: one at a time is enough to see that there is none. */
+  let isWaiting = false
   return { deny, forbid }
 
   /**
@@ -35,25 +42,48 @@ export function responder<Req, Res>(
    * Returns what that returned, for the adapter to pass on. `all` are the decisions of all limiters about the request,
    * whose policies the problem details name. Retry-After is left out where no wait helps.
    */
-  function deny(
-    req: Req,
-    res: Res,
-    decision: Decision,
-    all: readonly RequestDecision[],
-  ): MaybePromise<Denied> {
+  function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     if (platform.headersSent(res)) return { answer: undefined }
+    setKept(all.kept, res, platform)
     const isDegraded = decision.reason === 'degraded'
     const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
     if (retryAfter !== undefined) setHeader(res, 'Retry-After', String(retryAfter))
-    if (onDenied) return chain(onDenied(req, res, decision), (answer) => ({ answer }))
+    if (onDenied) {
+      return chain(onDenied(req, res, decision), (result) => {
+        const answer = isPending(result) ? undefined : result
+        if (!platform.headersSent(res)) sendResult(req, res, answer)
+        return { answer }
+      })
+    }
     setHeader(res, 'Content-Type', PROBLEM_TYPE)
     if (isDegraded) return { answer: platform.send(req, res, CAPACITY_REDUCED, CAPACITY_TEXT) }
-    const detail = detailOf(retryAfter)
-    const names = violatedPolicies(decision, all)
-    const text = `${QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
-    return { answer: platform.send(req, res, quotaExceeded(detail, names), text) }
+    const isBlocked = decision.reason === 'blocked' && !hideBlocks
+    const detail = detailOf(retryAfter, isBlocked ? 'This client is blocked.' : 'Too many requests.')
+    const names = violatedPolicies(decision, all, hideBlocks ? HIDDEN : VIOLATIONS)
+    const text = `${isBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
+    return {
+      answer: platform.send(req, res, problemOf(isBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names), text),
+    }
+  }
+
+  /**
+   * Sends what `onDenied` has returned, on a platform whose callbacks answer by themselves. If that is nothing to send, it
+   * may answer later, by a timer or a file; a second without an answer is reported.
+   */
+  function sendResult(req: Req, res: Res, result: unknown): void {
+    if (result !== undefined && result !== res && !('on' in Object(result)))
+      return platform.sendResult?.(res, result)
+    if (isWaiting || !platform.answersLate) return
+    isWaiting = true
+    let hasHungUp = false
+    platform.onHungUp?.(req, res, () => void (hasHungUp = true))
+    const timer: Partial<NodeJS.Timeout> = setTimeout(() => {
+      isWaiting = false
+      if (!hasHungUp && !platform.headersSent(res)) warn(limiter, 'ANSWER_MISSING')
+    }, 1000)
+    timer.unref?.()
   }
 
   /**
@@ -69,22 +99,36 @@ export function responder<Req, Res>(
   }
 }
 
-const PROBLEM_TYPE = 'application/problem+json'
+/** The type of problem details. */
+export const PROBLEM_TYPE = 'application/problem+json'
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
 
 const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded', status: 429 }
 
-/** The part that every denial begins with, up to its last comma: the details need no escapes. */
-const QUOTA_TEXT = `${JSON.stringify(QUOTA_EXCEEDED).slice(0, -1)},`
+/** Of a key that `block` or a penalty has blocked. */
+const BLOCKED = { type: `${TYPES}#abnormal-usage-detected`, title: 'Abnormal Usage Detected', status: 429 }
+
+/** The part that a denial begins with, up to its last comma: the details need no escapes. */
+const [QUOTA_TEXT, BLOCKED_TEXT] = [QUOTA_EXCEEDED, BLOCKED].map(
+  (about) => `${JSON.stringify(about).slice(0, -1)},`,
+)
 
 /**
- * The problem details of a denial by a limit: the sentence `detail` for people, and the names of the policies that denied
+ * The problem details of a denial: the sentence `detail` for people, and the names of the policies that denied
  * it. Each member is written out, because with a spread V8 takes a microsecond and not 30 ns.
  */
-function quotaExceeded(detail: string, names: readonly string[]): Problem {
-  const { type, title, status } = QUOTA_EXCEEDED
+function problemOf(
+  { type, title, status }: typeof BLOCKED,
+  detail: string,
+  names: readonly string[],
+): Problem {
   return { type, title, status, detail, 'violated-policies': names }
+}
+
+/** Whether a callback has returned no answer but what comes of preparing one: a timer, or the length of a queue. */
+function isPending(result: unknown): boolean {
+  return typeof result === 'number' || typeof result === 'boolean' || 'hasRef' in Object(result)
 }
 
 const CAPACITY_REDUCED = {
@@ -110,9 +154,9 @@ const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
  * The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole
  * quota.
  */
-function detailOf(retryAfter: number | undefined): string {
+function detailOf(retryAfter: number | undefined, why: string): string {
   if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
-  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
+  return `${why} Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
 /**
@@ -120,15 +164,24 @@ function detailOf(retryAfter: number | undefined): string {
  * answer. None for a request that was denied because its key is blocked or paused, or because the store failed. A limiter
  * with one policy is listed by its own name; this usual case is answered first, without the list of all policies.
  */
-function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
+function violatedPolicies(
+  denied: Decision,
+  all: readonly RequestDecision[],
+  violations: Reasons,
+): readonly string[] {
   if (all.length === 1 && policiesOf(denied).length === 1)
-    return VIOLATIONS.has(denied.reason) ? [denied.limiter] : []
+    return violations.has(denied.reason) ? [denied.limiter] : []
   return reportedPolicies(all)
-    .filter(({ decision, state }) => VIOLATIONS.has(decision.reason) && state.retryAfterMs > 0)
+    .filter(({ decision, state }) => violations.has(decision.reason) && state.retryAfterMs > 0)
     .map(({ name }) => name)
 }
 
-const VIOLATIONS: ReadonlySet<Decision['reason']> = new Set(['limit', 'cost'])
+type Reasons = ReadonlySet<Decision['reason']>
+
+const VIOLATIONS: Reasons = new Set(['limit', 'cost'])
+
+/** Where blocks are hidden. */
+const HIDDEN: Reasons = new Set(['limit', 'cost', 'blocked'])
 
 /**
  * A list of names as JSON. One name without special characters, the usual case, is written without JSON.stringify, which

@@ -1,24 +1,39 @@
+import { type KeptHeaders, makesRoom } from './head.js'
+
 /*
  * Responses of the Fetch standard, for frameworks that have nothing else: headers that a handler's own response lacks, the
  * moment at which the runtime has read the last of a body, and callers that hang up.
  */
 
 /**
- * Adds to a response the headers that it lacks, and leaves alone those that it has. Returns the response, or a copy of it
- * if its own headers cannot be changed, as those of a response of `fetch` or `Response.redirect`. One that begins a
- * WebSocket (101) or is a network error (0) is returned as it is: a server may know it by identity, and has no copies of it.
+ * Has `change` change the headers of a response. Returns the response, or a copy of it if its own headers cannot be changed,
+ * as those of a response of `fetch` or `Response.redirect`. One that begins a WebSocket (101) or is a network error (0) is
+ * returned as it is: a server may know it by identity, and has no copies of it.
  */
-export function withHeaders(response: Response, headers: Headers): Response {
+function changed(response: Response, change: (headers: Headers) => void): Response {
   if (response.status < 200) return response
-  const missing = [...headers].filter(([name]) => !response.headers.has(name))
   try {
-    for (const [name, value] of missing) response.headers.set(name, value)
+    change(response.headers)
     return response
   } catch {
     const copy = new Response(response.body, response)
-    for (const [name, value] of missing) copy.headers.set(name, value)
+    change(copy.headers)
     return copy
   }
+}
+
+/** Adds to the answer to a denial the headers that it lacks. */
+export function withMissing(response: Response, headers: Headers): Response {
+  return changed(response, (own) => headers.forEach((value, name) => own.has(name) || own.set(name, value)))
+}
+
+/** Puts the kept headers into the response of a handler. */
+export function withKept(response: Response, kept: KeptHeaders | undefined): Response {
+  if (!kept?.size) return response
+  return changed(response, (own) => {
+    if (!makesRoom(response.status, [...own.keys()], (name) => own.delete(name))) return
+    kept.forEach((value, name) => own.set(name, value))
+  })
 }
 
 /**

@@ -4,7 +4,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
 import { addressReader, byIp, keepAddresses, type KeyFunction, type KeySource } from './caller.js'
-import { Recorder, type RequestDecision } from './decisions.js'
+import { Recorder, type RequestDecisions } from './decisions.js'
 import { type Denied, ifHungUp, type Responder, responder } from './denial.js'
 import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
@@ -71,9 +71,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     this.#platform = platform
     this.#steps = around ? around(this) : this
     const setHeader = headerSetter(options.headerNames, platform)
-    this.writeHeaders = headerWriter(options, platform, setHeader)
+    this.writeHeaders = headerWriter(options, platform)
     this.recorder = new Recorder(limiter, this.writeHeaders !== undefined, platform)
-    this.respond = responder(options.onDenied, platform, setHeader)
+    this.respond = responder(options, platform, setHeader, limiter)
     this.choosePolicies = policyChooser(options)
     this.#keyOf = options.key ?? byIp()
     this.reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
@@ -229,7 +229,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
    * Adds a decision to those about the request, and writes headers from the decisions of all limiters so far, as there is
    * only one set of headers. Returns all decisions.
    */
-  #record(req: Req, res: Res, decision: Decision): readonly RequestDecision[] {
+  #record(req: Req, res: Res, decision: Decision): RequestDecisions {
     const all = this.recorder.record(req, decision)
     this.writeHeaders?.(all, res)
     return all

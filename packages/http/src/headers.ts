@@ -1,6 +1,7 @@
 import { PolicyError } from '@sluice/core'
 import { type DeclarationOf, expected, oneOf, unchecked } from '@sluice/core/internal'
-import { mostRestrictive, type RequestDecision, wholeSeconds } from './decisions.js'
+import { mostRestrictive, type RequestDecision, type RequestDecisions, wholeSeconds } from './decisions.js'
+import type { KeptHeaders } from './head.js'
 import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
 import type { Platform, SetHeader } from './platform.js'
 
@@ -36,26 +37,25 @@ export const HEADERS = {
 } satisfies DeclarationOf<HeaderOptions>
 
 /** Writes the headers of all limiters that have counted a request, unless its response has begun. */
-export type WriteHeaders<Res> = (all: readonly RequestDecision[], res: Res) => void
+export type WriteHeaders<Res> = (all: RequestDecisions, res: Res) => void
 
 /**
- * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both),
- * each by `set`; undefined if they ask for none. That function takes the decisions of all limiters about a request. If
- * there are several, it leaves out limiters whose options have `headers: false`. Once the headers of the response have
- * been sent, it changes nothing. It asks the platform beforehand whether they were. Only where the platform's `setHeader`
- * refuses by then (`refusesLateHeaders`) it need not ask: it tries to set the headers, and ignores the error.
+ * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both);
+ * undefined if they ask for none. That function takes the decisions of all limiters about a request, with whom it keeps the
+ * headers until the head of the response is written. If there are several, it leaves out limiters whose options have
+ * `headers: false`.
  * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
  */
 export function headerWriter<Res>(
   options: HeaderOptions,
-  platform: Pick<Platform<never, Res>, 'headersSent' | 'refusesLateHeaders'>,
-  set: SetHeader<Res>,
+  platform: Pick<Platform<never, Res>, 'headersSent' | 'setHeader' | 'atHead'>,
 ): WriteHeaders<Res> | undefined {
   const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
   const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
   const drafts = formats.filter((format) => format !== 'x-ratelimit')
   if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
-    const what = "headers must be 'x-ratelimit', 'ietf', 'draft-6', 'draft-7', a list of them or false"
+    const what =
+      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
     throw expected(PolicyError, 'INVALID_OPTION', what, headers)
   }
   if (new Set(drafts).size > 1) {
@@ -65,16 +65,31 @@ export function headerWriter<Res>(
   const xRateLimit = formats.includes('x-ratelimit')
   const writeDraft = drafts[0] && DRAFTS[drafts[0]]
   if (!xRateLimit && !writeDraft) return undefined
+  const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
-    if (!platform.refusesLateHeaders?.(res) && platform.headersSent(res)) return
-    const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
-    try {
-      if (xRateLimit) writeXRateLimit(shown, resetAs, res, set)
-      if (writeDraft) writeDraft(shown, res, set)
-    } catch (error) {
-      if (!platform.headersSent(res)) throw error
+    let { kept } = all
+    if (!kept) {
+      kept = new Map()
+      if (platform.atHead?.(res, kept)) all.kept = kept
     }
+    const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
+    if (xRateLimit) writeXRateLimit(shown, resetAs, kept, set)
+    if (writeDraft) writeDraft(shown, kept, set)
+    if (!all.kept) setKept(kept, res, platform)
   }
+}
+
+const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)
+
+/** Sets the kept headers, unless the response has begun. */
+export function setKept<Res>(
+  kept: KeptHeaders | undefined,
+  res: Res,
+  { setHeader, headersSent }: Pick<Platform<never, Res>, 'headersSent' | 'setHeader'>,
+): void {
+  if (headersSent(res)) return
+  kept?.forEach((value, name) => setHeader(res, name, value))
+  kept?.clear()
 }
 
 /** How each draft of the IETF is written. */

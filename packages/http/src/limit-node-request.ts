@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
 import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent } from './hung-up.js'
+import { overseeHead } from './head.js'
 import type { RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
 
@@ -65,10 +66,15 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   header: (req, name) => req.headers[name]?.toString(),
   rawHeaders: (req) => req.rawHeaders,
   headersSent: (res) => res.headersSent,
-  refusesLateHeaders: () => true,
   setHeader: (res, name, value) => void res.setHeader(name, value),
+  atHead: (res, kept) => overseeHead(res, () => kept),
   setStatus: (res, status) => void (res.statusCode = status),
   send: (_req, res, _problem, text) => res.end(text),
+  sendResult(res, body) {
+    if (typeof body === 'string' || body instanceof Uint8Array) res.end(body)
+    else res.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
+  },
+  answersLate: true,
   onFinished: onResponseSent,
   onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
   proxySetting: PROXY_SETTING,

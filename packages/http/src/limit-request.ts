@@ -1,8 +1,9 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { onAborted, whenRead, withHeaders } from './fetch-exchange.js'
+import { onAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
+import { keptBeside } from './decisions.js'
 import { NODE_SERVER } from './hung-up.js'
 import type { RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
@@ -73,9 +74,10 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
       if (!request.signal.aborted) for (const listener of listeners.splice(0)) listener()
     }
     const denied = await guard(request, exchange)
+    keptBeside(request)?.forEach((value, name) => headers.set(name, value))
     if (!denied) return { headers, finish }
     const answer = denied.hungUp ? new Response(null, { status: 499 }) : (denied.answer as Response)
-    return { denied: withHeaders(answer, headers), headers, finish }
+    return { denied: withMissing(answer, headers), headers, finish }
   }
 }
 
@@ -100,11 +102,11 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
   const mayGiveBack = limit.shouldCharge ?? limit.limits
   return async function limited(request, ...args) {
     const caller = { address: address?.(request, ...(args as unknown as Known)) }
-    const { denied, headers, finish } = await limitCounted(request, caller)
+    const { denied, finish } = await limitCounted(request, caller)
     if (denied) return denied
     const response = await handler(request, ...(args as unknown as Args))
     // Bun has none where a request became a WebSocket.
-    const complete = response && withHeaders(response, headers)
+    const complete = response && withKept(response, keptBeside(request))
     return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
   }
 }
@@ -130,6 +132,7 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
   header: ({ headers }, name) => headers.get(name) ?? undefined,
   headersSent: () => false,
   setHeader: ({ headers }, name, value) => headers.set(name, value),
+  atHead: () => true,
   setStatus: (exchange, status) => void (exchange.status = status),
   send: (_request, exchange, _problem, text) => new Response(text, exchange),
   onFinished: (_request, { listeners }, listener) => void listeners.push(listener),

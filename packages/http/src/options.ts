@@ -13,6 +13,7 @@ import {
   checkContract,
   type DeclarationOf,
   expected,
+  flag,
   func,
   LIMITER,
   type LimiterSettings,
@@ -41,7 +42,7 @@ export interface RequestLimitOptions<Req, Res>
   readonly limiter?: Limiter
   /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
   readonly limit?: number
-  /** A number is in milliseconds. */
+  /** A text such as '250ms', '10s', '1m', '1h' or '1d', or a number of milliseconds. */
   readonly window?: Duration
   /**
    * All policies must admit a request. A function chooses them for each request, for example by the caller's tier, from
@@ -81,7 +82,15 @@ export interface RequestLimitOptions<Req, Res>
    * @default () => true
    */
   readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
-  /** Answers a denial in place of the problem details. Status and headers are set by then. */
+  /**
+   * Whether the answer to a key that is blocked, by `block` or a penalty, reads like one to a key over its limit.
+   * @default false
+   */
+  readonly hideBlocks?: boolean
+  /**
+   * Answers a denial in place of the problem details, by the response or by what it returns. Status and headers are set by
+   * then.
+   */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
   /**
    * Called once each time a key goes over its limit: with its first denial, and again with a denial that comes after
@@ -149,7 +158,18 @@ const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
 /** The options that limits inherit from a plugin or a module around them, for their limiters and for their requests. */
 export const INHERITED = {
   byLimiters: BY_LIMITERS,
-  byRequests: ['key', 'skip', 'allow', 'deny', 'headers', 'headerNames', 'resetAs', 'onDenied', 'onExceeded'],
+  byRequests: [
+    'key',
+    'skip',
+    'allow',
+    'deny',
+    'headers',
+    'headerNames',
+    'resetAs',
+    'hideBlocks',
+    'onDenied',
+    'onExceeded',
+  ],
 } as const
 
 /** The options that describe a limit, and exclude `limiter`. */
@@ -164,9 +184,9 @@ const PART = {
   ...OF_LIMITERS,
   ...LIMIT,
   limiter: unchecked(),
-  key: func(),
+  key: func('such as byIp()'),
   cost: func(),
-  skip: func(),
+  skip: func("such as (req) => req.url === '/health'"),
   shouldCharge: func(),
 } satisfies DeclarationOf<PartLimitOptions<unknown, unknown>>
 
@@ -175,6 +195,7 @@ export const REQUEST_LIMIT = {
   ...PART,
   ...HEADERS,
   ...WAITING,
+  hideBlocks: flag(false),
   onDenied: func(),
   onExceeded: func(),
   allow: unchecked(),
@@ -252,7 +273,8 @@ function ownPolicies<Req, Res>({
 }: RequestLimitOptions<Req, Res>): readonly Policy[] {
   const list = typeof policies === 'function' ? undefined : policies
   if (list !== undefined && !Array.isArray(list)) {
-    const what = 'policies must be a list or a function that gives one'
+    const what =
+      "policies must be a list, such as [gcra({ limit: 10, window: '1s' })], or a function that gives one"
     throw expected(PolicyError, 'INVALID_OPTION', what, list)
   }
   if (list && limit !== undefined) throw conflictingOptions('limit', 'policies')

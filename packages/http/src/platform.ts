@@ -1,6 +1,7 @@
 import type { Decision } from '@sluice/core'
 import { isPromise } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
+import type { KeptHeaders } from './head.js'
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
@@ -44,15 +45,19 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   /** Called with each decision about a request, before the decision takes effect. */
   decided?(req: Req, decision: Decision): void
   headersSent(res: Res): boolean
-  /**
-   * Whether `setHeader` throws, or does nothing, once headers were sent, so that `headersSent` need not be asked before.
-   * Default: no.
-   */
-  refusesLateHeaders?(res: Res): boolean
   readonly setHeader: SetHeader<Res>
+  /**
+   * Has the response to an admitted request get the `kept` headers with its head; called before any are kept. False, the
+   * default, if it cannot: they are set at once.
+   */
+  atHead?(res: Res, kept: KeptHeaders): boolean
   setStatus(res: Res, status: number): void
   /** Answers with `text`, which is `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
   send(req: Req, res: Res, problem: Problem, text: string): unknown
+  /** Sends the body that `onDenied` has returned. Default: the adapter gets it, as the guard's result. */
+  sendResult?(res: Res, body: unknown): void
+  /** Whether callbacks answer by themselves, some later, so that one may leave the caller without an answer. Default: no. */
+  readonly answersLate?: boolean
   /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
   onFinished(req: Req, res: Res, listener: () => void): void
   /**

@@ -27,6 +27,7 @@ const MESSAGES = {
   ADDRESS_UNKNOWN:
     'requests have no IP address and share one limit: have the proxy send X-Forwarded-For, and trust it ' +
     '(SETTING), or choose another key',
+  ANSWER_MISSING: 'onDenied has sent and returned no answer in a second',
 } as const
 
 /** The code of a warning; docs/errors.md has a section for each. */

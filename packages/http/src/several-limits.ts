@@ -4,7 +4,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
 import { keepAddresses } from './caller.js'
-import { moreRestrictive, type RequestDecision } from './decisions.js'
+import { moreRestrictive, type RequestDecisions } from './decisions.js'
 import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
@@ -202,12 +202,8 @@ export class SeveralGuard<Req, Res> {
    * restrictive one; it comes last, so that it counts as the latest about the request. Returns the decisions of all
    * limiters about the request.
    */
-  #record(
-    req: Req,
-    decided: readonly Decided<Req, Res>[],
-    binding: Decided<Req, Res>,
-  ): readonly RequestDecision[] {
-    let all: readonly RequestDecision[] = []
+  #record(req: Req, decided: readonly Decided<Req, Res>[], binding: Decided<Req, Res>): RequestDecisions {
+    let all: RequestDecisions = []
     for (const each of decided) {
       all = each.part.guard.recorder.record(req, each.decision)
       if (each !== binding) this.platform.decided?.(req, each.decision)

@@ -45,6 +45,35 @@ describe('a denial', () => {
     for (const [text, problem] of sent as [string, string][]) expect(text).toBe(problem)
   })
 
+  it('of a blocked key has a type and a text of its own, and names no policy', async () => {
+    const limiter = limiterOf({ store: memoryStore({ clock: () => 0 }) })
+    await limiter.block('ip:192.0.2.1', '90s')
+    const { status, headers, body } = await pass([guardOf({ limiter })])
+    expect([status, headers['Retry-After']]).toEqual([429, '90'])
+    expect(JSON.parse(body!)).toEqual({
+      type: `${TYPES}#abnormal-usage-detected`,
+      title: 'Abnormal Usage Detected',
+      status: 429,
+      detail: 'This client is blocked. Try again in 90 seconds.',
+      'violated-policies': [],
+    })
+  })
+
+  it.each([
+    ['one policy', [slidingLog({ limit: 1, window: '1m' })], ['api']],
+    [
+      'two',
+      [slidingLog({ limit: 1, window: '1m', name: 'a' }), gcra({ limit: 1, window: '1h', name: 'b' })],
+      ['api-a', 'api-b'],
+    ],
+  ])('of a blocked key reads like any other on request, with %s', async (_, policies, names) => {
+    const limiter = limiterOf({ policies, store: memoryStore({ clock: () => 0 }) })
+    await limiter.block('ip:192.0.2.1', '90s')
+    const { body } = await pass([guardOf({ limiter, hideBlocks: true })])
+    const detail = 'Too many requests. Try again in 90 seconds.'
+    expect(JSON.parse(body!)).toMatchObject({ title: 'Quota Exceeded', detail, 'violated-policies': names })
+  })
+
   it('forbids caches to store it', async () => {
     const { headers } = await denied(limiterOf({}))
     expect(headers['Cache-Control']).toBe('no-store')

@@ -39,8 +39,8 @@ function handlerOf({ limits, answer }: Route<IncomingMessage, ServerResponse>, t
   const guards = limits.map((limit) => limitNodeRequest({ ...limit, trustProxy }))
   return async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     for (const mayPass of guards) if (!(await mayPass(req, res))) return
-    const { status = 200, body } = await answer()
-    res.writeHead(status, { 'Content-Type': 'text/plain' })
+    const { status = 200, headers, body } = await answer()
+    res.writeHead(status, { ...headers, 'Content-Type': 'text/plain' })
     if (typeof body === 'string') res.end(body)
     else await pipeline(Readable.from(body), res)
   }
@@ -57,9 +57,9 @@ export const fetchAdapter: Adapter<Request, ResponseHead> = {
     const handlers = new Map<string, Handler>()
     for (const { path, limits, answer } of routes) {
       let handler: Handler = async () => {
-        const { status = 200, body } = await answer()
+        const { status = 200, headers, body } = await answer()
         const text = typeof body === 'string' ? body : (Readable.toWeb(Readable.from(body)) as ReadableStream)
-        return new Response(text, { status, headers: { 'Content-Type': 'text/plain' } })
+        return new Response(text, { status, headers: { ...headers, 'Content-Type': 'text/plain' } })
       }
       for (const limit of limits.toReversed())
         handler = limited(handler, { ...(limit as LimitRequestOptions), trustProxy, address })

@@ -86,8 +86,8 @@ describe('options of a guard', () => {
   it.each([
     ['shouldCarge', "did you mean 'shouldCharge'?"],
     ['limist', "did you mean 'limit'?"],
-    ['keyGenerator', 'docs/migrate/README.md'],
-    ['skipFailedRequests', 'docs/migrate/README.md'],
+    ['keyGenerator', 'npx @sluice/cli option '],
+    ['skipFailedRequests', 'npx @sluice/cli option '],
   ])('are refused under the name %s, and the message says where to look', (name, advice) => {
     expect(() => guardOf({ limiter, [name]: true })).toThrow(
       expect.objectContaining({

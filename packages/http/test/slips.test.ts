@@ -1,4 +1,4 @@
-import { slidingLog } from '@sluice/core'
+import { gcra, slidingLog } from '@sluice/core'
 import express from 'express'
 import { Hono } from 'hono'
 import Koa from 'koa'
@@ -12,6 +12,7 @@ import { rateLimit } from '@sluice/express'
 import { rateLimit as rateLimitHono } from '@sluice/hono'
 import { rateLimit as rateLimitKoa } from '@sluice/koa'
 import { byApiKey, byIp, byUser } from '../src/index.js'
+import { guardOf, type PlainOptions } from './plain-platform.js'
 
 const express4 = createRequire(resolve('package.json'))('express4') as typeof express
 const LIMIT = { limit: 9, window: '1m' } as const
@@ -134,3 +135,24 @@ async function answerOf(listener: RequestListener, headers: Record<string, strin
     server.close()
   }
 }
+
+describe('a value that another package takes, or that people write at first', () => {
+  it.each<[object, string]>([
+    [{ limit: '100' }, 'got "100"; write 100'],
+    [{ window: '15 min' }, 'got "15 min"; write \'15m\''],
+    [{ limit: undefined, window: undefined, policies: gcra({ limit: 1, window: '1s' }) }, 'such as [gcra({'],
+    [{ headers: true }, "'x-ratelimit' (the default)"],
+    [{ headers: 'draft-8' }, "'ietf' (the newest draft)"],
+    [{ skip: ['/health'] }, "such as (req) => req.url === '/health'"],
+    [{ key: 'ip' }, 'such as byIp()'],
+    [
+      { message: 'slow down' },
+      "there is no option 'message' of rateLimit: npx @sluice/cli option message finds",
+    ],
+  ])('gets a message that says what to write: %p', (given, says) => {
+    const options = { limit: 1, window: '1m', ...given } as PlainOptions
+    expect(() => guardOf(options)).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(says) }),
+    )
+  })
+})

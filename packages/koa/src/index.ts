@@ -7,6 +7,7 @@ import {
   hasHungUp,
   onConnectionLost,
   onResponseSent,
+  overseeHead,
   type Platform,
   refuseUncalled,
   rememberedHeaders,
@@ -62,7 +63,7 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
     } catch (error) {
       return fail(error)
     }
-    if (outcome === undefined) return next().then(undefined, fail)
+    if (outcome === undefined) return next()
     if ('answer' in outcome) return undefined
     const proceed = (denied: Denied | undefined): Promise<void> | void => (denied ? undefined : next())
     return outcome.then(proceed).then(undefined, fail)
@@ -89,10 +90,11 @@ const koa: Platform<Context, Response> = {
   trustsAll: ({ app }) => app.proxy && !(app.maxIpsCount > 0),
   decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
-  refusesLateHeaders: () => true,
   setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
+  atHead: ({ res }, kept) => overseeHead(res, () => kept),
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
+  sendResult: (res, body) => void (res.body ??= body),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
   proxySetting: 'new Koa({ proxy: true, maxIpsCount: 1 })',

@@ -38,7 +38,7 @@ describe('an error that Koa answers', () => {
   })
 })
 
-describe('an error that passes through', () => {
+describe('an error of onDenied that passes through', () => {
   it.each<[string, () => Error]>([
     ['is frozen', () => Object.freeze(new Error('no database'))],
     [
@@ -77,26 +77,26 @@ describe('an error that passes through', () => {
     ['headers without a prototype', { headers: Object.create(null) }],
   ])('gets the headers of the limiter if it has %s', async (_, properties) => {
     const caught = await throughLimit(Object.assign(new Failure(), properties))
-    expect(caught).toMatchObject({ headers: { 'X-RateLimit-Limit': '9' } })
+    expect(caught).toMatchObject({ headers: { 'X-RateLimit-Limit': '1' } })
   })
 
-  it('gets no headers if no limiter has set any', async () => {
-    expect(
-      await throughLimit(new Failure(), rateLimit({ limit: 1, window: '1m', skip: () => true })),
-    ).not.toHaveProperty('headers')
+  it('gets no headers if it is of the application, which Koa answers with those of the limiter', async () => {
+    const error = Object.assign(new Failure(), { status: 400 })
+    const { status, headers } = await get(appOf(limit('api', 9), () => Promise.reject(error)))
+    expect([status, headers['x-ratelimit-limit']]).toEqual([400, '9'])
+    expect(error).not.toHaveProperty('headers')
   })
 })
 
 class Failure extends Error {}
 
-/** What middleware around the limiter catches if `error` is thrown behind it. */
-async function throughLimit(error: Error, limiter = limit('api', 9)): Promise<unknown> {
+/** What middleware around the limiter catches if `onDenied` throws `error`. */
+async function throughLimit(error: Error): Promise<unknown> {
+  const onDenied = (): never => {
+    throw error
+  }
   let caught: unknown
   const around: Middleware = (_ctx, next) => next().catch((thrown: unknown) => void (caught = thrown))
-  await get(
-    appOf(around, limiter, () => {
-      throw error
-    }),
-  )
+  await get(appOf(around, rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied })))
   return caught
 }

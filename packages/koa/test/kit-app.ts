@@ -34,7 +34,8 @@ function at(path: string, middleware: Middleware): Middleware {
 
 function handlerOf({ answer }: Route<Context, Response>): Middleware {
   return async (ctx) => {
-    const { status = 200, body } = await answer()
+    const { status = 200, headers = {}, body } = await answer()
+    ctx.set(headers)
     ctx.status = status
     ctx.type = 'text'
     ctx.body = typeof body === 'string' ? body : Readable.from(body)

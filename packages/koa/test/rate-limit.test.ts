@@ -1,11 +1,21 @@
 import Router from '@koa/router'
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
 import { appOf, get, limit, serve } from './apps.js'
 import { expectWarnings } from '@sluice/harness/warnings'
 
 describe('rateLimit', () => {
+  it.each<[string, (ctx: Context) => unknown, string]>([
+    ['text', () => 'slow down', 'slow down'],
+    ['an object', async () => ({ error: 'slow down' }), '{"error":"slow down"}'],
+    ['nothing, where it has set the body', (ctx) => void (ctx.body = 'set'), 'set'],
+  ])('sends what onDenied returns: %s', async (_, onDenied, body) => {
+    const app = appOf(rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied }))
+    const { status, text } = await get(app)
+    expect([status, text]).toEqual([429, body])
+  })
+
   it('has a name for stack traces and profiles', () => {
     expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
   })

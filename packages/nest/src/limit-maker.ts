@@ -212,7 +212,7 @@ export class LimitMaker implements OnApplicationShutdown {
    */
   #limiterOf(shared: Limiter | string): Limiter {
     if (typeof shared !== 'string') return shared
-    return this.modules.get<Limiter>(limiterToken(shared), { strict: false })
+    return this.#provided<Limiter>(limiterToken(shared), `limiter '${shared}'`)
   }
 
   /** Takes over the limiter of a limit (reserves its name, and closes it with the module), and returns the limit. */
@@ -241,12 +241,25 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
+   * The provider that an option names, of any module.
+   * @throws {PolicyError} INVALID_OPTION for one that Nest does not have, or makes anew for each request.
+   */
+  #provided<T>(token: string | symbol | Type<T>, option: string): T {
+    try {
+      return this.modules.get<T>(token, { strict: false })
+    } catch (error) {
+      const why = `${option} must be a provider of the application, without dependencies that are made for each request`
+      throw new PolicyError('INVALID_OPTION', `${why}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+
+  /**
    * The function that finds a call's key: the user's own function, or for the class of a provider, the `key` method of
    * Nest's instance of it. A class is told from a function by the method on its prototype.
    */
   #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
     if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
-    const provider = this.modules.get(key, { strict: false })
+    const provider = this.#provided(key as Type<Options.KeyProvider>, `key ${key.name}`)
     return (call, source) => provider.key(call, source)
   }
 }

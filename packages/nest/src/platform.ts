@@ -4,14 +4,17 @@ import {
   fastifyTrustsAll,
   hasHungUp,
   isTcp,
+  keptBeside,
   onConnectionLost,
   onResponseSent,
+  overseeHead,
+  overseeHeads,
   type Platform,
+  PROBLEM_TYPE,
   propertyOf,
   reportedAddress,
 } from '@sluice/http'
 import type { ServerResponse } from 'node:http'
-import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
 /**
@@ -75,20 +78,32 @@ export const nest: Platform<Call, Call> = {
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   trustsAll: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrustsAll(req) : expressTrustsAll(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
-  refusesLateHeaders: ({ res, raw }) => res !== undefined && !raw,
+  atHead({ res, raw }, kept) {
+    if (raw) return overseeHead(raw, () => kept)
+    return res !== undefined && overseeHeads(res, (sent) => keptBeside(propertyOf(sent, 'req') as object))
+  },
   /**
    * Sets a header of the response, if there is one: of Fastify (which has Node's response as `raw`) by its `header`, of
    * Express by Node's `setHeader`.
    */
-  setHeader({ kind, res, raw }, name, value) {
-    // A GraphQL server answers in its own format, even if one of several operations was denied.
-    if (!res || (kind === 'graphql' && name === 'Content-Type')) return
+  setHeader({ res, raw }, name, value) {
+    // Set where the problem details are sent: an exception filter, or a GraphQL server, may answer in a format of its own.
+    if (!res || name === 'Content-Type') return
     if (raw) res.header(name, value)
-    // As a list of one: otherwise Nest 11 on Express replaces any type but application/json, and warns on each denial.
-    else setHeaderOf(res).call(res, name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
+    else setHeaderOf(res).call(res, name, value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
-  send: (_call, _res, problem) => problem,
+  /** Returns the problem details, of which Nest makes an exception, and sets their type where a filter sends them. */
+  send({ kind, res, raw }, _res, problem) {
+    if (kind !== 'http') return problem
+    const method = raw ? 'send' : 'json'
+    const sendAny = res[method]
+    res[method] = (body: unknown) => {
+      if (body === problem) res.header('Content-Type', PROBLEM_TYPE)
+      return sendAny.call(res, body)
+    }
+    return problem
+  },
   /**
    * Calls `listener` once the whole response has been sent, on Fastify that of Node inside (`raw`). Without a response,
    * as in a gateway, it is never called.

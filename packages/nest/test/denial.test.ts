@@ -57,6 +57,27 @@ describe.each(PLATFORMS)('a denial on %s', (_, http) => {
     jest.restoreAllMocks()
   })
 
+  it.each([
+    ['its own JSON', () => ({ error: 'slow down' }), /^application\/json/],
+    [
+      'a part of the problem details',
+      (exception: any) => ({ ...exception.getResponse() }),
+      /^application\/json/,
+    ],
+    ['the problem details', (exception: any) => exception.getResponse(), /^application\/problem\+json/],
+  ])('has the type of the body that an exception filter sends, %s', async (_, bodyOf, type) => {
+    @Catch(RateLimitException)
+    class Filter implements ExceptionFilter {
+      catch(exception: RateLimitException, host: ArgumentsHost) {
+        void host.switchToHttp().getResponse().status(429).send(bodyOf(exception))
+      }
+    }
+    const origin = await serve({ limiter: limiter() }, (app) => app.useGlobalFilters(new Filter()))
+    await get(origin)
+    const { status, headers } = await get(origin)
+    expect([status, headers['content-type']]).toEqual([429, expect.stringMatching(type)])
+  })
+
   it('has the body that onDenied returns, with the usual status and headers', async () => {
     const onDenied = async () => ({ error: 'slow down' })
     const { status, headers, body } = await denied({ limiter: limiter(), onDenied })

@@ -9,7 +9,14 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { type AbstractHttpAdapter, BaseExceptionFilter, NestFactory } from '@nestjs/core'
-import { type Adapter, type App, listening, type Route, type Served } from '@sluice/harness/adapters'
+import {
+  type Adapter,
+  type Answer,
+  type App,
+  listening,
+  type Route,
+  type Served,
+} from '@sluice/harness/adapters'
 import { type Call, RateLimit, RateLimitGuard, RateLimitModule } from '../src/index.js'
 
 type KitApp = App<Call, Call>
@@ -18,7 +25,7 @@ type KitApp = App<Call, Call>
 export interface NestPlatform {
   create(proxyTrust: KitApp['proxyTrust']): AbstractHttpAdapter
   /** Sends as text/plain. */
-  send(res: any, status: number, body: string | AsyncIterable<string>): Promise<unknown>
+  send(res: any, status: number, body: Answer['body'], headers?: Answer['headers']): Promise<unknown>
 }
 
 export function kitAdapter(name: string, platform: NestPlatform): Adapter<Call, Call> {
@@ -70,8 +77,8 @@ function controllerOf(routes: KitApp['routes'], platform: NestPlatform) {
 
 function handlerOf({ answer }: Route<Call, Call>, platform: NestPlatform) {
   return async (res: unknown) => {
-    const { status = 200, body } = await answer()
-    await platform.send(res, status, body)
+    const { status = 200, headers, body } = await answer()
+    await platform.send(res, status, body, headers)
   }
 }
 

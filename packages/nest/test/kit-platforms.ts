@@ -12,8 +12,8 @@ const onExpress = kitAdapter('Nest on Express', {
     if (proxyTrust !== 'none') adapter.set('trust proxy', proxyTrust === 'all' ? true : proxyTrust)
     return adapter
   },
-  async send(res: Response, status, body) {
-    res.status(status).type('text')
+  async send(res: Response, status, body, headers = {}) {
+    res.status(status).set(headers).type('text')
     if (typeof body === 'string') res.send(body)
     else await pipeline(Readable.from(body), res)
   },
@@ -32,9 +32,10 @@ const onFastify = kitAdapter('Nest on Fastify', {
       .addContentTypeParser('*', { parseAs: 'string' }, (_req, body, done) => done(null, body))
     return adapter
   },
-  async send(reply: FastifyReply, status, body) {
+  async send(reply: FastifyReply, status, body, headers = {}) {
     await reply
       .code(status)
+      .headers(headers)
       .type('text/plain')
       .send(typeof body === 'string' ? body : Readable.from(body))
   },

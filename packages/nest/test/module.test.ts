@@ -1,5 +1,5 @@
-import { Controller, type DynamicModule, Get, Injectable, Module, UseGuards } from '@nestjs/common'
-import { APP_GUARD } from '@nestjs/core'
+import { Controller, type DynamicModule, Get, Inject, Injectable, Module, UseGuards } from '@nestjs/common'
+import { APP_GUARD, REQUEST } from '@nestjs/core'
 import { Test } from '@nestjs/testing'
 import { createLimiter, type Limiter, memoryStore, type MemoryStore, slidingLog } from '@sluice/core'
 import {
@@ -31,6 +31,16 @@ class Users implements KeyProvider {
 
   async key({ req }: Call) {
     return this.names.get(req.headers.token)!
+  }
+}
+
+/** Is made anew for each request, as what it needs is. */
+@Injectable()
+class OfRequest implements KeyProvider {
+  constructor(@Inject(REQUEST) private readonly request: { readonly url: string }) {}
+
+  key() {
+    return this.request.url
   }
 }
 
@@ -252,8 +262,21 @@ describe('an application does not start', () => {
       () => RateLimit({ ...limit, limt: 5 } as never),
       "there is no option 'limt' of rateLimit: did you mean 'limit'?",
     ],
-    ['with an undefined limiter', () => RateLimit({ limiter: 'none' }), /limiter:none/],
-    ['with a key provider of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
+    [
+      'with an undefined limiter',
+      () => RateLimit({ limiter: 'none' }),
+      /^limiter 'none' must be a provider .*limiter:none/,
+    ],
+    [
+      'with a key provider of no module',
+      () => RateLimit({ ...limit, key: Users }),
+      /^key Users must be a provider/,
+    ],
+    [
+      'with a key provider that needs the request',
+      () => RateLimit({ ...limit, key: OfRequest }),
+      /^key OfRequest must be a provider of the application, without dependencies that are made for each request/,
+    ],
     [
       'with a name in use',
       () => RateLimit({ ...limit, name: 'default' }),
@@ -268,7 +291,11 @@ describe('an application does not start', () => {
     ;(decorate() as MethodDecorator)(Site.prototype, 'get', descriptor)
     Controller()(Site)
     const imports = [RateLimitModule.forRoot({ limits: [limit] })]
-    const module = await Test.createTestingModule({ imports, controllers: [Site] }).compile()
+    const module = await Test.createTestingModule({
+      imports,
+      controllers: [Site],
+      providers: [OfRequest],
+    }).compile()
     await expect(module.createNestApplication({ logger: false }).init()).rejects.toThrow(message)
   })
 
@@ -304,7 +331,7 @@ describe('an application does not start', () => {
     [
       'with an option of another package',
       { throttlers: [] },
-      "there is no option 'throttlers' of RateLimitModule: its options are limits, store,",
+      "there is no option 'throttlers' of RateLimitModule: npx @sluice/cli option throttlers finds",
     ],
     [
       'with a bound on unread bytes that is none',

@@ -124,6 +124,7 @@ export class CallEvents {
     const { queue, limiter } = source
     this.#source = source
     this.#listeners = new Listeners(
+      QUEUE_EVENTS,
       warningOnce(queue === undefined ? `a client of limiter '${limiter}'` : `queue '${queue}'`),
     )
   }

@@ -177,7 +177,7 @@ class PolicyReader {
       this.#report(path, 'INVALID_OPTION', `expected an object, got ${JSON.stringify(value) ?? 'nothing'}`)
       return undefined
     }
-    const about = { what, advice: 'docs/cli.md has the form of the file' }
+    const about = { what }
     for (const [name, inner] of declaration ? Object.entries(value) : [])
       this.#attempt([...path, name], () => checkNames(declaration!, { [name]: inner as unknown }, about))
     return value as Json

@@ -1,4 +1,4 @@
-import { digest } from '@sluice/core/internal'
+import { digest, nearestTo } from '@sluice/core/internal'
 import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
@@ -9,6 +9,7 @@ import { asJson, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
+import { OTHERS } from './others.gen.js'
 import { count, pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
@@ -122,6 +123,39 @@ async function withoutErrors(paths: readonly string[], signal: AbortSignal) {
   const lines = paths.flatMap((path, i) => linesOf(path, files[i]!.errors))
   if (lines.length > 0) throw Object.assign(new Error(lines[0]), { code: 'EPOLICIES', lines })
   return files
+}
+
+/** The address of the docs, as far as they are published: while it is empty no address is printed. */
+const DOCS: string = ''
+
+/**
+ * The command `sluice option`: prints what an option, a method or a class of another package is called here, for each package
+ * that has one of this name. Returns the exit code 0, or 1 where none has it.
+ */
+export const option: Run = async ([name = ''], given) => {
+  const plain = (text: string): string => text.toLowerCase().replace(/\(.*/s, '')
+  const found = OTHERS.filter(([other]) => plain(other!) === plain(name))
+  const near =
+    found.length === 0
+      ? nearestTo(
+          name,
+          OTHERS.map(([other]) => other!),
+        )
+      : undefined
+  const rows = found.map(([other, from, page, here]) => ({
+    name: other,
+    package: from,
+    here: here!.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'),
+    ...(DOCS && { address: `${DOCS}/migrate/${page}` }),
+  }))
+  const none = `no other package is known to have '${name}'${near === undefined ? '' : `; did you mean '${near}'?`}`
+  const lines = rows.flatMap(({ here, address, ...row }) => [
+    `${row.package}  ${row.name}`,
+    `  ${here}`,
+    ...(address === undefined ? [] : [`  ${address}`]),
+  ])
+  printReport({ version: 1, command: 'option', rows }, given, () => (rows.length > 0 ? lines : [none]))
+  return rows.length > 0 ? 0 : 1
 }
 
 /** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */

@@ -116,6 +116,7 @@ const CHECK: Flags = [
 const COMMANDS: readonly (readonly [usage: string, about: string, example: string, flags: Flags])[] = [
   ['suggest [...logs]', 'Suggest limits from access logs; no file or - reads stdin', 'suggest access.log access.log.1.gz --windows 1m,1h', [...SUGGEST, ...LOGS]],
   ['replay [...files]', 'Replay logs under a policy file, which comes last', "replay access.log policies.json --fail-if 'denied > 0.1%'", [...REPLAY, ...LOGS]],
+  ['option <name>', 'Find what an option of another package is called here', 'option keyGenerator', []],
   ['check <policies>', 'Check a policy file; - reads stdin', 'check policies.json --against current.json --strict', CHECK],
 ]
 

@@ -89,12 +89,14 @@ function countersOf(listeners: readonly CountingListener[]): readonly DecisionCo
 
 type CountingListener = Listener<'decision'> & { readonly [COUNTER]?: DecisionCounter }
 
+const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed'] as const
+
 /**
  * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the
  * limiter.
  */
 export class Events {
-  readonly listeners = new Listeners<LimiterEvents>((name, error) => {
+  readonly listeners = new Listeners<LimiterEvents>(NAMES, (name, error) => {
     const message = `a listener of '${name}' threw: ${String(error)}`
     this.warn('LISTENER_FAILED', message, 'LISTENER_FAILED', name === 'warning')
   })

@@ -130,7 +130,7 @@ const MOST_POLICIES = 10
  */
 function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
-    const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies`
+    const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies, such as [gcra({ limit: 10, window: '1s' })]`
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   for (const policy of list) {

@@ -17,6 +17,8 @@ export interface SemaphoreEvents {
   adapted: PermitEvent & LimitChange & { readonly type: 'adapted' }
 }
 
+export const SEMAPHORE_EVENTS = ['granted', 'waited', 'denied', 'released', 'lost', 'adapted'] as const
+
 /** The fields of every event of a permit. */
 export interface PermitEvent {
   /** Name of the semaphore. */

@@ -9,7 +9,7 @@ import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.
 import { KeyLimits } from './adaptive-limit.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
-import type { SemaphoreEvents } from './semaphore-events.js'
+import { SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
 import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
 import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
 import { readOne } from '../values/options.js'
@@ -53,7 +53,7 @@ export class Semaphore {
     const settings = readSemaphoreOptions(options)
     const { name = 'default', limit, lease: leaseMs, store, deadline: deadlineMs, onLost } = settings
     this.name = name
-    this.#listeners = new Listeners(warningOnce(`semaphore '${name}'`))
+    this.#listeners = new Listeners(SEMAPHORE_EVENTS, warningOnce(`semaphore '${name}'`))
     this.#limits = new KeyLimits(typeof limit === 'number' ? { initial: limit } : limit)
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     this.#ownsStore = store === undefined

@@ -3,7 +3,8 @@ import * as option from '../values/options.js'
 
 export interface GuardOptions {
   /**
-   * The answer to a call when the store cannot decide. A memory store always decides.
+   * The answer to a call when the store cannot decide: 'local' counts in this process (`{ mode: 'local', share: 4 }` a fourth of
+   * the limits), 'allow' and 'deny' answer all alike, 'throw' throws the StoreError. A memory store always decides.
    * @default 'local'
    */
   readonly onStoreError?: FailureMode

@@ -33,7 +33,13 @@ export function parseDuration(value: Duration, what: string, bounds: DurationBou
   const { least = 1, most = YEAR_MS } = bounds
   const ms = millisecondsOf(value)
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
-  throw expected(InputError, 'INVALID_DURATION', `${what} must be ${durationsFrom(least, most)}`, value)
+  throw expected(
+    InputError,
+    'INVALID_DURATION',
+    `${what} must be ${durationsFrom(least, most)}`,
+    value,
+    meantBy(value, true),
+  )
 }
 
 /** The accepted durations, from `leastMs` to `mostMs`, as error messages name them. */
@@ -50,6 +56,19 @@ export function millisecondsOf(value: Duration): number {
   if (typeof value !== 'string') return value
   const match = DURATION.exec(value)
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
+}
+
+/**
+ * The end of a message about `value`, which is no number or duration: what to write in its place. Empty where that cannot be
+ * seen.
+ */
+export function meantBy(value: unknown, isDuration = false): string {
+  if (typeof value !== 'string') return ''
+  if (value.trim() !== '' && Number.isFinite(Number(value))) return `; write ${Number(value)}`
+  const [, count, unit = ''] = /^\s*([\d.]+)\s*(?!mo)(ms|mil|[smhdw])[a-z]*\s*$/i.exec(value) ?? []
+  const ms =
+    Number(count) * ({ mil: 1, w: 7 * UNITS.d, ...UNITS } as Record<string, number>)[unit.toLowerCase()]!
+  return isDuration && ms > 0 && !DURATION.test(value) ? `; write '${formatDuration(ms)}'` : ''
 }
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */

@@ -141,14 +141,18 @@ export function codeOf(failure: StoreFailure): StoreErrorCode {
   return `${STORE}${failure.toUpperCase() as Uppercase<StoreFailure>}`
 }
 
-/** Makes an error of the class `Kind` with this code, whose message is `what` was expected, followed by the `value` that came. */
+/**
+ * Makes an error of the class `Kind` with this code, whose message is `what` was expected, followed by the `value` that came, and
+ * by what to write `instead`.
+ */
 export function expected<Code extends SluiceErrorCode>(
   Kind: new (code: Code, message: string) => SluiceError,
   code: NoInfer<Code>,
   what: string,
   value: unknown,
+  instead = '',
 ): SluiceError {
-  return new Kind(code, `${what}, got ${shown(value)}`)
+  return new Kind(code, `${what}, got ${shown(value)}${instead}`)
 }
 
 /**

@@ -1,3 +1,4 @@
+import { InputError } from './errors.js'
 import { isPromise } from './promises.js'
 import { warnProcess } from './process-warning.js'
 
@@ -18,18 +19,27 @@ export class Listeners<Events extends object> {
   readonly heard: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
   readonly #passive = new WeakSet<object>()
 
-  /** `failed` is called with what a listener threw, or rejected with. */
-  constructor(readonly failed: (name: keyof Events, error: unknown) => void) {}
+  /** `names` are those of the events; `failed` is called with what a listener threw, or rejected with. */
+  constructor(
+    readonly names: readonly (keyof Events)[],
+    readonly failed: (name: keyof Events, error: unknown) => void,
+  ) {}
 
   /**
    * Adds a listener to the event `name`, unless it is there already. Returns a function that removes it. A `passive` listener
    * only counts: an event with no other listeners is still reported as unheard (`hasActive`).
+   * @throws {InputError} INVALID_OPTION for an event that does not exist.
    */
   on<E extends keyof Events>(
     name: E,
     listener: (event: Events[E]) => void,
     { passive = false }: ListenOptions = {},
   ): () => void {
+    if (!this.names.includes(name))
+      throw new InputError(
+        'INVALID_OPTION',
+        `there is no event '${String(name)}', but ${this.names.join(', ')}`,
+      )
     const list = this.heard[name] ?? []
     if (passive) this.#passive.add(listener)
     if (!list.includes(listener)) this.#set(name, [...list, listener])

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { type Duration, durationsFrom, millisecondsOf } from './duration.js'
+import { type Duration, durationsFrom, meantBy, millisecondsOf } from './duration.js'
 import { expected, PolicyError, type SluiceError, type SluiceErrorCode } from './errors.js'
 
 /*
@@ -54,7 +54,7 @@ export interface About {
   readonly code?: SluiceErrorCode
   /**
    * The advice for an option that does not exist.
-   * @default the page with the options of other packages
+   * @default the command that finds options of other packages
    */
   readonly advice?: string
 }
@@ -91,7 +91,9 @@ export function readOne<Setting>(
   const { prefix = '', error = PolicyError, code = declared.code ?? 'INVALID_OPTION' } = about
   const setting = declared.parse(value, prefix + name)
   if (setting !== REFUSED) return setting
-  throw expected(anyCode(error), code, `${prefix}${name} must be ${declared.accepts}`, value)
+  const { accepts, domain } = declared
+  const instead = domain && 'least' in domain ? meantBy(value, domain.isDuration) : ''
+  throw expected(anyCode(error), code, `${prefix}${name} must be ${accepts}`, value, instead)
 }
 
 /**
@@ -117,44 +119,38 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
 
-/**
- * The message about an option that does not exist: it suggests the declared name that is nearest, or lists all, and ends with
- * advice.
- */
-function unknownOption(name: string, names: readonly string[], { what, advice = ELSEWHERE }: About): string {
+/** The message about an option that does not exist: it names the declared one that is near, and where those of others are found. */
+function unknownOption(name: string, names: readonly string[], { what, advice }: About): string {
   const near = nearestTo(name, names)
-  const own = near === undefined ? `its options are ${names.join(', ')}` : `did you mean '${near}'?`
-  return `there is no option '${name}' of ${what}: ${own}; ${advice}`
+  const own = near === undefined ? '' : `did you mean '${near}'? `
+  const other = advice ?? `npx @sluice/cli option ${name} finds that of another package`
+  return `there is no option '${name}' of ${what}: ${own}${other}`
 }
 
-const ELSEWHERE = 'docs/migrate/README.md lists those of other packages'
-
 /**
- * The one of `names` that `name` was probably meant to be: the one that differs by the fewest letters, and by at most two or a
- * third of the letters of `name`, whichever is more; upper and lower case count as equal. Undefined if there is none.
+ * The one of `names` that `name` was probably meant to be: the one with the fewest edits between them, and at most a third of
+ * the letters of `name`; upper and lower case count as equal. Undefined if there is none.
  */
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
-  const most = Math.max(2, Math.floor(name.length / 3))
+  const most = Math.floor((name.length + 1) / 3)
   const [near] = names
-    .map((known) => ({ known, distance: distanceOf(name.toLowerCase(), known.toLowerCase()) }))
-    .sort((one, other) => one.distance - other.distance)
-  return near && near.distance <= most ? near.known : undefined
+    .map((known) => ({ known, edits: editsBetween(name.toLowerCase(), known.toLowerCase()) }))
+    .sort((one, other) => one.edits - other.edits)
+  return near && near.edits <= most ? near.known : undefined
 }
 
-/**
- * How much two names differ, to find the name that a mistyped one was probably meant to be. It is the number of letters of
- * the longer name that remain after the beginning and the ending that both names share are taken away; 0 if they are equal. If
- * one name ends with the other, it is 0.5, however long the rest is, so that a missing or added first word counts as a near miss.
- */
-function distanceOf(one: string, other: string): number {
-  if (one === other) return 0
-  if (one.endsWith(other) || other.endsWith(one)) return 0.5
-  const [short, long] = one.length < other.length ? [one, other] : [other, one]
-  let begin = 0
-  while (short[begin] === long[begin]) begin++
-  let end = 0
-  while (begin + end < short.length && short.at(-1 - end) === long.at(-1 - end)) end++
-  return long.length - begin - end
+/** The edit distance of two names: how many letters are left out, added or replaced. */
+function editsBetween(one: string, other: string): number {
+  const row = Array.from({ length: other.length + 1 }, (_, j) => j)
+  for (let i = 0; i < one.length; i++) {
+    let before = row[0]!++
+    for (let j = 1; j <= other.length; j++) {
+      const above = row[j]!
+      row[j] = Math.min(above + 1, row[j - 1]! + 1, before + Number(one[i] !== other[j - 1]))
+      before = above
+    }
+  }
+  return row.at(-1)!
 }
 
 /** An option that must be given. */

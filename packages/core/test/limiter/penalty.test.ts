@@ -274,7 +274,7 @@ describe('a penalty that cannot work', () => {
     )
     expect(() => open({ penalty: 3 as never })).toThrow('penalty takes an object of options, got 3')
     expect(() => open({ penalty: { block: '1ms', duration: 5 } as never })).toThrow(
-      "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter, then",
+      "there is no option 'duration' of penalty: npx @sluice/cli option duration finds",
     )
   })
 

@@ -69,6 +69,8 @@ export interface Route<Req, Res> {
 export interface Answer {
   /** Default 200. */
   readonly status?: number
+  /** Passed on as a gateway does those of an upstream. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Sent as text/plain: whole, or streamed chunk by chunk. An error of the iterator breaks the response off. */
   readonly body: string | AsyncIterable<string>
 }

@@ -131,6 +131,45 @@ export function headerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect([status, headers['x-ratelimit-remaining']]).toEqual([500, '1'])
     })
 
+    describe.each(UPSTREAMS)('of an upstream: %s', (_, own) => {
+      const limits = () => [
+        { limiter: stopped(2), headers: ['x-ratelimit', 'ietf'] as const },
+        { limiter: stopped(9) },
+      ]
+
+      it('give way to those of the gateway, which all stand', async () => {
+        const reply = await (
+          await serve(limits(), { answer: () => ({ headers: own, body: 'passed' }) })
+        ).send()
+        const names = [
+          'ratelimit',
+          'ratelimit-policy',
+          'x-ratelimit-limit',
+          'x-ratelimit-remaining',
+          'x-ratelimit-reset',
+        ]
+        expect(rateLimitHeaders(reply).toSorted()).toEqual(names)
+        expect(reply.headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+        expect(ietf(reply).limit[0]).toEqual(['api', { r: 1, t: 60 }])
+      })
+
+      it.each([429, 503])('stand alone and whole on its denial, %d', async (status) => {
+        const headers = { ...own, 'retry-after': '7' }
+        const reply = await (
+          await serve(limits(), { answer: () => ({ status, headers, body: 'denied' }) })
+        ).send()
+        expect([reply.status, reply.text]).toEqual([status, 'denied'])
+        const sent = [...rateLimitHeaders(reply), 'retry-after'].map((name) => [name, reply.headers[name]])
+        expect(Object.fromEntries(sent)).toEqual(headers)
+      })
+    })
+
+    it('of the gateway are left out of a denial of an upstream that has none', async () => {
+      const answer = () => ({ status: 429, headers: { 'retry-after': '7' }, body: 'denied' })
+      const reply = await (await serve([{ limiter: stopped(2) }], { answer })).send()
+      expect([rateLimitHeaders(reply), reply.headers['retry-after']]).toEqual([[], '7'])
+    })
+
     it('are set on a streamed response', async () => {
       const { headers, text } = await (await serve([{ limiter: stopped(2) }], { answer: streamed })).send()
       expect([headers['x-ratelimit-remaining'], text]).toEqual(['1', 'one, two'])
@@ -139,6 +178,18 @@ export function headerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
 }
 
 const seconds = () => Math.ceil(Date.now() / 1000)
+
+/** Sets of headers as upstreams send them, some like those of the gateway. */
+const UPSTREAMS: [string, Record<string, string>][] = [
+  ['X-RateLimit without a reset', { 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '0' }],
+  [
+    'further X-RateLimit',
+    { 'x-ratelimit-remaining': '0', 'x-ratelimit-used': '5', 'x-ratelimit-resource': 'core' },
+  ],
+  ['the newest draft', { 'ratelimit-policy': '"api";q=2;w=60', ratelimit: '"api";r=0;t=7' }],
+  ['draft 6', { 'ratelimit-limit': '2', 'ratelimit-remaining': '0', 'ratelimit-reset': '7' }],
+  ['X-Rate-Limit', { 'x-rate-limit-limit': '2', 'x-rate-limit-remaining': '0' }],
+]
 
 /** A body that comes in two pieces. */
 async function* chunks() {
@@ -162,5 +213,5 @@ function items(field: string | string[] | undefined) {
 
 /** The names of all headers of a reply that are about rate limits. */
 export function rateLimitHeaders({ headers }: Reply): readonly string[] {
-  return Object.keys(headers).filter((name) => name.includes('ratelimit'))
+  return Object.keys(headers).filter((name) => /rate-?limit/.test(name))
 }

@@ -211,7 +211,7 @@ export interface PolicyChanges extends Partial<PolicyOptions> {
 export interface PolicyOptions {
   /** Units per window, a whole number up to 2^52: the sustained rate. 0 denies every call, for a suspended tier. */
   readonly limit: number
-  /** From 1 ms to 365 days; a number is in milliseconds. */
+  /** A text such as '250ms', '10s', '1m', '1h' or '1d', or a number of milliseconds, from 1 ms to 365 days. */
   readonly window: Duration
   /**
    * 1 to 64 characters of printable ASCII.

@@ -93,7 +93,7 @@ describe('a log that grows', () => {
       }),
       { numRuns: 40 },
     )
-    for (const store of stores) store.close()
+    for (const store of stores) await store.close()
   })
 })
 

@@ -1,0 +1,97 @@
+import type { ServerResponse } from 'node:http'
+
+/*
+ * A handler may pass on the response of an upstream that has limits of its own. Two sets of headers about two limits would
+ * contradict each other, so those of the limits here are kept until the head of the response is written. Then they stand in
+ * place of the upstream's, or are left out where the upstream has denied the request: a client has to obey the one that denies.
+ */
+
+/** The headers of limits that a response gets with its head, by their names. */
+export type KeptHeaders = Map<string, string>
+
+/** X-RateLimit-*, RateLimit and RateLimit-*, and with the hyphen that some write: X-Rate-Limit-*. */
+const OF_LIMITS = /^(?:x-)?rate-?limit(?:-|$)/i
+
+/**
+ * Whether the kept headers have a place in a response that has headers of these names: not if it is itself a
+ * denial. Those about limits that it has already are removed then.
+ */
+export function makesRoom(
+  status: number,
+  names: readonly string[],
+  remove: (name: string) => unknown,
+): boolean {
+  const others = names.filter((name) => OF_LIMITS.test(name))
+  const isDenial = status >= 400 && others.length > 0 && names.some((name) => /^retry-after$/i.test(name))
+  if (status === 429 || isDenial) return false
+  others.forEach(remove)
+  return true
+}
+
+type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
+
+type KeptOf = (res: ServerResponse) => KeptHeaders | undefined
+
+/**
+ * Has responses of Node get the kept headers with their heads: `target` is one, or a prototype of some. False if it is
+ * none of Node, as in tests of handlers.
+ */
+export function overseeHead(target: ServerResponse, keptOf: KeptOf): boolean {
+  const writeHead = Reflect.get(target, 'writeHead') as WriteHead | undefined
+  if (!writeHead) return false
+  const overseen: WriteHead = function writeHeadWithLimits(...args) {
+    const kept = keptOf(this)
+    if (kept?.size) putInto(this, kept, args)
+    return writeHead.apply(this, args)
+  }
+  target.writeHead = overseen
+  return true
+}
+
+/** Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. */
+function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void {
+  // Reflect, as in `propertyOf`: faster on the responses of Express.
+  const names = Reflect.get(res, 'getHeaderNames').call(res)
+  const at = args.length === 1 ? -1 : args.findIndex((each) => typeof each === 'object' && each !== null)
+  const status = args[0] as number
+  if (at < 0) {
+    if (!makesRoom(status, names, (name) => res.removeHeader(name))) return
+    const setHeader = Reflect.get(res, 'setHeader')
+    return kept.forEach((value, name) => setHeader.call(res, name, value))
+  }
+  const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn
+  const own = Array.isArray(given) ? (given.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
+  const removed: string[] = []
+  const remove = (name: string): void => {
+    res.removeHeader(name)
+    removed.push(name)
+  }
+  if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
+  const head: unknown[] = [] // an object would take longer to add to
+  own.forEach((name, i) => {
+    if (!removed.includes(name)) head.push(name, Array.isArray(given) ? given[2 * i + 1] : given[name])
+  })
+  kept.forEach((value, name) => head.push(name, value))
+  args[at] = head
+}
+
+/**
+ * Has all responses of an Express application get the kept headers with their heads. Express sets the prototype of each, to
+ * which a property is added only slowly: so the method is put on the prototype that all have, once. False as above.
+ */
+export function overseeHeads(res: ServerResponse, keptOf: KeptOf): boolean {
+  const own = Object.getPrototypeOf(res) as ServerResponse
+  if (OVERSEEN.has(own)) return true
+  let [target, above]: [ServerResponse, ServerResponse | null] = [res, own]
+  while (above && !Object.hasOwn(above, 'writeHead')) {
+    target = above
+    above = Object.getPrototypeOf(above) as ServerResponse | null
+  }
+  const isOverseen = above !== null && OVERSEEN.has(Reflect.get(above, 'writeHead'))
+  if (!isOverseen && !overseeHead(above ? target : res, keptOf)) return false
+  if (isOverseen || target !== res) OVERSEEN.add(own).add(Reflect.get(res, 'writeHead'))
+  return true
+}
+
+/** The methods that put headers into heads, and the prototypes whose responses have them. */
+const OVERSEEN = new WeakSet<object>()
