@@ -5,11 +5,9 @@ import {
   type Denied,
   expressTrustsAll,
   type RequestLimitOptions,
-  keptBeside,
   nodePlatform,
   overseeHeads,
   type Platform,
-  propertyOf,
   refuseUncalled,
   reportedAddress,
 } from '@sluice/http'
@@ -63,17 +61,14 @@ refuseUncalled(rateLimit, 'handle')
  */
 export const decisionOf: (req: Request, limiter?: string) => Decision | undefined = decisionAbout
 
-const keptOf = (res: object) => keptBeside(propertyOf(res, 'req') as object)
-
 const express: Platform<Request, Response> = {
   ...nodePlatform,
-  address: (req) => reportedAddress(req),
-  rawHeaders: (req) => propertyOf(req, 'rawHeaders') as Request['rawHeaders'],
+  address: reportedAddress,
+  rawHeaders: (req) => Reflect.get(req, 'rawHeaders'),
   trustsAll: expressTrustsAll,
-  setHeader: (res, name, value) =>
-    void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
+  setHeader: (res, name, value) => void Reflect.get(res, 'setHeader').call(res, name, value),
   sendResult: (res, body) => void res.send(body),
-  atHead: (res) => overseeHeads(res, keptOf),
+  atHead: overseeHeads,
   proxySetting: "app.set('trust proxy', 1)",
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,

@@ -26,7 +26,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   trustsAll: fastifyTrustsAll,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
-  atHead: ({ raw }, kept) => overseeHead(raw, () => kept),
+  atHead: ({ raw }, kept) => overseeHead(raw, kept),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>

@@ -1,7 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
-import type { KeptHeaders } from './head.js'
-import type { Platform } from './platform.js'
+import type { KeptHeaders, Platform } from './platform.js'
 import { warn } from './setup-warnings.js'
 
 /*
@@ -12,6 +11,8 @@ import { warn } from './setup-warnings.js'
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
 const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
+/** The headers that the response to a request gets with its head, of a platform that keeps decisions beside requests. */
+export const keptBeside = decisionsBeside as Pick<WeakMap<object, RequestDecisions>, 'get'>
 
 /**
  * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -165,11 +166,6 @@ function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): re
 }
 
 const NONE: readonly RequestDecision[] = []
-
-/** The headers that the response to a request gets with its head, of a platform that keeps decisions beside requests. */
-export function keptBeside(request: object): KeptHeaders | undefined {
-  return (decisionsBeside.get(request) as RequestDecisions | undefined)?.kept
-}
 
 /**
  * The latest decision about `request`, of any limiter or of the limiter with the given name; undefined if there is none.

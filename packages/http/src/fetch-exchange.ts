@@ -1,4 +1,5 @@
-import { type KeptHeaders, makesRoom } from './head.js'
+import { makesRoom } from './node-platform.js'
+import type { KeptHeaders } from './platform.js'
 
 /*
  * Responses of the Fetch standard, for frameworks that have nothing else: headers that a handler's own response lacks, the

@@ -1,9 +1,8 @@
 import { PolicyError } from '@sluice/core'
 import { type DeclarationOf, expected, oneOf, unchecked } from '@sluice/core/internal'
 import { mostRestrictive, type RequestDecision, type RequestDecisions, wholeSeconds } from './decisions.js'
-import type { KeptHeaders } from './head.js'
 import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
-import type { Platform, SetHeader } from './platform.js'
+import type { KeptHeaders, Platform, SetHeader } from './platform.js'
 
 /** A set of headers that reports limits to clients. 'ietf' is the newest draft that is supported. */
 export type HeaderFormat = 'x-ratelimit' | 'ietf' | 'draft-6' | 'draft-7'

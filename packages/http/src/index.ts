@@ -11,7 +11,6 @@ export {
   keepAddresses,
   type KeyFunction,
   type KeySource,
-  propertyOf,
   reportedAddress,
 } from './caller.js'
 export { clientAddress } from './client-address.js'
@@ -19,7 +18,6 @@ export { decisionAbout, keptBeside } from './decisions.js'
 export { type Denied, PROBLEM_TYPE } from './denial.js'
 export { onAborted, whenRead, withKept } from './fetch-exchange.js'
 export { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
-export { type KeptHeaders, overseeHead, overseeHeads } from './head.js'
 export { getOrMake } from './get-or-make.js'
 export { type CombinableGuard, combineGuards, createGuard } from './create-guard.js'
 export type { Guard, GuardSteps } from './guard.js'
@@ -38,6 +36,7 @@ export { joinKey, type KeyPart } from './key-parts.js'
 export { apiKeyKey, byApiKey, byUser, userKey } from './keys.js'
 export * from './limit-node-request.js'
 export * from './limit-request.js'
+export { nodePlatform, overseeHead, overseeHeads } from './node-platform.js'
 export {
   type AddressList,
   INHERITED,
@@ -46,7 +45,7 @@ export {
   REQUEST_LIMIT,
   type RequestLimitOptions,
 } from './options.js'
-export { chain, type Platform, type Problem, type RequestReader } from './platform.js'
+export { chain, type KeptHeaders, type Platform, type Problem, type RequestReader } from './platform.js'
 export { refuseSlips, refuseUncalled } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'

@@ -1,10 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
+import { behindProxies, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
-import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent } from './hung-up.js'
-import { overseeHead } from './head.js'
+import { nodePlatform } from './node-platform.js'
 import type { RequestLimitOptions } from './options.js'
-import type { Platform } from './platform.js'
 
 /** The options of every adapter, for requests of Node's own servers. */
 export type LimitNodeOptions = RequestLimitOptions<IncomingMessage, ServerResponse> & ProxyOptions
@@ -54,29 +52,4 @@ export function limitedListener(listener: NodeListener, options: LimitNodeOption
 function guardOf(options: LimitNodeOptions) {
   const { trustProxy, ...limit } = { ...options }
   return createGuard(limit, { ...nodePlatform, address: behindProxies(nodePlatform, trustProxy) })
-}
-
-/** The platform of requests and responses of Node, without proxies. */
-export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
-  identity: (req) => req,
-  keepDecisions: () => 'beside',
-  address: (req) => req.socket.remoteAddress,
-  socketAddress: (req) => req.socket.remoteAddress,
-  hungUp: hasHungUp,
-  header: (req, name) => req.headers[name]?.toString(),
-  rawHeaders: (req) => req.rawHeaders,
-  headersSent: (res) => res.headersSent,
-  setHeader: (res, name, value) => void res.setHeader(name, value),
-  atHead: (res, kept) => overseeHead(res, () => kept),
-  setStatus: (res, status) => void (res.statusCode = status),
-  send: (_req, res, _problem, text) => res.end(text),
-  sendResult(res, body) {
-    if (typeof body === 'string' || body instanceof Uint8Array) res.end(body)
-    else res.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
-  },
-  answersLate: true,
-  onFinished: onResponseSent,
-  onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
-  proxySetting: PROXY_SETTING,
-  handlerFrame: NODE_SERVER,
 }

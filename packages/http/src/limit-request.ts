@@ -74,7 +74,7 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
       if (!request.signal.aborted) for (const listener of listeners.splice(0)) listener()
     }
     const denied = await guard(request, exchange)
-    keptBeside(request)?.forEach((value, name) => headers.set(name, value))
+    keptBeside.get(request)?.kept?.forEach((value, name) => headers.set(name, value))
     if (!denied) return { headers, finish }
     const answer = denied.hungUp ? new Response(null, { status: 499 }) : (denied.answer as Response)
     return { denied: withMissing(answer, headers), headers, finish }
@@ -106,7 +106,7 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
     if (denied) return denied
     const response = await handler(request, ...(args as unknown as Args))
     // Bun has none where a request became a WebSocket.
-    const complete = response && withKept(response, keptBeside(request))
+    const complete = response && withKept(response, keptBeside.get(request)?.kept)
     return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
   }
 }

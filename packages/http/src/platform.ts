@@ -1,7 +1,9 @@
 import type { Decision } from '@sluice/core'
 import { isPromise } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import type { KeptHeaders } from './head.js'
+
+/** The headers of limits that a response gets with its head, by their names. */
+export type KeptHeaders = Map<string, string>
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {

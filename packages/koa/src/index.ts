@@ -91,7 +91,7 @@ const koa: Platform<Context, Response> = {
   decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
   setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
-  atHead: ({ res }, kept) => overseeHead(res, () => kept),
+  atHead: ({ res }, kept) => overseeHead(res, kept),
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
   sendResult: (res, body) => void (res.body ??= body),

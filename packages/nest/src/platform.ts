@@ -4,14 +4,12 @@ import {
   fastifyTrustsAll,
   hasHungUp,
   isTcp,
-  keptBeside,
   onConnectionLost,
   onResponseSent,
   overseeHead,
   overseeHeads,
   type Platform,
   PROBLEM_TYPE,
-  propertyOf,
   reportedAddress,
 } from '@sluice/http'
 import type { ServerResponse } from 'node:http'
@@ -28,7 +26,7 @@ export function callOf(context: ExecutionContext): Call | undefined {
   const [first, second, operation] = context.getArgs()
   const { req, res } = kind === 'graphql' ? exchangeOf(operation) : { req: first, res: second }
   if (kind === 'ws') return { kind, req, res: undefined, context, decisions: [], raw: undefined }
-  return { kind, req, res, context, decisions: [], raw: res && propertyOf(res, 'raw') }
+  return { kind, req, res, context, decisions: [], raw: res && Reflect.get(res, 'raw') }
 }
 
 /**
@@ -52,7 +50,7 @@ function socketOf(req: Call['req']): Call['req'] {
 }
 
 /** The method `setHeader` of a response of Express. */
-const setHeaderOf = (res: object) => propertyOf(res, 'setHeader') as ServerResponse['setHeader']
+const setHeaderOf = (res: object) => Reflect.get(res, 'setHeader') as ServerResponse['setHeader']
 
 /** Reads requests of Express and of Fastify, which wraps Node's as `raw`, and clients of gateways. */
 export const nest: Platform<Call, Call> = {
@@ -74,13 +72,13 @@ export const nest: Platform<Call, Call> = {
     if (req.handshake) return isTcp(socketOf(req))
     return hasHungUp(req.raw ?? (req._socket ? { socket: req._socket } : req))
   },
-  rawHeaders: ({ req, raw }) => (raw ? req.raw?.rawHeaders : propertyOf(req, 'rawHeaders')),
+  rawHeaders: ({ req, raw }) => (raw ? req.raw?.rawHeaders : Reflect.get(req, 'rawHeaders')),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   trustsAll: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrustsAll(req) : expressTrustsAll(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
   atHead({ res, raw }, kept) {
-    if (raw) return overseeHead(raw, () => kept)
-    return res !== undefined && overseeHeads(res, (sent) => keptBeside(propertyOf(sent, 'req') as object))
+    if (raw) return overseeHead(raw, kept)
+    return res !== undefined && overseeHeads(res)
   },
   /**
    * Sets a header of the response, if there is one: of Fastify (which has Node's response as `raw`) by its `header`, of

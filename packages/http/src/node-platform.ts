@@ -1,4 +1,33 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { keptBeside } from './decisions.js'
+import { PROXY_SETTING } from './forwarded-for.js'
+import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent } from './hung-up.js'
+import type { KeptHeaders, Platform } from './platform.js'
+
+/** The platform of requests and responses of Node, without proxies. */
+export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
+  identity: (req) => req,
+  keepDecisions: () => 'beside',
+  address: (req) => req.socket.remoteAddress,
+  socketAddress: (req) => req.socket.remoteAddress,
+  hungUp: hasHungUp,
+  header: (req, name) => req.headers[name]?.toString(),
+  rawHeaders: (req) => req.rawHeaders,
+  headersSent: (res) => res.headersSent,
+  setHeader: (res, name, value) => void res.setHeader(name, value),
+  atHead: overseeHead,
+  setStatus: (res, status) => void (res.statusCode = status),
+  send: (_req, res, _problem, text) => res.end(text),
+  sendResult(res, body) {
+    if (typeof body === 'string' || body instanceof Uint8Array) res.end(body)
+    else res.setHeader('Content-Type', 'application/json').end(JSON.stringify(body))
+  },
+  answersLate: true,
+  onFinished: onResponseSent,
+  onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
+  proxySetting: PROXY_SETTING,
+  handlerFrame: NODE_SERVER,
+}
 
 /*
  * A handler may pass on the response of an upstream that has limits of its own. Two sets of headers about two limits would
@@ -6,11 +35,8 @@ import type { ServerResponse } from 'node:http'
  * place of the upstream's, or are left out where the upstream has denied the request: a client has to obey the one that denies.
  */
 
-/** The headers of limits that a response gets with its head, by their names. */
-export type KeptHeaders = Map<string, string>
-
-/** X-RateLimit-*, RateLimit and RateLimit-*, and with the hyphen that some write: X-Rate-Limit-*. */
-const OF_LIMITS = /^(?:x-)?rate-?limit(?:-|$)/i
+/** X-RateLimit-*, RateLimit and RateLimit-*, and with the hyphen that some write: X-Rate-Limit-*; alone, or among others. */
+const OF_LIMITS = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
 
 /**
  * Whether the kept headers have a place in a response that has headers of these names: not if it is itself a
@@ -30,18 +56,21 @@ export function makesRoom(
 
 type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
 
-type KeptOf = (res: ServerResponse) => KeptHeaders | undefined
-
 /**
- * Has responses of Node get the kept headers with their heads: `target` is one, or a prototype of some. False if it is
- * none of Node, as in tests of handlers.
+ * Has a response of Node get the kept headers with its head. False if it is none of Node, as in tests of handlers. `target` may
+ * also be a prototype of responses of Express, whose headers are kept beside their requests.
  */
-export function overseeHead(target: ServerResponse, keptOf: KeptOf): boolean {
+export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean {
   const writeHead = Reflect.get(target, 'writeHead') as WriteHead | undefined
   if (!writeHead) return false
   const overseen: WriteHead = function writeHeadWithLimits(...args) {
-    const kept = keptOf(this)
-    if (kept?.size) putInto(this, kept, args)
+    const kept = own ?? keptBeside.get(Reflect.get(this, 'req'))?.kept
+    if (!kept?.size) return writeHead.apply(this, args)
+    const isPlain = args.length === 1 && args[0] !== 429
+    if (isPlain && !OF_LIMITS.test(Reflect.get(this, 'getHeaderNames').call(this).join())) {
+      const setHeader = Reflect.get(this, 'setHeader')
+      for (const [name, value] of kept) setHeader.call(this, name, value)
+    } else putInto(this, kept, args)
     return writeHead.apply(this, args)
   }
   target.writeHead = overseen
@@ -50,14 +79,12 @@ export function overseeHead(target: ServerResponse, keptOf: KeptOf): boolean {
 
 /** Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. */
 function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void {
-  // Reflect, as in `propertyOf`: faster on the responses of Express.
-  const names = Reflect.get(res, 'getHeaderNames').call(res)
+  const names = res.getHeaderNames()
   const at = args.length === 1 ? -1 : args.findIndex((each) => typeof each === 'object' && each !== null)
   const status = args[0] as number
   if (at < 0) {
     if (!makesRoom(status, names, (name) => res.removeHeader(name))) return
-    const setHeader = Reflect.get(res, 'setHeader')
-    return kept.forEach((value, name) => setHeader.call(res, name, value))
+    return kept.forEach((value, name) => res.setHeader(name, value))
   }
   const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn
   const own = Array.isArray(given) ? (given.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
@@ -79,7 +106,7 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void 
  * Has all responses of an Express application get the kept headers with their heads. Express sets the prototype of each, to
  * which a property is added only slowly: so the method is put on the prototype that all have, once. False as above.
  */
-export function overseeHeads(res: ServerResponse, keptOf: KeptOf): boolean {
+export function overseeHeads(res: ServerResponse): boolean {
   const own = Object.getPrototypeOf(res) as ServerResponse
   if (OVERSEEN.has(own)) return true
   let [target, above]: [ServerResponse, ServerResponse | null] = [res, own]
@@ -88,7 +115,7 @@ export function overseeHeads(res: ServerResponse, keptOf: KeptOf): boolean {
     above = Object.getPrototypeOf(above) as ServerResponse | null
   }
   const isOverseen = above !== null && OVERSEEN.has(Reflect.get(above, 'writeHead'))
-  if (!isOverseen && !overseeHead(above ? target : res, keptOf)) return false
+  if (!isOverseen && !overseeHead(above ? target : res)) return false
   if (isOverseen || target !== res) OVERSEEN.add(own).add(Reflect.get(res, 'writeHead'))
   return true
 }
