@@ -7,11 +7,11 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 20],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    59,
+    60,
   ],
-  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 30],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 30],
-  limited: ["export { limited } from '@sluice/http'", 30],
+  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 32],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 31.5],
+  limited: ["export { limited } from '@sluice/http'", 31],
 }
 
 for (const [name, [contents, most]] of Object.entries(ENTRIES)) {
