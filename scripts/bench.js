@@ -16,7 +16,7 @@ runSubject('bench', {
   scale: ['build redis', 'millions of keys, several processes and a Cluster', PARTS, 'scale'],
   cluster: ['build redis', 'decisions over a Cluster of three, with groups and without', PARTS, 'cluster'],
   pages: ['', 'docs/benchmarks again from the figures of the last runs; measures nothing', PARTS, 'pages'],
-  before: ['build redis', 'this build beside an earlier commit', PARTS, 'before'],
+  before: ['build redis postgres', 'this build beside an earlier commit', PARTS, 'before'],
   'memory-size': ['build', 'bytes a key in memory, for each algorithm', `${BENCH}/memory/size.js`],
   'redis-cpu': ['build redis', 'CPU inside Redis, bytes a key and round trips of each algorithm, beside peers', `${BENCH}/redis-cpu/main.js`],
   'growing-logs': ['build redis', 'the longest script of a log that grows to its limit, by SLOWLOG, and bytes an entry', `${BENCH}/redis-cpu/growing-logs.js`],

@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 export const root = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /** The packages that are measured. */
-const PACKAGES = ['core', 'http', 'express', 'machine', 'outbound']
+const PACKAGES = ['core', 'http', 'express', 'machine', 'outbound', 'postgres']
 const INSTALLED = 'node_modules'
 /** Where the packages of a checkout itself are installed, as links. */
 const OWN = '@sluice'

@@ -1,4 +1,4 @@
-// npm run bench -- before [ref] [--dir PATH] [--memory] [--machine] [--queue] [--http] [--redis] [--bar 0.95] [--rounds 31] [--only REGEX]
+// npm run bench -- before [ref] [--dir PATH] [--memory] [--machine] [--queue] [--http] [--redis] [--postgres] [--bar 0.95] [--rounds 31] [--only REGEX]
 // Compares this build with that of another commit (default: HEAD~1), or with a checkout that is built already.
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -6,6 +6,7 @@ import { loadNow, machine } from '../figures/machine.js'
 import { markdownOf } from '../figures/table.js'
 import { buildOf, commitOf, isChanged, root } from './builds.js'
 import { inMemory, onMachine, overHttp, queued } from './in-process.js'
+import { overPostgres } from './postgres.js'
 import { overRedis } from './redis.js'
 import { tableOf, verdictOf } from './rows.js'
 
@@ -16,6 +17,7 @@ const parts = {
   queue: { title: 'Calls that a queue runs, CPU a call', measure: queued },
   http: { title: 'Requests to Express, without a socket, CPU a request', measure: overHttp },
   redis: { title: 'Over Redis', measure: overRedis },
+  postgres: { title: 'Over Postgres', measure: overPostgres },
 }
 const names = /** @type {(keyof typeof parts)[]} */ (Object.keys(parts))
 
@@ -32,6 +34,7 @@ export async function compare(args) {
       dir: { type: 'string' },
       memory: { type: 'boolean' },
       redis: { type: 'boolean' },
+      postgres: { type: 'boolean' },
       machine: { type: 'boolean' },
       queue: { type: 'boolean' },
       http: { type: 'boolean' },

@@ -16,6 +16,9 @@ export const expressOf = (root) => load(root, 'express')
 /** @param {string} root @returns {Promise<typeof import('@sluice/machine')>} */
 export const machineOf = (root) => load(root, 'machine')
 
+/** @param {string} root @returns {Promise<typeof import('@sluice/postgres')>} */
+export const postgresOf = (root) => load(root, 'postgres')
+
 /** @param {string} root @returns {Promise<typeof import('@sluice/outbound')>} */
 export const outboundOf = (root) => load(root, 'outbound')
 

@@ -52,7 +52,10 @@ const noClients: readonly [name: string, given: unknown, message: string][] = [
 ]
 
 const wrongOptions: readonly [given: object, message: string][] = [
-  [{ host: 'h', foo: 1 }, 'there is no option 'foo' of redisStore: for other settings hand in a client: redisStore('],
+  [
+    { host: 'h', foo: 1 } as never,
+    "there is no option 'foo' of redisStore: for other settings hand in a client: redisStore(",
+  ],
   [{ host: 'h', lazy: true }, "there is no option 'lazy' of redisStore"],
   [{ host: 'h', maxRetriesPerRequest: 3 }, "there is no option 'maxRetriesPerRequest' of redisStore"],
   [{ host: 'h', toString: 1 }, "there is no option 'toString' of redisStore"],
