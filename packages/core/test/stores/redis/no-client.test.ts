@@ -53,7 +53,7 @@ const noClients: readonly [name: string, given: unknown, message: string][] = [
 
 const wrongOptions: readonly [given: object, message: string][] = [
   [
-    { host: 'h', foo: 1 } as never,
+    { host: 'h', foo: 1 },
     "there is no option 'foo' of redisStore: for other settings hand in a client: redisStore(",
   ],
   [{ host: 'h', lazy: true }, "there is no option 'lazy' of redisStore"],
