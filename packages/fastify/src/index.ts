@@ -1,4 +1,4 @@
-import { type Decision, memoryStore } from '@sluice/core'
+import { type Decision, memoryStore, PolicyError } from '@sluice/core'
 import { decisionAbout, getOrMake } from '@sluice/http'
 import type { FastifyInstance, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { limitBadUrls } from './bad-urls.js'
@@ -33,6 +33,10 @@ declare module 'fastify' {
  * await app.register(rateLimit, { limit: 100, window: '1m' })
  */
 export async function rateLimit(app: FastifyInstance, options: RateLimitOptions): Promise<void> {
+  if (!('addHook' in Object(app))) {
+    const line = "app.register(rateLimit, { limit: 100, window: '1m' })"
+    throw new PolicyError('INVALID_OPTION', `rateLimit is a plugin, and no hook. Write: ${line}`)
+  }
   const limit = describesLimit(options) ? rateLimitHook(options) : undefined
   const outermost = !app.hasDecorator(REGISTERED)
   provideDefaults(app, options)

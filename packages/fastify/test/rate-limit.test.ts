@@ -339,3 +339,22 @@ function noText(reply: FastifyReply): unknown {
   reply.type('text/plain')
   return {}
 }
+
+describe('the plugin, where it is', () => {
+  const line = /Write: app\.register\(rateLimit, \{ limit: 100, window: '1m' \}\)$/
+
+  it('called with the options, is refused at the start, with the line to write', async () => {
+    const app = fastify()
+    const called = rateLimit as never as (options: object) => never
+    app.register(called({ limit: 1, window: '1m' }))
+    await expect(app.ready()).rejects.toThrow(line)
+  })
+
+  it.each(['onRequest', 'preHandler'] as const)('given as the hook %s, is refused with it', async (hook) => {
+    const app = fastify()
+    app.addHook(hook as 'onRequest', rateLimit as never)
+    app.get('/', () => 'hello')
+    const { json } = await app.inject('/')
+    expect(json<Error>().message).toMatch(line)
+  })
+})
