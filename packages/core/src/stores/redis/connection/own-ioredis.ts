@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net'
-import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
+import * as timers from 'node:timers'
 import type { Endpoint } from './endpoint.js'
 import { isRefusedBy } from '../clients/failure.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
 import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+
+// Fake timers are put in place of the globals and of the module's functions, and read no byte while they move.
+const { clearInterval, setInterval } = timers
 
 interface IoredisPackage {
   readonly Redis: new (options: object) => IoredisClient
