@@ -5,14 +5,16 @@ import {
   closeSync,
   existsSync,
   linkSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { devNull, tmpdir } from 'node:os'
+import os, { devNull, tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
@@ -75,17 +77,12 @@ async function inHere(args: readonly string[]): Promise<ReturnType<typeof sluice
   jest.spyOn(process, 'stderr', 'get').mockReturnValue(stderr as unknown as typeof process.stderr)
   const cwd = process.cwd()
   process.chdir(folder)
-  const before = process.listeners('exit')
   try {
     const status = await main(['node', 'sluice', ...args], '0.0.0')
     return { status, stdout: textOf(stdout), stderr: textOf(stderr) }
   } finally {
     process.chdir(cwd)
     jest.restoreAllMocks()
-    for (const ended of process.listeners('exit').filter((each) => !before.includes(each))) {
-      process.removeListener('exit', ended)
-      ended(0) // deletes its file, as at the end of a process of its own
-    }
   }
 }
 
@@ -128,6 +125,20 @@ describe('sluice option', () => {
       1,
       "no other package is known to have 'keyGenrator'; did you mean 'keyGenerator'?\n",
     ])
+  })
+})
+
+describe('suggest', () => {
+  it.each(['access.log', 'missing.log', 'no.log'])('of %s leaves no file and no listener', async (log) => {
+    const made = join(folder, 'made')
+    mkdirSync(made)
+    writeFileSync(join(folder, 'no.log'), 'nothing\n')
+    const listeners = process.listeners('exit').length
+    jest.spyOn(os, 'tmpdir').mockReturnValue(made)
+    await inHere(['suggest', log])
+    expect(readdirSync(made)).toEqual([])
+    expect(process.listeners('exit')).toHaveLength(listeners)
+    rmSync(made, { recursive: true })
   })
 })
 

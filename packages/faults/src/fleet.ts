@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { onSources } from '@sluice/harness/processes'
 import type { Job, Result } from './workers/caller.js'
-import type { FleetReply } from './workers/fleet-member.js'
+import type { FleetReply, FleetWarning } from './workers/fleet-member.js'
 
 /** Node processes that run `caller.ts`: they call limiters against one Redis. */
 export interface Fleet {
@@ -78,12 +78,16 @@ export async function startMember(
   }
 }
 
-/** Starts a program of TypeScript as a process that can be sent messages. */
+/** Starts a program of TypeScript as a process that can be sent messages. Its warnings become warnings of this process. */
 function start(program: string, env: Readonly<Record<string, string>>): ChildProcess {
-  return fork(program, {
+  const member = fork(program, {
     execArgv: [...onSources()],
     env: { ...process.env, ...env },
     serialization: 'advanced',
+  })
+  return member.on('message', (message: FleetReply | FleetWarning) => {
+    if ('warning' in message) process.emitWarning(message.warning, message.options)
+    else member.emit('reply', message)
   })
 }
 
@@ -95,7 +99,7 @@ async function ask(member: ChildProcess, message: 'go' | { readonly job: object 
   })
   exited.catch(() => {})
   member.send(message)
-  const [reply] = (await Promise.race([once(member, 'message', { signal: ended.signal }), exited])) as [
+  const [reply] = (await Promise.race([once(member, 'reply', { signal: ended.signal }), exited])) as [
     FleetReply,
   ]
   ended.abort()

@@ -8,6 +8,8 @@ export interface Row {
   readonly timed?: boolean
   /** It runs tests that are part of `npm test` by themselves. */
   readonly tested?: boolean
+  /** Codes of the warnings that its faults cause, in this process or in one of its own: each comes, and no other. */
+  readonly warnings?: readonly string[]
   /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm run verify -- fault-rows`. */
   run(share: number, watch?: Watch): Promise<Outcome> | Outcome
 }

@@ -4,14 +4,20 @@ import { rows } from './matrix.js'
 /** A small one shows that a row fails where it should (scripts/verify/sabotage.js). */
 const share = Number(process.env['FAULTS_SHARE'] ?? 1)
 
-/** Runs every row in full and prints a line for each; `node run.ts 18 20` runs those alone. */
+/** Runs every row in full and prints a line for each, and the warnings that no row states; `node run.ts 18 20` runs those alone. */
 async function main(wanted: readonly number[]): Promise<void> {
   const chosen = rows.filter((row) => wanted.length === 0 || wanted.includes(row.number))
   const began = performance.now()
   console.warn = () => {} // clients with default settings do, of a permission that they can do without (row 17)
+  const printers = process.listeners('warning')
+  let stated: readonly unknown[] = []
+  process.removeAllListeners('warning').on('warning', (warning: Error & { readonly code?: string }) => {
+    if (!stated.includes(warning.code)) for (const print of printers) print(warning)
+  })
   let failed = 0
   for (const row of chosen) {
     const started = performance.now()
+    stated = row.warnings ?? []
     const { pass, figure } = await outcomeOf(row)
     if (!pass) failed++
     const columns = [String(row.number).padStart(2), row.fault.padEnd(20), secondsSince(started).padStart(5)]

@@ -18,9 +18,11 @@ import { printSuggest } from './print-suggest.js'
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
   refuseOverwriting(paths.length > 0 ? paths : [STDIN], given)
-  const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
+  const options = suggestOptionsOf(given)
   const reading = await logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, [selector], signal))
-  const report = hashed(await logs.suggest(reading, options), given)
+  const shelf = new FileShelf()
+  const suggested = await logs.suggest(reading, { ...options, shelf, signal }).finally(() => shelf.close())
+  const report = hashed(suggested, given)
   const command = replayCommand(paths, given)
   printReport(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
   return 0

@@ -67,22 +67,11 @@ async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/** A shelf in a temporary file. */
+/** A shelf in a temporary file, which has a folder of its own, so that a log may be larger than memory. */
 export class FileShelf implements Shelf {
   readonly #folder = fs.mkdtempSync(join(tmpdir(), 'sluice-'))
   readonly #file = fs.openSync(join(this.#folder, 'calls'), 'w+')
   #blocks = 0
-
-  /**
-   * Keeps the calls of a log in a temporary file, so that a log may be larger than memory. The file and a folder of its own
-   * are made with the fields above, and both are deleted when the process ends.
-   */
-  constructor() {
-    process.once('exit', () => {
-      fs.closeSync(this.#file)
-      fs.rmSync(this.#folder, { recursive: true })
-    })
-  }
 
   /** Appends a block to the file. All blocks have one size. */
   write(block: Uint8Array): void {
@@ -97,5 +86,11 @@ export class FileShelf implements Shelf {
   /** Shows how far the deciding is, in percent. `times` is how often all calls have been read so far: twice in all. */
   progress(times: number): void {
     show(`${Math.round(50 * times)} % decided`)
+  }
+
+  /** Deletes the file and its folder. */
+  close(): void {
+    fs.closeSync(this.#file)
+    fs.rmSync(this.#folder, { recursive: true })
   }
 }

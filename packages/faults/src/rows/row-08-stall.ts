@@ -4,7 +4,13 @@ import { type Outage, sitOut, together } from '../outage.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
 /** Redis is there and does not answer: stopped, paused by a command, or busy with another script. */
-export const row: Row = { number: 8, fault: 'stall', timed: true, run: stall }
+export const row: Row = {
+  number: 8,
+  fault: 'stall',
+  timed: true,
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: stall,
+}
 
 /**
  * Makes Redis stand still in three ways while a service is under load. Passes if all calls are answered in time, and by Redis

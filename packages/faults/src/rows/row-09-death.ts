@@ -5,7 +5,13 @@ import { sitOut, together } from '../outage.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
 /** Redis dies and comes back, or is not there when the service starts. */
-export const row: Row = { number: 9, fault: 'death', timed: true, run: die }
+export const row: Row = {
+  number: 9,
+  fault: 'death',
+  timed: true,
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: die,
+}
 
 /**
  * Kills Redis under load, and starts a service without one. Passes if all calls are answered in time, and by Redis again soon

@@ -3,7 +3,12 @@ import { promotion } from './row-12-promotion.js'
 import { sentinel } from './row-12-sentinel.js'
 
 /** A failover loses what had not reached the replica, and shows in nothing else than the time without a master. */
-export const row: Row = { number: 12, fault: 'failover', run: failOver }
+export const row: Row = {
+  number: 12,
+  fault: 'failover',
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: failOver,
+}
 
 /**
  * Makes a replica the master, by hand with three lags and by Sentinel in two ways. Passes if no more units are lost than the

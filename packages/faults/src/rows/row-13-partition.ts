@@ -4,7 +4,13 @@ import { sitOut } from '../outage.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
 /** The network swallows what is sent, in both directions, and closes nothing. */
-export const row: Row = { number: 13, fault: 'partition', timed: true, run: partition }
+export const row: Row = {
+  number: 13,
+  fault: 'partition',
+  timed: true,
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: partition,
+}
 
 /**
  * Cuts the network so that nothing passes and nothing closes. Passes if all calls are answered in time, and by Redis again

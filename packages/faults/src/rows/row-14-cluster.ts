@@ -5,7 +5,12 @@ import { deadMaster } from './row-14-dead-master.js'
 import { slotMoves } from './row-14-slot-moves.js'
 
 /** A slot that moves under load costs nothing, and a master that dies no more than its own slots. */
-export const row: Row = { number: 14, fault: 'Cluster', run: disturb }
+export const row: Row = {
+  number: 14,
+  fault: 'Cluster',
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: disturb,
+}
 
 /** So long that no unit which was booked is lost, and so few of them that the slot's new masters are asked. */
 const LEASES = { ttl: '1h', size: 3 } as const

@@ -6,7 +6,7 @@ import { policyOf } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Where Redis has no memory left and evicts nothing, a call that would be charged is decided by the failure mode, and says why. */
-export const row: Row = { number: 15, fault: 'out of memory', run: exhaust }
+export const row: Row = { number: 15, fault: 'out of memory', warnings: ['STORE_DEGRADED'], run: exhaust }
 
 const LIMIT = 10
 const MEMORY = '3mb'

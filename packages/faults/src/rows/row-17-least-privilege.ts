@@ -14,7 +14,7 @@ import type { Outcome, Row } from '../row.js'
 import type { FirstOutage, LoginTo } from '../workers/first-outage.js'
 
 /** The user that docs/operations.md makes may do what Sluice and its clients do, and nothing else. */
-export const row: Row = { number: 17, fault: 'least privilege', run: restrict }
+export const row: Row = { number: 17, fault: 'least privilege', warnings: ['STORE_DEGRADED'], run: restrict }
 
 const user = { username: 'sluice', password: 'secret' }
 

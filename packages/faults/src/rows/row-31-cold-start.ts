@@ -15,7 +15,13 @@ import { DEADLINE_MS, together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
 
 /** The first calls of a process wait until it is connected, and no longer than `startTimeout`. */
-export const row: Row = { number: 31, fault: 'cold start', timed: true, run: start }
+export const row: Row = {
+  number: 31,
+  fault: 'cold start',
+  timed: true,
+  warnings: ['STORE_DEGRADED'],
+  run: start,
+}
 
 const PROGRAM = 'packages/faults/src/workers/first-call.ts'
 const PROCESSES = 20

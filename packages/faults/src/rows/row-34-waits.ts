@@ -12,7 +12,12 @@ import type { TurnsJob, TurnsResult } from '../workers/taking-turns.js'
  * Callers who may wait for seconds wait through trouble of milliseconds, and none is booked twice for it. A process
  * that was busy serves the calls that wait in it in the order of their turns.
  */
-export const row: Row = { number: 34, fault: 'waits through a stall', run: waitThrough }
+export const row: Row = {
+  number: 34,
+  fault: 'waits through a stall',
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: waitThrough,
+}
 
 const WAITING = 80
 const STILL_MS = 300

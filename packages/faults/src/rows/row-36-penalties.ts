@@ -12,7 +12,12 @@ import type { Outcomes, PenalizedJob } from '../workers/penalized-caller.js'
 import type { Outcome, Row } from '../row.js'
 
 /** A fleet's refusals are counted exactly for a penalty, in a race and around an outage, and forgotten in time. */
-export const row: Row = { number: 36, fault: 'penalties', run: penalize }
+export const row: Row = {
+  number: 36,
+  fault: 'penalties',
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED', 'PENALTY_FRESH'],
+  run: penalize,
+}
 
 const ENTRY = 'packages/faults/src/workers/penalized-caller.ts'
 const LIMIT = 100
@@ -102,7 +107,7 @@ async function blockOf(limiter: Limiter, key: string, [factory, options]: Policy
 
 /** Ends the block of a key. What the penalty has counted stays. */
 async function lift(limiter: Limiter, key: string): Promise<void> {
-  await limiter.block(key, 1)
+  await limiter.block(key, '1ms')
   await until('the block to end', async () => (await limiter.peek(key)).reason !== 'blocked')
 }
 

@@ -19,7 +19,13 @@ import type { Outcome, Row } from '../row.js'
 import { cutShort } from './row-39-cut-short.js'
 
 /** A call on several keys charges all or none: in a race, where processes die, and where stores stop between its steps. */
-export const row: Row = { number: 39, fault: 'several keys', timed: true, run: callOnSeveral }
+export const row: Row = {
+  number: 39,
+  fault: 'several keys',
+  timed: true,
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: callOnSeveral,
+}
 
 const ENTRY = 'packages/faults/src/workers/several-keys.ts'
 const PROCESSES = 4

@@ -12,7 +12,13 @@ import { keepCompany } from './row-41-company.js'
 import { hinder } from './row-41-hindered.js'
 
 /** Postgres is raced for, stops, dies, is replaced by its standby, and is kept from deciding by what others do to it. */
-export const row: Row = { number: 41, fault: 'Postgres', timed: true, run: share }
+export const row: Row = {
+  number: 41,
+  fault: 'Postgres',
+  timed: true,
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: share,
+}
 
 const ENTRY = 'packages/faults/src/workers/postgres-caller.ts'
 const LIMIT = 1000

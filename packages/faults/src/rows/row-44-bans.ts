@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Member, startMember } from '../fleet.js'
 import { together } from '../outage.js'
-import { type Banned, type BanJob, LARGE, LISTS, type Place } from '../workers/banning.js'
+import { type Banned, type BanJob, LARGE, LISTS, type Place } from '../workers/ban-jobs.js'
 import type { Outcome, Row } from '../row.js'
 
 /** A ban is on the key: another process, another list of policies, an outage or a flood of keys is no way around it. */
-export const row: Row = { number: 44, fault: 'bans', run: ban }
+export const row: Row = { number: 44, fault: 'bans', warnings: ['STORE_DEGRADED'], run: ban }
 
 const ENTRY = 'packages/faults/src/workers/banning.ts'
 const KEYS = 400

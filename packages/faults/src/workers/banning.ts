@@ -1,38 +1,10 @@
-import { createLimiter, gcra, type Limiter, type Policy, slidingLog, type Store } from '@sluice/core'
+import { createLimiter, type Limiter, type Policy, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { machineStore } from '@sluice/machine'
-import type { Address } from '@sluice/harness/redis'
+import { type Banned, type BanJob, LISTS, type Place } from './ban-jobs.js'
 import { serve } from './fleet-member.js'
 
 /* One process of a fleet that bans keys, for row 44. */
-
-/** No call of the row reaches it. */
-export const LARGE = 10_000
-/** The lists that calls bring: their shapes differ, so each has a state of its own. */
-export const LISTS = {
-  free: [gcra({ limit: 2, window: '1d' })],
-  paid: [slidingLog({ limit: LARGE, window: '1d' })],
-  team: [slidingLog({ limit: LARGE, window: '1h' }), gcra({ limit: LARGE, window: '1d' })],
-} as const satisfies Readonly<Record<string, readonly Policy[]>>
-
-export type Place =
-  { readonly redis: Address } | { readonly cluster: readonly Address[] } | { readonly folder: string }
-
-/** Nothing to open: the limiter of the job before is used. */
-export interface BanJob {
-  readonly place?: Place
-  readonly act: 'block' | 'unblock' | keyof typeof LISTS
-  readonly keys: readonly string[]
-}
-
-/** Of the calls of one job, one for each key. */
-export interface Banned {
-  readonly admitted: number
-  readonly blocked: number
-  readonly degraded: number
-  /** The smallest number of units that were left. */
-  readonly remaining: number
-}
 
 let store: Store | undefined
 let limiter: Limiter

@@ -4,6 +4,12 @@ export interface FleetReply<Result = unknown> {
   readonly error?: string
 }
 
+/** A warning that such a process passes on, which writes none itself. */
+export interface FleetWarning {
+  readonly warning: string
+  readonly options?: { readonly type: string; readonly code: string }
+}
+
 /**
  * Serves the process that forked this one, until that ends: `prepare` makes ready for a job, and what it returns does
  * the job, once every process of the fleet is ready.
@@ -19,6 +25,8 @@ export function serve<Job, Result>(prepare: (job: Job) => Promise<() => Promise<
     answer(message).then(reply, (error: Error) => reply({ error: String(error.stack) }))
   })
   process.on('disconnect', () => process.exit())
+  process.emitWarning = (warning: string | Error, options?: unknown) =>
+    void process.send!({ warning: String(warning), options })
 }
 
 /** Sends an answer to the process that started this one. */

@@ -11,6 +11,7 @@ export interface UserJob {
   readonly temporary: string
   /** Two stores, of which the second one finds the first folder free, and that while the first one claims the next. */
   readonly isPair: boolean
+  readonly limit: number
 }
 
 export interface UserResult {
@@ -19,16 +20,14 @@ export interface UserResult {
   readonly serving: number
 }
 
-export const LIMIT = 10
 /** Of each store. */
 const CALLS = 6
 
 let former: readonly MachineStore[] = []
 
-serve<UserJob, UserResult>(async ({ uid, temporary, isPair }) => {
+serve<UserJob, UserResult>(async ({ uid, temporary, isPair, limit }) => {
   for (const store of former) await store.close()
   process.env['TMPDIR'] = temporary
-  process.removeAllListeners('warning') // of the stranger, each time
   if (process.getuid!() !== uid) {
     process.setgid!(uid)
     process.setuid!(uid)
@@ -43,7 +42,7 @@ serve<UserJob, UserResult>(async ({ uid, temporary, isPair }) => {
       stores.push(machineStore({ name: 'users' }))
     }
     former = stores
-    return callAll(stores)
+    return callAll(stores, limit)
   }
 })
 
@@ -51,9 +50,9 @@ serve<UserJob, UserResult>(async ({ uid, temporary, isPair }) => {
  * Makes calls on all stores of this process at once. Returns how many were admitted, and how many of the stores serve the
  * others.
  */
-async function callAll(stores: readonly MachineStore[]): Promise<UserResult> {
+async function callAll(stores: readonly MachineStore[], limit: number): Promise<UserResult> {
   await Promise.all(stores.map((store) => store.ready()))
-  const policies = [gcra({ limit: LIMIT, window: '1d' })]
+  const policies = [gcra({ limit, window: '1d' })]
   const limiters = stores.map((store) =>
     createLimiter({ name: 'api', policies, store, deadline: '10s', onStoreError: 'throw' }),
   )

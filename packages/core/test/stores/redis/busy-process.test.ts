@@ -1,3 +1,4 @@
+import { install } from '@sinonjs/fake-timers'
 import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
@@ -50,12 +51,14 @@ describe('a process that is busy for 400 ms', () => {
   })
 })
 
+const KINDS = [
+  ['of ioredis', (to: object) => openIoredis(ioredis as never, to)],
+  ['of iovalkey', (to: object) => openIoredis(iovalkey as never, to)],
+] as const
+
 /** The connection of the store is closed where a reply is due for a second: not where it has come and was not read yet. */
 describe('a process that is busy for longer than a peer may be silent', () => {
-  it.each([
-    ['of ioredis', (to: object) => openIoredis(ioredis as never, to)],
-    ['of iovalkey', (to: object) => openIoredis(iovalkey as never, to)],
-  ])('keeps its own connection %s', async (_, open) => {
+  it.each(KINDS)('keeps its own connection %s', async (_, open) => {
     const connection = open({ host: server.host, port: server.port })
     await connection.first
     const reply = connection.eval('return ARGV[1]', [Buffer.from('k')], [Buffer.from('reply')])
@@ -63,6 +66,21 @@ describe('a process that is busy for longer than a peer may be silent', () => {
     busy(SILENCE_MS + 100)
     const answer = await reply.catch(String)
     connection.close()
+    expect(String(answer)).toBe('reply')
+  })
+})
+
+/** They move the timers of the module node:timers too. */
+describe('a test that moves fake timers by longer than a peer may be silent', () => {
+  it.each(KINDS)('keeps its own connection %s', async (_, open) => {
+    const clock = install({ toFake: ['setInterval', 'clearInterval'] })
+    const connection = open({ host: server.host, port: server.port })
+    await connection.first
+    const reply = connection.eval('return ARGV[1]', [Buffer.from('k')], [Buffer.from('reply')])
+    clock.tick(10 * SILENCE_MS)
+    const answer = await reply.catch(String)
+    connection.close()
+    clock.uninstall()
     expect(String(answer)).toBe('reply')
   })
 })

@@ -1,5 +1,8 @@
-import { clearInterval, setInterval } from 'node:timers' // fake timers move the globals, and read no byte meanwhile
+import * as timers from 'node:timers'
 import type { RedisConnection } from '../redis-connection.js'
+
+// Fake timers are put in place of the globals and of the module's functions, and read no byte while they move.
+const { clearInterval, setInterval } = timers
 
 /** A connection over a client that the store made. `close` ends every socket and timer, in whatever state they are. */
 export interface Opened extends RedisConnection {
