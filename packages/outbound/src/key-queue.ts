@@ -35,7 +35,7 @@ export class KeyQueue {
   readonly #reserved = new Set<Turn>()
   /** Reservations that have not ended, also those that are cancelled. */
   #underWay = 0
-  #holding: Promise<void> | undefined
+  #holding: Promise<unknown> = KNOWN
   /** Turns that are added meanwhile are served together. */
   #isReserving = false
   /** Reserves further turns when more calls may go out after a pause. */
@@ -60,7 +60,7 @@ export class KeyQueue {
   /** Adds a turn to the queue, and makes reservations if more may be made. The turn is granted or refused later. */
   add(turn: Turn): void {
     this.#queue.add(turn)
-    this.#reserve().catch(() => {})
+    this.#reserve()
   }
 
   /** Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none. */
@@ -84,7 +84,7 @@ export class KeyQueue {
     this.pause ??= new KeyPause()
     if (!this.pause.begin(ms, sentAt)) return false
     const options = { ...(policies && { policies }) }
-    this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {})
+    this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {}) ?? KNOWN
     // Reserved turns may be too close to be confirmed by the store.
     this.reserveAnew()
     return true
@@ -97,7 +97,7 @@ export class KeyQueue {
   heed(verdict: Verdict, sentAt: number): Heeded {
     this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt)
-    this.#reserve().catch(() => {})
+    this.#reserve()
     return heeded
   }
 
@@ -111,14 +111,21 @@ export class KeyQueue {
     }
   }
 
-  /**
-   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
-   * Turns that are added while `#holding` is awaited, which the store has to know of first, are served by the same run.
-   */
-  async #reserve(): Promise<void> {
+  /** Makes reservations (`#fill`), once the store knows of the pause. Turns that are added before that are served by the same run. */
+  #reserve(): void {
     if (this.#isReserving) return
     this.#isReserving = true
-    await this.#holding
+    // An async method would make three promises more for each call.
+    this.#holding.then(
+      () => this.#fill(),
+      () => {},
+    )
+  }
+
+  /**
+   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
+   */
+  #fill(): void {
     this.#isReserving = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
     const isFree = (turn: Turn): boolean => !this.#reserved.has(turn)
@@ -135,7 +142,7 @@ export class KeyQueue {
   /** Sets a timer to reserve further turns when the allowance has grown with time. Infinity: it grows only with an answer. */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#underWay)
-    if (ms < Infinity) this.#growth = setTimer(() => void this.#reserve().catch(() => {}), ms)
+    if (ms < Infinity) this.#growth = setTimer(() => this.#reserve(), ms)
   }
 
   /**
@@ -169,7 +176,7 @@ export class KeyQueue {
       this.#fail(reservation, error)
     }
     this.#underWay--
-    this.#reserve().catch(() => {})
+    this.#reserve()
   }
 
   /**
@@ -321,6 +328,8 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** No store has to know of a pause. */
+const KNOWN = Promise.resolve()
 /** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
