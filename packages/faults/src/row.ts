@@ -10,6 +10,8 @@ export interface Row {
   readonly tested?: boolean
   /** Codes of the warnings that its faults cause, in this process or in one of its own: each comes, and no other. */
   readonly warnings?: readonly string[]
+  /** Codes of those that may come too, as it depends on how busy the machine is. */
+  readonly perhaps?: readonly string[]
   /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm run verify -- fault-rows`. */
   run(share: number, watch?: Watch): Promise<Outcome> | Outcome
 }

@@ -108,7 +108,7 @@ export async function handedIn(): Promise<Outcome> {
     await Promise.all(members.map((member) => member.prepare({ host, port })))
     const calls = Promise.all(members.map((member) => member.go()))
     while (proxy.counts.connections < 3 * members.length) await pause(10)
-    await pause(1000)
+    await pause(2500) // longer than the deadline
     await proxy.heal()
     const results = (await calls) as HandedInResult[]
     const wrong = Object.keys(results[0]!).flatMap((name) => {

@@ -6,7 +6,12 @@ import type { Outcome, Row } from '../row.js'
 import { type ClusterClient, openClients } from './row-14-clients.js'
 
 /** Calls of a group travel in one script: while their slot moves, some keys of it lie on one node and some on the other. */
-export const row: Row = { number: 46, fault: 'groups of a Cluster', run: disturb }
+export const row: Row = {
+  number: 46,
+  fault: 'groups of a Cluster',
+  perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'], // of calls with the default deadline, while slots move
+  run: disturb,
+}
 
 const GROUPS = 16
 const LIMIT = 100_000

@@ -13,7 +13,14 @@ import type { KilledJob, KilledResult, Place } from '../workers/killed.js'
  * Connections are killed again and again while semaphores, waits, boards and leases use them: no promise that a client makes for
  * a store rejects without an owner, which would end the process, and all permits come back.
  */
-export const row: Row = { number: 47, fault: 'killed connections', tested: true, run: kill }
+export const row: Row = {
+  number: 47,
+  fault: 'killed connections',
+  tested: true,
+  warnings: ['CLIENT_REPLAYS', 'POSTGRES_PREPARES'],
+  perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  run: kill,
+}
 
 const ENTRY = 'packages/faults/src/workers/killed.ts'
 const KILLS = 300

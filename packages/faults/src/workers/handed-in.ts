@@ -27,7 +27,7 @@ serve<HandedInJob, HandedInResult>(async ({ host, port }) => async () => {
   const results = Object.entries(clients).map(async ([name, client]) => {
     const policies = [gcra({ limit: 10, window: '1h' })]
     const store = redisStore(client, { startTimeout: '20s' })
-    const limiter = createLimiter({ name, policies, store, deadline: '500ms' })
+    const limiter = createLimiter({ name, policies, store, deadline: '2s' })
     const decisions = await Promise.all(Array.from({ length: 5 }, () => limiter.consume('k')))
     return [name, decisions.map(({ degraded, allowed }) => ({ by: degraded ?? 'Redis', allowed }))] as const
   })

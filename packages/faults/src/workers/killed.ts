@@ -133,8 +133,6 @@ const uncaught: string[] = []
 process.on('unhandledRejection', (reason) => unhandled.push(firstLines(reason)))
 process.on('uncaughtException', (error) => uncaught.push(firstLines(error)))
 
-process.removeAllListeners('warning') // of outages, which are many here
-
 /** The message of an error, and the line of code that made it. */
 function firstLines(error: unknown): string {
   const lines = String((error as Partial<Error>)?.stack ?? error).split('\n')
