@@ -1,6 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { chargeOf } from '../stores/giving-back.js'
-import type { Answer, Reason } from '../stores/store.js'
+import { type Answer, type Reason, usedOf } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
@@ -172,11 +172,13 @@ export class LimiterDecision {
    */
   get policies(): readonly PolicyState[] {
     const { parts } = this.#answer
+    const used = usedOf(this.#answer, this.#source.policies)
     return this.#source.policies.map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
       remaining: parts ? parts[3 * i + 1]! : this.remaining,
+      used: used[i]!,
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
     }))
@@ -283,6 +285,11 @@ export interface PolicyState {
   readonly limit: number
   readonly windowMs: number
   readonly remaining: number
+  /**
+   * Units that count now, rounded up, also while a block or hold leaves nothing `remaining`; above `limit` where more was charged than
+   * fits. Where places are booked ahead, the units that count at the last of them. 0 where no store or state was asked.
+   */
+  readonly used: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
 }
