@@ -56,7 +56,12 @@ describe('a limit of 0', () => {
       await limiter.peek('k'),
       await limiter.acquire('k', { maxWait: '1d' }),
     ])
-      expect(decision).toMatchObject({ ...denial, policy: policy.name, resetAfterMs: 0 })
+      expect(decision).toMatchObject({
+        ...denial,
+        policy: policy.name,
+        resetAfterMs: 0,
+        policies: [{ used: 0 }],
+      })
     expect(asked).toEqual([])
   })
 
