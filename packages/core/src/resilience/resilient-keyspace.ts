@@ -1,7 +1,7 @@
 import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import { isAboutKey, type MaybePromise, type Receiver, type Together, usedOf } from '../stores/store.js'
+import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../stores/store.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { passTo } from './decide-parts.js'
@@ -159,8 +159,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (isAllowed) return undecidedAnswer(why, true, here)
     if (!isDenied) return degradedAnswer(why, here, by)
     // A share of the limits may never admit what the store's own may.
-    const shared = { ...here, used: usedOf(here, by.policies) }
-    const answer = answerTo(cost, { policies: this.policies, cost, answer: shared }, here.now)
+    const answer = answerTo(cost, { policies: this.policies, cost, answer: here }, here.now)
     return { ...answer, degraded: { why, allowed: answer.reason === undefined, by } }
   }
 

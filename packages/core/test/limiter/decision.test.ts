@@ -129,7 +129,7 @@ describe('what a decision says was used', () => {
     const turn = limiter.acquire('k', { ...end, signal: waiting.signal })
     expect(used(await limiter.peek('k'))).toEqual([2])
     waiting.abort()
-    await expect(turn).rejects.toThrow()
+    await expect(turn).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 

@@ -45,8 +45,9 @@ export function blocksAndHolds(subject: Subject): void {
       await barred.hold(2 * duration)
       for (const passed of [0, duration - 1, duration]) {
         session.now += passed
-        const { remaining, used } = await barred.peek(1)
-        assert.deepEqual([remaining, used], [0, (await free.peek(1)).used])
+        const { used } = await free.peek(1)
+        for (const denied of [await barred.peek(1), await barred.consume(1)])
+          assert.deepEqual([denied.remaining, denied.used], [0, used])
       }
       session.now += 1
     },
