@@ -46,7 +46,8 @@ export const REPLY = {
   hello: 1,
   /**
    * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, then of the denial of a
-   * blocked key blockedUntil and otherwise 0, parts, used. The tag is the reason, 8 where there is `used`, and 16 times the binding policy.
+   * blocked key blockedUntil and otherwise 0, parts, used. The tag is the reason, 8 where there is `used`, and 16 times the binding
+   * policy.
    */
   answer: 2,
   effect: 3,

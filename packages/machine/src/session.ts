@@ -156,10 +156,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, and 16 times the place of
-   * the policy that decides.
-   * A booking stays in this process, and its number is sent. That shares a place (`last`) with `nextUnitAt`, which only denials
-   * have; 0 if there is neither.
+   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, and 16 times the
+   * place of the policy that decides. A booking stays in this process, and its number is sent. That shares a place (`last`) with
+   * `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer

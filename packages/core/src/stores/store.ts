@@ -262,9 +262,9 @@ export interface Answer {
   /** Three numbers per policy, in declared order: earliest instant, remaining, resetAt. Only if there are several. */
   readonly parts: readonly number[] | undefined
   /**
-   * Of each policy the units that count now, rounded up; where a place is booked ahead, those that count then. Required only where it
-   * is not the capacity less what remains: of a key that is blocked, held or booked ahead, and of one that was charged beyond its
-   * capacity. Empty: none is known to count.
+   * Of each policy the units that count now, rounded up; where a place is booked ahead, those that count then. Required only where
+   * it is not the capacity less what remains: of a key that is blocked, held or booked ahead, and of one that was charged beyond
+   * its capacity. Empty: none is known to count.
    */
   readonly used?: readonly number[] | undefined
   /** The booking that `book` made ahead of now, or `reserve` now. */
@@ -297,8 +297,7 @@ export interface Degraded {
 
 /** Of each of the policies, by which an answer was made, the units that count, rounded up. */
 export function usedOf({ parts, remaining, used }: Answer, policies: readonly Policy[]): readonly number[] {
-  const usual = ({ capacity }: Policy, i: number): number => capacity - (parts?.[3 * i + 1] ?? remaining)
-  return policies.map((policy, i) => (used ? (used[i] ?? 0) : usual(policy, i)))
+  return policies.map(({ capacity }, i) => (used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining)))
 }
 
 /**

@@ -240,7 +240,8 @@ function fullAt(table: Table, row: number, now: number): number {
 
 /**
  * The largest fraction of an allowance that the current key of a table has spent under any policy: 0 if all are full, 1 if one is
- * empty, more if units count above it. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as `remaining` is rounded.
+ * empty, more if units count above it. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as
+ * `remaining` is rounded.
  */
 function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0

@@ -177,7 +177,8 @@ export class Table {
   /**
    * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies. If they are several, `parts` has the
    * values of each. While the key is blocked, held or booked ahead, nothing remains, and `resetAt` is found as of the end of that
-   * (`openFrom`); what is `used` counts now, or where a place is booked at its instant (`counted`). The policy with the least left is the binding one; for a denial (`reason`) it is the one that admits last.
+   * (`openFrom`); what is `used` counts now, or with a booking ahead at its instant (`counted`). The policy with the least left is
+   * the binding one; for a denial (`reason`) it is the one that admits last.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call

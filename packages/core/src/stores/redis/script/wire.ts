@@ -191,7 +191,7 @@ export class NumberReader {
 
   /**
    * Reads the answer to one call under this number of policies. The first number says whether it is long: the answer to a call
-   * that passed at once leaves out the reason, the instant at which it passes and what follows from them. With several policies a
+   * that passed at once with a cost leaves out the reason, the instant at which it passes and what follows from them. With several policies a
    * long one has three numbers for each: earliest instant, remaining, resetAt. It ends with what is used of each.
    */
   answer(policies: number): Answer {
