@@ -297,7 +297,9 @@ export interface Degraded {
 
 /** Of each of the policies, by which an answer was made, the units that count, rounded up. */
 export function usedOf({ parts, remaining, used }: Answer, policies: readonly Policy[]): readonly number[] {
-  return policies.map(({ capacity }, i) => (used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining)))
+  return policies.map(({ capacity }, i) =>
+    used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining),
+  )
 }
 
 /**
