@@ -178,16 +178,17 @@ for call_number = 1, count do
   end
 
   -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it
-  -- will be then.
+  -- will be then. What is used counts now, or where a place is booked at its instant.
   reset = open
-  local seen = max(open, last)
+  local seen, counted = max(open, last), max(now, last)
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
-  --@for each policy if seen > now then remaining_@{i} = 0 end
+  --@for each policy local used_@{i} = capacity_@{i} - (seen > counted and @{algorithm}_view(@{state}, @{numbers}, counted) or remaining_@{i})
+  --@for each policy if seen > now or remaining_@{i} < 0 then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
   if op > RESERVE then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
-  elseif reason == 0 and at <= now then
+  elseif reason == 0 and at <= now and cost > 0 then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
     local remaining, next_unit_at = HUGE, at
@@ -197,7 +198,7 @@ for call_number = 1, count do
       --@for each policy next_unit_at = max(next_unit_at, @{algorithm}_earliest(@{state}, @{numbers}, seen, remaining + 1))
     end
     -- A caller who waits also waits until a clock that was set back has caught up.
-    reply = pack('<ddddddddd', broken and 3 or 2, clock_now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
+    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
   end
   if answers then
     answers[call_number] = reply

@@ -48,7 +48,7 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
   if used == 0 then
     return limit, now
   end
-  return max(0, limit - used), start + window
+  return limit - used, start + window
 end
 
 -- Decides a call of cost units at now in one pass. Returns whether they fit and, valid only if so: the cells start (of the

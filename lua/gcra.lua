@@ -63,7 +63,7 @@ end
 -- instant in microseconds at which the debt will have drained, which is now if there is none.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
-  local remaining = max(0, capacity - ceil(owed / ticks))
+  local remaining = capacity - ceil(owed / ticks)
   if owed == 0 then
     return remaining, now
   end

@@ -122,7 +122,7 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
   if live == 0 then
     return limit, now
   end
-  return max(0, limit - live), read_slot(base, cap, head - 1) + window
+  return limit - live, read_slot(base, cap, head - 1) + window
 end
 
 -- Decides a call at now in one pass, reading at most the four oldest entries, each the instant of one unit, to count those that

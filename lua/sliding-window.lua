@@ -199,7 +199,7 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   if counted == 0 then
     return limit, now
   end
-  return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
+  return limit - counted, sliding_window_empty_at(newest, base, width, buckets)
 end
 
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which none counts any more. Every bucket,

@@ -143,7 +143,8 @@ while next_key < #keys do
           local part = parts[i]
           answers[i] = run(i, op, 0, part.slowest)
           local flags, _, _, reason = unpack('<dddd', answers[i])
-          part.is_denied = flags >= 2 and reason ~= 0
+          part.is_long = flags >= 2
+          part.is_denied = part.is_long and reason ~= 0
           is_denied = is_denied or part.is_denied and part.is_enforced
         end
         for i = 2, count do
@@ -167,11 +168,11 @@ while next_key < #keys do
               end
               error(message, 0)
             end
-            if not part.is_denied then
+            if not part.is_long then
               -- The reply to a call that passes is as long as its plain argument.
               local length = part.to - part.from + 1
               answers[i], undo[i] = sub(answers[i], 1, length), sub(answers[i], length + 1)
-            elseif penalties[part.list] then
+            elseif part.is_denied and penalties[part.list] then
               -- Unlike a reservation, this counts the refusal.
               ask(i, TRY)
             end

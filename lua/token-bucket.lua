@@ -52,7 +52,7 @@ local function token_bucket_interval_view(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
 )
   local short = token_bucket_interval_missing_at(missing, since, limit, window, now)
-  local remaining = max(0, capacity - short)
+  local remaining = capacity - short
   if short == 0 then
     return remaining, now
   end

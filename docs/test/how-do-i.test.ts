@@ -111,6 +111,7 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     for (let i = 0; i < 11; i++) await ask()
     await limiter.block(ipKey(address), '7d')
     expect((await ask()).reason).toBe('blocked')
+    expect((await limiter.peek(ipKey(address))).policies).toMatchObject([{ remaining: 0, used: 10 }])
     await (unblock as (address: string) => Promise<void>)(address)
     expect((await ask()).reason).toBe('limit')
     await (forgive as (address: string) => Promise<void>)(address)

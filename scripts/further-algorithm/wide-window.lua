@@ -37,7 +37,7 @@ local function wide_window_view_in(start, count, limit, length, now)
   if used == 0 then
     return limit, now
   end
-  return max(0, limit - used), start + length
+  return limit - used, start + length
 end
 
 local function wide_window_release_in(start, count, length, now, charged_at, units)

@@ -63,7 +63,7 @@ function counting(name: string, windows: number): Algorithm {
 
     view(state, policy, now, view) {
       const count = countAt(state, policy, now)
-      view.remaining = Math.max(0, policy.limit - count)
+      view.remaining = policy.limit - count
       view.resetAt = count === 0 ? now : state.get(START) + length(policy)
     },
 

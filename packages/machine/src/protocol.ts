@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 4
+export const PROTOCOL = 5
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -46,7 +46,8 @@ export const REPLY = {
   hello: 1,
   /**
    * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, then of the denial of a
-   * blocked key blockedUntil and otherwise 0, parts. The tag is the reason, and 8 times the binding policy.
+   * blocked key blockedUntil and otherwise 0, parts, used. The tag is the reason, 8 where there is `used`, and 16 times the binding
+   * policy.
    */
   answer: 2,
   effect: 3,

@@ -320,9 +320,10 @@ function remoteCall<T>(
  * which the cost fits or was booked; the units that remain; `resetAt`, when all units are free again; `last`; and when a block of
  * the key ends, 0 without one. In a denial, `last` is the instant at which a call of one unit more than remains would pass. In an
  * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts`
- * follow, three numbers for each: when it admits the call, what remains, when it is full. The low three bits of `tag` are the
- * number of the reason, and the rest is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch`
- * names the running server: a booking keeps them for when it is cancelled.
+ * follow, three numbers for each: when it admits the call, what remains, when it is full. With the fourth bit of `tag` a number
+ * for each policy comes last, of the units that are `used`. The low three bits of `tag` are the number of the reason, and what is
+ * above the fourth is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names the running
+ * server: a booking keeps them for when it is cancelled.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
@@ -340,9 +341,11 @@ function answerIn(
     number,
   ]
   const reason = REASONS[tag & 7]
-  const binding = tag >> 3
-  const parts = numbers.length > 6 ? numbers.slice(6) : undefined
-  const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+  const binding = tag >> 4
+  const rest = numbers.slice(6)
+  const used = tag & 8 ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
+  const parts = rest.length > 0 ? rest : undefined
+  const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined }
   if (reason !== undefined) return { ...answer, nextUnitAt: last, ...(blockedUntil > 0 && { blockedUntil }) }
   if (last === 0) return answer
   const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }

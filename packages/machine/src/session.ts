@@ -156,17 +156,16 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` its numbers, and `tag` the reason's number plus 8 times the place of the policy that decides.
-   * A booking stays in this process, and its number is sent. That shares a place (`last`) with `nextUnitAt`, which only denials
-   * have; 0 if there is neither.
+   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, and 16 times the
+   * place of the policy that decides. A booking stays in this process, and its number is sent. That shares a place (`last`) with
+   * `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
-    const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
+    const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
     const { nextUnitAt, blockedUntil = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
-    const all = [now, at, remaining, resetAt, last, blockedUntil]
-    if (parts) all.push(...parts)
-    return { tag: REASONS.indexOf(reason) + 8 * binding, all }
+    const all = [now, at, remaining, resetAt, last, blockedUntil, ...parts, ...used]
+    return { tag: REASONS.indexOf(reason) + (used.length && 8) + 16 * binding, all }
   }
 
   /**

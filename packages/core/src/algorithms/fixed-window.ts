@@ -65,7 +65,7 @@ const algorithm: Algorithm = {
    */
   view(state, policy, now, view) {
     const count = countAt(state, policy, now)
-    view.remaining = Math.max(0, policy.limit - count)
+    view.remaining = policy.limit - count
     view.resetAt = count === 0 ? now : state.get(START) + policy.window
   },
 
@@ -84,7 +84,7 @@ const algorithm: Algorithm = {
       state.set(START, start)
       state.set(COUNT, count)
     }
-    view.remaining = Math.max(0, limit - count)
+    view.remaining = limit - count
     view.resetAt = count === 0 ? now : start + window
     if (fits) return now
     return cost > limit ? Infinity : start + window

@@ -62,7 +62,7 @@ const algorithm: Algorithm = {
    */
   view(state, policy, now, view) {
     const live = newerThan(state, now - policy.window)
-    view.remaining = Math.max(0, policy.limit - live)
+    view.remaining = policy.limit - live
     view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
   },
 
@@ -82,7 +82,7 @@ const algorithm: Algorithm = {
       view.resetAt = now + policy.window
       return now
     }
-    view.remaining = Math.max(0, policy.limit - live)
+    view.remaining = policy.limit - live
     view.resetAt = live === 0 ? now : ring.at(0) + policy.window
     return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
   },

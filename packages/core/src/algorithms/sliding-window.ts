@@ -247,7 +247,7 @@ function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number
  * have left the window, `now` if there are none.
  */
 function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
-  view.remaining = Math.max(0, policy.limit - counted)
+  view.remaining = policy.limit - counted
   view.resetAt = counted === 0 ? now : emptyAt(state, policy)
 }
 

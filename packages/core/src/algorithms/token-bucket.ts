@@ -100,7 +100,7 @@ const interval: Algorithm = {
    */
   view(state, policy, now, view) {
     const missing = missingAt(state, policy, now)
-    view.remaining = Math.max(0, policy.capacity - missing)
+    view.remaining = policy.capacity - missing
     view.resetAt = missing === 0 ? now : refilledAt(policy, Math.max(now, state.get(SINCE)), missing)
   },
 
@@ -114,7 +114,7 @@ const interval: Algorithm = {
     const before = missingAt(state, policy, now)
     const short = before + cost - policy.capacity
     const missing = short <= 0 ? before + cost : before
-    view.remaining = Math.max(0, policy.capacity - missing)
+    view.remaining = policy.capacity - missing
     view.resetAt = missing === 0 ? now : refilledAt(policy, now, missing)
     if (short > 0) return cost > policy.capacity ? Infinity : refilledAt(policy, now, short)
     refillTo(state, policy, now)

@@ -168,15 +168,16 @@ export class LimiterDecision {
   /**
    * How the key stands under every policy, in declared order. With several policies `parts`, of the answer, has three numbers for
    * each: the earliest instant at which the cost passes, what remains, and when it is full again; with one policy it is the
-   * decision's own. An allowed call waits for no policy.
+   * decision's own. An allowed call waits for no policy. An answer says what is `used` where it is not the rest of the capacity.
    */
   get policies(): readonly PolicyState[] {
-    const { parts } = this.#answer
+    const { parts, used } = this.#answer
     return this.#source.policies.map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
       remaining: parts ? parts[3 * i + 1]! : this.remaining,
+      used: used ? (used[i] ?? 0) : policy.capacity - (parts ? parts[3 * i + 1]! : this.remaining),
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
     }))
@@ -283,6 +284,11 @@ export interface PolicyState {
   readonly limit: number
   readonly windowMs: number
   readonly remaining: number
+  /**
+   * Units that count now, rounded up, also while a block or hold leaves nothing `remaining`; above `limit` where more was charged
+   * than fits. Where places are booked ahead, the units that count at the last of them. 0 where nothing was asked that knows.
+   */
+  readonly used: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
 }

@@ -32,7 +32,8 @@ export class SuspendedKeyspace implements Keyspace {
     const binding = this.policies.findIndex(({ limit }) => limit === 0)
     const all = this.policies.flatMap(({ limit }) => [limit === 0 ? at : now, 0, now])
     const parts = this.policies.length > 1 ? all : undefined
-    return { now, at, reason, binding, remaining: 0, resetAt: now, parts, booking: undefined, from: 'none' }
+    const state = { remaining: 0, resetAt: now, parts, used: [], booking: undefined }
+    return { now, at, reason, binding, ...state, from: 'none' }
   }
 
   /** Nothing is ever booked under a limit of 0, so every booking counts as lost. */

@@ -158,7 +158,18 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
  * answer's `now` moves on by the time since it came, so its waits are shorter by that.
  */
 function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
-  const { at, reason, binding, remaining, resetAt, parts } = answer
+  const { at, reason, binding, remaining, resetAt, parts, used } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
-  return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from: 'cache' }
+  return {
+    now: since,
+    at,
+    reason,
+    binding,
+    remaining,
+    resetAt,
+    parts,
+    used,
+    booking: undefined,
+    from: 'cache',
+  }
 }

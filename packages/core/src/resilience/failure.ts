@@ -1,4 +1,4 @@
-import type { Answer, Keyspace, Notice, Outage, Report } from '../stores/store.js'
+import { type Answer, type Keyspace, type Notice, type Outage, type Report, usedOf } from '../stores/store.js'
 import { codeOf, StoreError, type StoreFailure } from '../values/errors.js'
 import { warnProcess } from '../values/process-warning.js'
 import { nowMs } from '../values/clock.js'
@@ -21,10 +21,11 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean, here: Answe
  * is not decided here. The caller gets a denial that lasts a second then: the call may pass after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace): Answer {
-  if (answer.reason === 'cost') return undecidedAnswer(why, false, answer, by)
+  const used = usedOf(answer, by.policies) // by its share of the limits, which callers do not see
+  if (answer.reason === 'cost') return undecidedAnswer(why, false, { ...answer, used }, by)
   const { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil } = answer
   const degraded = { why, allowed: reason === undefined, by }
-  const own = { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
+  const own = { now, at, reason, binding, remaining, resetAt, parts, used, booking, degraded }
   return blockedUntil === undefined ? own : { ...own, blockedUntil }
 }
 
@@ -40,6 +41,7 @@ export const NOTHING_PASSES: Answer = {
   remaining: 0,
   resetAt: RETRY_AFTER,
   parts: undefined,
+  used: [],
   booking: undefined,
 }
 

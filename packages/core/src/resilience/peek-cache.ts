@@ -1,5 +1,5 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
-import type { Answer, Store } from '../stores/store.js'
+import { type Answer, type Store, usedOf } from '../stores/store.js'
 import { ExpiringMap } from '../values/expiring-map.js'
 
 /**
@@ -94,10 +94,13 @@ export function answerTo(
   const { at, reason, remaining, resetAt, parts: before = [at, remaining, resetAt] } = earlier
   const isBarred = (reason === 'blocked' || reason === 'held') && at > now
   const parts: number[] = []
+  const used = [...usedOf(earlier, policies)]
   let [last, least] = [0, 0]
   for (let i = 0; i < before.length; i += 3) {
     const [capacity, fullAt] = [policies[i / 3]!.capacity, before[i + 2]!]
-    const left = earlier.now < fullAt && fullAt <= now ? capacity : before[i + 1]!
+    const isFull = earlier.now < fullAt && fullAt <= now
+    const left = isFull ? capacity : before[i + 1]!
+    if (isFull) used[i / 3] = 0
     const passesAt = reason && cost <= known ? Math.min(before[i]!, fullAt) : fullAt
     const fits = cost <= left && !isBarred
     parts.push(cost > capacity ? Infinity : fits ? now : Math.max(now, passesAt), left, Math.max(now, fullAt))
@@ -114,6 +117,7 @@ export function answerTo(
     remaining: parts[least + 1]!,
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,
+    used,
     booking: undefined,
   }
 }

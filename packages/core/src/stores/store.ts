@@ -261,6 +261,12 @@ export interface Answer {
   readonly resetAt: number
   /** Three numbers per policy, in declared order: earliest instant, remaining, resetAt. Only if there are several. */
   readonly parts: readonly number[] | undefined
+  /**
+   * Of each policy the units that count now, rounded up; where a place is booked ahead, those that count then. Required only where
+   * it is not the capacity less what remains: of a key that is blocked, held or booked ahead, and of one that was charged beyond
+   * its capacity. Empty: none is known to count.
+   */
+  readonly used?: readonly number[] | undefined
   /** The booking that `book` made ahead of now, or `reserve` now. */
   readonly booking: Booking | undefined
   /**
@@ -287,6 +293,13 @@ export interface Degraded {
   readonly allowed: boolean
   /** The keyspace that was asked instead. It was charged if it allowed the call. Undefined if none was asked. */
   readonly by: Keyspace | undefined
+}
+
+/** Of each of the policies, by which an answer was made, the units that count, rounded up. */
+export function usedOf({ parts, remaining, used }: Answer, policies: readonly Policy[]): readonly number[] {
+  return policies.map(({ capacity }, i) =>
+    used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining),
+  )
 }
 
 /**

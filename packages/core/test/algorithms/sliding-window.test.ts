@@ -35,7 +35,7 @@ describe('a total without its counts', () => {
     const state = new State(new Float64Array([4, 50, 0, 0, 0]))
     const view = { remaining: NaN, resetAt: NaN }
     policy.algorithm.view(state, policy, 2_100_000, view)
-    expect(view).toEqual({ remaining: 0, resetAt: 2_500_000 })
+    expect(view).toEqual({ remaining: 10 - 50, resetAt: 2_500_000 })
   })
 })
 

@@ -44,6 +44,18 @@ describe('a block of a key', () => {
     expect(await reasons(limiter)).toEqual([undefined, undefined, undefined])
   })
 
+  it.each(['block', 'hold'] as const)('by %s leaves what was used to be read', async (kind) => {
+    const limiter = open({ policies: team, tiers: [] })
+    await limiter.consume('k', { cost: 2 })
+    await limiter[kind]('k', '10m')
+    clock.pass(100)
+    for (const decision of [await limiter.peek('k'), await limiter.consume('k')])
+      expect(decision.policies).toMatchObject([
+        { remaining: 0, used: 1 },
+        { remaining: 0, used: 2 },
+      ])
+  })
+
   it('is under the lists that calls have brought, and under one that comes with it', async () => {
     const limiter = open({ tiers: [] })
     await limiter.consume('k', { policies: paid })

@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import { inspect } from 'node:util'
 import {
   createLimiter,
@@ -6,6 +7,7 @@ import {
   gcra,
   isDecision,
   memoryStore,
+  type Policy,
   slidingLog,
 } from '../../src/index.js'
 
@@ -40,10 +42,19 @@ describe('a decision', () => {
         limit: 1,
         windowMs: 60_000,
         remaining: 0,
+        used: 1,
         retryAfterMs: 60_000,
         resetAfterMs: 60_000,
       },
-      { name: '600-per-1m', limit: 10, windowMs: 60_000, remaining: 9, retryAfterMs: 0, resetAfterMs: 100 },
+      {
+        name: '600-per-1m',
+        limit: 10,
+        windowMs: 60_000,
+        remaining: 9,
+        used: 1,
+        retryAfterMs: 0,
+        resetAfterMs: 100,
+      },
     ],
   }
 
@@ -76,6 +87,49 @@ describe('a decision', () => {
     expect({ ...denied.toJSON() }).toEqual(RECORD)
     expect(allowed.toJSON()).not.toEqual(denied.toJSON())
     expect(allowed).not.toEqual(denied)
+  })
+})
+
+describe('what a decision says was used', () => {
+  let clock: FakeClock
+  beforeEach(() => void (clock = new FakeClock()))
+  const open = (policies: readonly Policy[]) =>
+    createLimiter({ name: 'api', policies, store: memoryStore({ clock: clock.now }) })
+  const used = ({ policies }: Decision) => policies.map((policy) => policy.used)
+
+  it('counts units in part as whole ones, as they drain', async () => {
+    const limiter = open([gcra({ limit: 60, window: '1m', burst: 10 })])
+    expect(used(await limiter.consume('k', { cost: 4 }))).toEqual([4])
+    clock.pass(1500)
+    expect(used(await limiter.peek('k'))).toEqual([3])
+  })
+
+  it.each<readonly [string, (limit: number) => Policy]>([
+    ['gcra', (limit) => gcra({ limit, window: '1m' })],
+    ['a sliding log', (limit) => slidingLog({ limit, window: '1m' })],
+  ])('exceeds the limit where more was charged than fits: %s', async (_, policy) => {
+    const limiter = open([policy(5)])
+    await limiter.charge('k', { cost: 7 })
+    for (const decision of [
+      await limiter.consume('k'),
+      await limiter.consume('k', { cost: 0 }),
+      await limiter.consume('k', { cost: 6 }),
+      await limiter.peek('k'),
+      await limiter.peek('k', { policies: [policy(1)] }),
+    ])
+      expect([decision.remaining, ...used(decision)]).toEqual([0, 7])
+  })
+
+  it('counts at the instant of the last place that is booked', async () => {
+    const limiter = open([slidingLog({ limit: 2, window: '10s' })])
+    await limiter.consume('k')
+    clock.pass(5000)
+    await limiter.consume('k')
+    const [waiting, end] = [new AbortController(), { maxWait: '1m' } as const]
+    const turn = limiter.acquire('k', { ...end, signal: waiting.signal })
+    expect(used(await limiter.peek('k'))).toEqual([2])
+    waiting.abort()
+    await expect(turn).rejects.toMatchObject({ name: 'AbortError' })
   })
 })
 

@@ -56,7 +56,12 @@ describe('a limit of 0', () => {
       await limiter.peek('k'),
       await limiter.acquire('k', { maxWait: '1d' }),
     ])
-      expect(decision).toMatchObject({ ...denial, policy: policy.name, resetAfterMs: 0 })
+      expect(decision).toMatchObject({
+        ...denial,
+        policy: policy.name,
+        resetAfterMs: 0,
+        policies: [{ used: 0 }],
+      })
     expect(asked).toEqual([])
   })
 
@@ -78,8 +83,8 @@ describe('a limit of 0', () => {
     const decision = await limiter.consume('k')
     expect(decision).toMatchObject({ allowed: false, policy: 'tier', remaining: 0, retryAfterMs: Infinity })
     expect(decision.policies).toMatchObject([
-      { name: 'burst', remaining: 0, retryAfterMs: 0 },
-      { name: 'tier', remaining: 0, retryAfterMs: Infinity, limit: 0 },
+      { name: 'burst', remaining: 0, used: 0, retryAfterMs: 0 },
+      { name: 'tier', remaining: 0, used: 0, retryAfterMs: Infinity, limit: 0 },
     ])
   })
 

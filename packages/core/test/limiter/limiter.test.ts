@@ -150,12 +150,21 @@ describe('a decision', () => {
     })
     await limiter.consume('k')
     expect((await limiter.consume('k')).policies).toEqual([
-      { name: '10-per-1s', limit: 20, windowMs: 1000, remaining: 19, retryAfterMs: 0, resetAfterMs: 100 },
+      {
+        name: '10-per-1s',
+        limit: 20,
+        windowMs: 1000,
+        remaining: 19,
+        used: 1,
+        retryAfterMs: 0,
+        resetAfterMs: 100,
+      },
       {
         name: 'hourly',
         limit: 1,
         windowMs: 3_600_000,
         remaining: 0,
+        used: 1,
         retryAfterMs: 3_600_000,
         resetAfterMs: 3_600_000,
       },

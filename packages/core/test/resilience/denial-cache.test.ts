@@ -60,6 +60,21 @@ describe('a cached denial', () => {
     }
   })
 
+  it('says what was used as the store did: under a block, and above the capacity', async () => {
+    await limiter.charge('k', { cost: 3 })
+    await limiter.charge('banned')
+    await limiter.block('banned', '10m')
+    for (const [key, used] of [
+      ['k', 3],
+      ['banned', 1],
+    ] as const) {
+      await limiter.consume(key)
+      expect(await asks(async () => expect((await limiter.consume(key)).policies[0]!.used).toBe(used))).toBe(
+        false,
+      )
+    }
+  })
+
   it('ends at the instant at which the call would pass', async () => {
     await limiter.consume('k', { cost: 2 })
     clock.pass(9500)

@@ -46,6 +46,13 @@ describe("a store that fails, with onStoreError 'local'", () => {
     expect(await admitted(open({ onStoreError: { mode: 'local', share: 4 } }), 20)).toBe(2)
   })
 
+  it('says what was used here, of a share of the limits too', async () => {
+    const limiter = open({ onStoreError: { mode: 'local', share: 4 } })
+    const used: (number | undefined)[] = []
+    for (const cost of [1, 1, 1, 3, 11]) used.push((await limiter.consume('k', { cost })).policies[0]!.used)
+    expect(used).toEqual([1, 2, 2, 2, 2])
+  })
+
   it('leaves each process at least one unit', async () => {
     expect(await admitted(open({ onStoreError: { mode: 'local', share: 100 } }), 20)).toBe(1)
   })
@@ -125,7 +132,8 @@ describe('a store that fails', () => {
 
   it('allows calls under onStoreError allow, and reports why', async () => {
     const limiter = open({ onStoreError: 'allow' })
-    const expected = { allowed: true, degraded: 'oom', reason: undefined, retryAfterMs: 0 }
+    const policies = [{ used: 0 }]
+    const expected = { allowed: true, degraded: 'oom', reason: undefined, retryAfterMs: 0, policies }
     expect(await limiter.consume('k')).toMatchObject(expected)
     expect(await limiter.peek('k')).toMatchObject(expected)
     expect(await limiter.acquire('k')).toMatchObject(expected)
@@ -133,7 +141,8 @@ describe('a store that fails', () => {
 
   it('denies calls under onStoreError deny, with a reason that is not the limit', async () => {
     const limiter = open({ onStoreError: 'deny' })
-    const expected = { allowed: false, degraded: 'oom', reason: 'degraded', retryAfterMs: 1000 }
+    const policies = [{ remaining: 0, used: 0 }]
+    const expected = { allowed: false, degraded: 'oom', reason: 'degraded', retryAfterMs: 1000, policies }
     expect(await limiter.consume('k')).toMatchObject(expected)
     expect(await limiter.acquire('k', { maxWait: 0 })).toMatchObject(expected)
   })

@@ -58,6 +58,17 @@ describe('a cost above the capacity', () => {
     })
   })
 
+  it('says what was used as of the peek, and 0 once that has drained', async () => {
+    const fast = open({ name: 'fast', policies: [gcra({ limit: 10, window: '1s' })] })
+    const used: number[] = []
+    await fast.charge('k', { cost: 12 })
+    for (const ms of [0, 1199, 1]) {
+      clock.pass(ms)
+      used.push((await fast.consume('k', { cost: 11 })).policies[0]!.used)
+    }
+    expect(used).toEqual([12, 1, 0])
+  })
+
   it('peeks once a second and key, however many calls are made and of whatever cost', async () => {
     const ask = (cost: number) => limiter.consume('k', { cost })
     for (let second = 0; second < 3; second++) {

@@ -173,7 +173,7 @@ class Modelled {
   }
 }
 
-const FIELDS = ['now', 'at', 'reason', 'binding', 'remaining', 'resetAt', 'parts', 'booking'] as const
+const FIELDS = ['now', 'at', 'reason', 'binding', 'remaining', 'resetAt', 'parts', 'used', 'booking'] as const
 
 /**
  * Compares a result of the store with that of the model: two answers field by field, other results (a boolean, units, undefined)

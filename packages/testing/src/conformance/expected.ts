@@ -9,6 +9,8 @@ export interface Expected {
   readonly remaining: number
   readonly resetAt: number
   readonly parts: readonly number[] | undefined
+  /** Of each policy the units that count now, rounded up, or at the last booked instant if that is later. */
+  readonly used: readonly number[]
   /** The place taken ahead of now. */
   readonly booking: Entry | undefined
 }

@@ -152,6 +152,6 @@ export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
-  const { booking, parts, nextUnitAt: _nextUnitAt, blockedUntil, ...rest } = answer
-  return { ...rest, blockedUntil, parts: parts && [...parts], booked: booking?.at }
+  const { booking, parts, used, nextUnitAt: _nextUnitAt, blockedUntil, ...rest } = answer
+  return { ...rest, blockedUntil, parts: parts && [...parts], used: used && [...used], booked: booking?.at }
 }

@@ -216,6 +216,9 @@ export class KeyModel {
         rules.length > 1
           ? views.flatMap((view, i) => [instantOf(earliest[i]!), view.remaining, view.resetAt])
           : undefined,
+      used: rules.map((rule, i) =>
+        Number(rule.capacity - rule.model.room(this.#standing(rule, i), rule, latest(now, this.#last()))),
+      ),
       booking: written && at > now ? booking : undefined,
     }
   }

@@ -205,7 +205,7 @@ export class Caller {
    */
   async #ask(ask: Ask, cost: number, maxWait: number, tier: number): Promise<Answer> {
     const keyspace = this.keyspaces[tier]!
-    const answer = await keyspace.decide(ask, this.key, cost, maxWait)
+    const answer = withUsed(await keyspace.decide(ask, this.key, cost, maxWait), keyspace.policies)
     if (answer.booking) {
       this.bookings.push(answer.booking)
       this.#bookedIn.set(answer.booking, keyspace)
@@ -231,4 +231,11 @@ export class Caller {
   #costs(): readonly number[] {
     return this.charges.map(({ cost }) => cost)
   }
+}
+
+/** The answer with the field `used`, which stores leave out where it is the capacity less what remains. */
+function withUsed(answer: Answer, policies: readonly Policy[]): Answer {
+  const { parts, remaining } = answer
+  const left = (i: number): number => parts?.[3 * i + 1] ?? remaining
+  return { ...answer, used: answer.used ?? policies.map(({ capacity }, i) => capacity - left(i)) }
 }

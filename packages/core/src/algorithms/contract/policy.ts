@@ -6,7 +6,7 @@ import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
 export interface View {
-  /** Units that could be spent now, rounded down, never below 0. */
+  /** Units that could be spent now, rounded down; below 0 by the units that count above the capacity. */
   remaining: number
   /** Instant at which `remaining` is full again, in microseconds; `now` when it is full already. */
   resetAt: number

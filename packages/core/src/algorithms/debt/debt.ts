@@ -205,9 +205,9 @@ function drainedFrom(since: number, owed: number, policy: Policy): number {
 
 /**
  * Fills `view` for a debt of `owed` units x ticks that has drained at the instant `resetAt`. One unit weighs `windowTicks`, and a
- * unit that is owed in part is not available, hence rounding up. A debt above the capacity leaves 0 units.
+ * unit that is owed in part is not available, hence rounding up. A debt above the capacity leaves fewer than 0 units.
  */
 function show(policy: Policy, owed: number, resetAt: number, view: View): void {
-  view.remaining = Math.max(0, policy.capacity - Math.ceil(owed / policy.windowTicks))
+  view.remaining = policy.capacity - Math.ceil(owed / policy.windowTicks)
   view.resetAt = resetAt
 }

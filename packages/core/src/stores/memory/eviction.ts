@@ -217,7 +217,7 @@ function rankOf(table: Table, row: number, now: number): number {
   if (restriction !== undefined || bookings.lastOf(row) > now) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
-  if (spent === 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
+  if (spent >= 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
   if (spent > 0 || haveEqualNumbers(policies, lists.smallest)) return spent
   // Usage recorded under a higher tier still counts when a lower tier asks.
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
@@ -240,7 +240,8 @@ function fullAt(table: Table, row: number, now: number): number {
 
 /**
  * The largest fraction of an allowance that the current key of a table has spent under any policy: 0 if all are full, 1 if one is
- * empty. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as `remaining` is rounded.
+ * empty, more if units count above it. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as
+ * `remaining` is rounded.
  */
 function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0

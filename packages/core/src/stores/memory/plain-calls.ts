@@ -44,6 +44,7 @@ export class MemoryAnswer implements Answer {
   parts: readonly number[] | undefined
   booking: Booking | undefined
   blockedUntil: number | undefined
+  used: readonly number[] | undefined
 
   /**
    * An answer decided at `now`, for a call that passes at `at` (Infinity: never); `reason` says why it is denied. Fields that few
@@ -60,6 +61,7 @@ export class MemoryAnswer implements Answer {
     this.parts = undefined
     this.booking = undefined
     this.blockedUntil = undefined
+    this.used = undefined
   }
 }
 
@@ -102,10 +104,12 @@ class CallsUnderOne implements PlainCalls {
 
   /**
    * The answer to a call that passes at `at` at the earliest; Infinity: never. Undefined if the table has to decide it: a penalty
-   * counts the refusal, or the call may be booked, as `at` is no more than `maxWait` microseconds away. `#view` has been filled.
+   * counts the refusal, the call may be booked, as `at` is no more than `maxWait` microseconds away, or more counts than the
+   * capacity. `#view` has been filled.
    */
   #denied(list: PolicyList, row: number, now: number, at: number, maxWait: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
+    if (remaining < 0) return undefined
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
     if (list.penalty || at <= now + maxWait) return undefined
     this.cursor.rows.record(row, list.number, true)
@@ -122,6 +126,8 @@ class CallsUnderOne implements PlainCalls {
     const policy = list.policies[0]!
     const view = this.#view
     const until = Math.max(blockedUntil, heldUntil)
+    policy.algorithm.view(this.#state, policy, now, view)
+    const used = [policy.capacity - view.remaining]
     policy.algorithm.view(this.#state, policy, until, view)
     // Most blocks outlast the window, so that the cost fits when they end.
     const fits = cost <= view.remaining
@@ -129,6 +135,7 @@ class CallsUnderOne implements PlainCalls {
     const reason = at === Infinity ? 'cost' : 'blocked'
     const answer = new MemoryAnswer(now, at, reason, 0, Math.max(until, view.resetAt))
     answer.blockedUntil = blockedUntil
+    answer.used = used
     return answer
   }
 }

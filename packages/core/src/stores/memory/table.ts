@@ -177,21 +177,26 @@ export class Table {
   /**
    * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies. If they are several, `parts` has the
    * values of each. While the key is blocked, held or booked ahead, nothing remains, and `resetAt` is found as of the end of that
-   * (`openFrom`). The policy with the least left is the binding one; for a denial (`reason`) it is the one that admits last.
+   * (`openFrom`); what is `used` counts now, or with a booking ahead at its instant (`counted`). The policy with the least left is
+   * the binding one; for a denial (`reason`) it is the one that admits last.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
     const { policies } = call.list
     const { states, instants } = this.cursor
-    const openFrom = Math.max(restrictedUntil, this.bookings.lastOf(row))
+    const counted = Math.max(now, this.bookings.lastOf(row))
+    const openFrom = Math.max(restrictedUntil, counted)
+    const used: number[] = []
     const parts: number[] | undefined = policies.length > 1 ? [] : undefined
     let least = Infinity
     let { binding } = call
     let resetAt = restrictedUntil
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      policy.algorithm.view(states[i]!, policy, Math.max(now, openFrom), view)
-      if (openFrom > now) view.remaining = 0
+      policy.algorithm.view(states[i]!, policy, counted, view)
+      used.push(policy.capacity - view.remaining)
+      if (openFrom > counted) policy.algorithm.view(states[i]!, policy, openFrom, view)
+      if (openFrom > now || view.remaining < 0) view.remaining = 0
       if (view.remaining < least) {
         least = view.remaining
         if (reason === undefined) binding = i
@@ -203,6 +208,7 @@ export class Table {
     answer.binding = binding
     answer.parts = parts
     answer.booking = booking
+    answer.used = used
     return answer
   }
 

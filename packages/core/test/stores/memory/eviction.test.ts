@@ -72,6 +72,14 @@ describe('callers that were exhausted and denied three times stay so in a flood 
     expect(stillDenied(limiter)).toBeGreaterThanOrEqual(990)
   })
 
+  it('that were charged more than they may have', () => {
+    const { limiter } = open(perHour(10))
+    for (let i = 0; i < CALLERS; i++) void limiter.charge(`caller:${i}`, { cost: 15 })
+    exhaust(limiter, 10, 3)
+    flood(limiter, FLOOD, [10, 1, 1])
+    expect(stillDenied(limiter)).toBeGreaterThanOrEqual(990)
+  })
+
   it.each([[1], [10]])('of another limiter of the store, at a cost of %i', (cost) => {
     const { limiter, other } = open(perHour(10))
     exhaust(limiter, 10, 3, 6 * CALLERS)

@@ -56,6 +56,16 @@ describe.each(LISTS)('several keys under %s on one server', (_, policy) => {
     expect([await usedOf(limiters[0], 'acme'), await usedOf(limiters[1], 'ada')]).toEqual([40, 40])
   })
 
+  it('say what was used of a key that is only read, and of one above its limit', async () => {
+    await limiters[0].charge('acme', { cost: 60 })
+    const costs = [0, 1]
+    const whole = await consumeAll(
+      limiters.map((limiter, i) => ({ limiter, key: ['acme', 'ada'][i]!, cost: costs[i]! })),
+    )
+    const used = whole.decisions.map(({ policies }) => policies[0]!.used)
+    expect([whole.allowed, ...used]).toEqual([true, 60, 1])
+  })
+
   it('are exact where several clients race for them in batches', async () => {
     const others = Array.from({ length: 3 }, () => new Redis(server.port, { maxRetriesPerRequest: 0 }))
     try {

@@ -37,6 +37,22 @@ export function blocksAndHolds(subject: Subject): void {
     assert.equal((await caller.consume(1)).reason, undefined)
   })
 
+  ofTwins(
+    'counts during a block and a hold what was used, as without them',
+    async (barred, free, { session, policy, duration }) => {
+      for (const caller of [barred, free]) await caller.charge(Math.min(policy.capacity, subject.mostCost))
+      await barred.block(duration)
+      await barred.hold(2 * duration)
+      for (const passed of [0, duration - 1, duration]) {
+        session.now += passed
+        const { used } = await free.peek(1)
+        for (const denied of [await barred.peek(1), await barred.consume(1)])
+          assert.deepEqual([denied.remaining, denied.used], [0, used])
+      }
+      session.now += 1
+    },
+  )
+
   ofKey('goes by the latest block', async (caller, { session, duration }) => {
     for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
       await caller.block(lasts)

@@ -40,11 +40,11 @@ export const debt = {
 
   /**
    * How many whole units fit at an instant, in microseconds: the capacity less the debt that is left then, a unit of which weighs
-   * `windowTicks`. -1 where more than the capacity is owed.
+   * `windowTicks`, rounded down. Below 0 where more than the capacity is owed.
    */
   room(owed: Debt, rule: Rule, instant: bigint): bigint {
     const free = rule.capacity * rule.windowTicks - paid(owed, rule, instant).units
-    return free >= 0n ? free / rule.windowTicks : -1n
+    return (free >= 0n ? free : free - rule.windowTicks + 1n) / rule.windowTicks
   },
 
   bound: (rule: Rule, from: bigint, to: bigint) => rule.capacity + (rule.limit * (to - from)) / rule.window,

@@ -197,6 +197,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
   const hasRings = rings.length > 0
   const load = hasRings ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
+  const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
     plain_bytes: `${16 * (1 + all.length)}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers}`,
@@ -225,7 +226,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
     kept_view: all.map(({ i }) => `numbers[kept + ${2 * i - 1}], numbers[kept + ${2 * i}]`).join(', '),
-    parts: all.length === 1 ? '' : parts.join(''),
+    parts: `${all.length === 1 ? '' : parts.join('')}${used.join('')}`,
   }
 }
 

@@ -191,8 +191,8 @@ export class NumberReader {
 
   /**
    * Reads the answer to one call under this number of policies. The first number says whether it is long: the answer to a call
-   * that passed at once leaves out the reason, the instant at which it passes and what follows from them. With several policies a
-   * long one ends with three numbers for each: earliest instant, remaining, resetAt.
+   * that passed at once with a cost leaves out the reason, the instant at which it passes and what follows from them. With several policies a
+   * long one has three numbers for each: earliest instant, remaining, resetAt. It ends with what is used of each.
    */
   answer(policies: number): Answer {
     const isLong = (this.next() & LONG) !== 0
@@ -203,7 +203,8 @@ export class NumberReader {
     const [binding, remaining, resetAt] = [this.next(), this.next(), this.next()]
     const [nextUnitAt, blockedUntil] = [this.next(), this.next()]
     const parts = policies > 1 ? Array.from({ length: 3 * policies }, () => this.next()) : undefined
-    const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+    const used = Array.from({ length: policies }, () => this.next())
+    const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined }
     if (!reason) return answer
     return blockedUntil > now ? { ...answer, nextUnitAt, blockedUntil } : { ...answer, nextUnitAt }
   }
