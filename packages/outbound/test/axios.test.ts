@@ -121,7 +121,7 @@ it('pauses the origin that replied after a redirect', async () => {
 })
 
 it('reports the config of the caller, which may be used again', async () => {
-  const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '5' }).end())
+  const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '100' }).end())
   const failure: any = await client.get('/pay').catch((error: unknown) => error)
   expect([failure.response.status, Object.getOwnPropertySymbols(failure.config)]).toEqual([429, []])
   expect((await client.request(failure.config)).status).toBe(200)
@@ -138,7 +138,7 @@ it('rejects a waiting call when its CancelToken is cancelled', async () => {
 })
 
 it('retries at most twice, however often it is wrapped', async () => {
-  other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '100' }).end())
   const wrap = (adapter: ReturnType<typeof axios.getAdapter>) =>
     limitAxios(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
   const client = axios.create({ adapter: wrap(wrap(wrap(axios.getAdapter('http')))) })

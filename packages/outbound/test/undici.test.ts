@@ -212,7 +212,7 @@ it('aborts a refusal whose body stalls, and retries', async () => {
 })
 
 it('retries at most twice, however often it is wrapped', async () => {
-  await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  await open((_, res) => res.writeHead(429, { 'retry-after-ms': '100' }).end())
   const wrap = () => limitUndici({ limiter: limiterOf(gcra({ limit: 1000, window: '1s' })) })
   const dispatcher = agent.compose(wrap(), wrap(), wrap())
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)

@@ -88,12 +88,12 @@ describe('a pause', () => {
     expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
   })
 
-  it('of a few milliseconds is begun anew by the refusal of a call that waited for its end', async () => {
+  it('of a tenth of a second is begun anew by the refusal of a call that waited for its end', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0)
-    const { fetch, at } = open({ retries: 3 }, () => refusal({ 'retry-after-ms': '30' }))
+    const { fetch, at } = open({ retries: 3 }, () => refusal({ 'retry-after-ms': '100' }))
     const call = outcome(fetch(URL_))
     await pass(1000)
-    expect([at(), call.value?.status]).toEqual([[0, 30, 60, 90], 429])
+    expect([at(), call.value?.status]).toEqual([[0, 100, 200, 300], 429])
   })
 
   it('doubles after each refusal that does not say how long', async () => {
