@@ -1,6 +1,6 @@
 import { isPromise } from '@sluice/core/internal'
 import type { OutboundSettings } from './options.js'
-import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
+import { forbidsRetry, isFromCache, REFUSALS, statedMs } from './other-side/pause.js'
 import { withJson } from './other-side/json.js'
 import { PROVIDERS, type StatedLimit } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
@@ -78,7 +78,7 @@ export class LimitedRequest {
     const pauseMs = readMs ?? statedMs(reply, isCertain)
     const isRefusal = isCertain || (status >= 400 && asksForPause(status, pauseMs, readMs))
     const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
-    return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
+    return { answer: answerOf(reply, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
   /** Whether a request that was refused may be sent once more after this attempt. */
@@ -166,11 +166,12 @@ function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
 
 /**
  * The kind of an answer by its status. A refusal with 429 or 403 is due to a limit, and pauses the key at once; any other refusal
- * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits.
+ * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits, nor does a cache.
  */
-function answerOf(status: number, isRefusal: boolean): AnswerKind {
+function answerOf(reply: OutboundReply, isRefusal: boolean): AnswerKind {
+  const { status } = reply
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
-  return status < 500 ? 'served' : 'other'
+  return status < 500 && !isFromCache(reply) ? 'served' : 'other'
 }
 
 /** A random delay in milliseconds, up to 100, 200, 400 ..., so that calls refused together do not come back together. */

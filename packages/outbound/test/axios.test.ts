@@ -121,7 +121,9 @@ it('pauses the origin that replied after a redirect', async () => {
 })
 
 it('reports the config of the caller, which may be used again', async () => {
-  const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '100' }).end())
+  const { client } = await open((n, res) =>
+    res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '100' }).end(),
+  )
   const failure: any = await client.get('/pay').catch((error: unknown) => error)
   expect([failure.response.status, Object.getOwnPropertySymbols(failure.config)]).toEqual([429, []])
   expect((await client.request(failure.config)).status).toBe(200)

@@ -1,5 +1,6 @@
 import type { OutboundReply } from '../request.js'
 import { REFUSALS } from './pause.js'
+import { waitMsIn } from './values.js'
 
 /** The statement of a provider's reply, in its body, about its limit. */
 export interface StatedLimit {
@@ -31,8 +32,8 @@ function google(body: Google | readonly Google[] | undefined): StatedLimit | und
   const info = error?.details?.find?.(
     (detail) => detail['@type'] === 'type.googleapis.com/google.rpc.RetryInfo',
   )
-  const [, seconds] = /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(String(info?.retryDelay)) ?? []
-  return seconds === undefined ? undefined : { pauseMs: Number(seconds) * 1000 }
+  const pauseMs = waitMsIn(String(info?.retryDelay), Date.now())
+  return Number.isNaN(pauseMs) ? undefined : { pauseMs }
 }
 
 interface Shopify {
