@@ -61,7 +61,7 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
 export function parsed(given: unknown): unknown {
   const text = String(given instanceof ArrayBuffer ? Buffer.from(given) : given)
   try {
-    return text.length > MOST_BYTES ? undefined : JSON.parse(text)
+    return Buffer.byteLength(text) > MOST_BYTES ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }

@@ -44,7 +44,8 @@ export function isFromCache(reply: OutboundReply): boolean {
 
 /** Milliseconds since a reply was made, if it comes from a cache; otherwise 0. */
 function ageMsOf(reply: OutboundReply): number {
-  const seconds = numberIn(reply.header('age')?.split(',', 1)[0])
+  const age = reply.header('age')
+  const seconds = age === undefined ? 0 : numberIn(age.split(',', 1)[0])
   return seconds >= 1 ? seconds * 1000 : 0
 }
 

@@ -82,15 +82,16 @@ function aws(reply: OutboundReply, body: Aws | undefined): StatedLimit {
 }
 
 interface OpenAi {
-  readonly error?: { readonly code?: string }
+  readonly error?: { readonly code?: string; readonly type?: string }
 }
 
 /**
- * Whether a 429 of OpenAI is about money and not about a rate. See
+ * Whether a 429 of OpenAI, or of a provider that answers as it does, is about money and not about a rate. See
  * https://platform.openai.com/docs/guides/error-codes.
  */
 function openai(body: OpenAi | undefined): StatedLimit | undefined {
-  return OF_MONEY.has(String(body?.error?.code)) ? { isRefusal: 'final' } : undefined
+  const { code, type } = body?.error ?? {}
+  return OF_MONEY.has(String(code)) || OF_MONEY.has(String(type)) ? { isRefusal: 'final' } : undefined
 }
 
 const OF_MONEY = new Set(['insufficient_quota', 'billing_hard_limit_reached', 'billing_not_active'])

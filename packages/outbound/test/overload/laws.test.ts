@@ -9,6 +9,9 @@ jest.setTimeout(60_000)
 const served = () => new Response('ok')
 const BEGIN_MS = 5000
 
+/** The headers of a refusal, which may depend on the time. */
+type Stated = () => Record<string, string>
+
 /** Refuses each request of an outage. */
 function outage(status: number, forMs: number, headers: Record<string, string> = {}): Answers {
   return (at) =>
@@ -45,13 +48,18 @@ it.each(OUTAGES)(
 
 describe('a wait that the other side states', () => {
   /** The refusals of an outage whose n-th refusal has the n-th of these headers, and the most that there may be. */
-  async function refusals(status: number, seconds: number, stated: readonly Record<string, string>[]) {
+  async function refusals(
+    status: number,
+    seconds: number,
+    stated: readonly Stated[],
+    callers = 20,
+  ): Promise<{ readonly refused: number; readonly most: number }> {
     let n = 0
     const answers: Answers = (at) =>
       at < BEGIN_MS || at >= BEGIN_MS + seconds * 1000
         ? served()
-        : new Response('no', { status, headers: stated[n++ % stated.length]! })
-    const crowd = gather(20, answers)
+        : new Response('no', { status, headers: stated[n++ % stated.length]!() })
+    const crowd = gather(callers, answers)
     await pass(BEGIN_MS - 1)
     const most = crowd.underWay() + 8 + seconds / 45 + 10 * seconds
     await pass(seconds * 1000 + 1)
@@ -71,26 +79,48 @@ describe('a wait that the other side states', () => {
 
   it.each(short)('of %s %p lets no more calls into an outage than none', async (name, value) => {
     for (const status of [429, 503]) {
-      const { refused } = await refusals(status, 3, [{ [name]: value() }])
+      const { refused } = await refusals(status, 3, [() => ({ [name]: value() })])
       expect(refused).toBeGreaterThan(0)
-      expect(refused).toBeLessThanOrEqual((await refusals(status, 3, [{}])).refused + 8)
+      expect(refused).toBeLessThanOrEqual((await refusals(status, 3, [() => ({})])).refused + 8)
     }
   })
 
   it('lets 10 calls a second into an outage at most, whatever it is', async () => {
-    const number = fc.oneof(
-      fc.constantFrom('0', '0.001', '0.1', '1', '99', '100', '101', '1e3', '-1', '0.0'),
-      fc.double({ min: 0, max: 3, noNaN: true }).map((value) => value.toFixed(3)),
+    const name = fc.constantFrom(
+      'retry-after',
+      'retry-after-ms',
+      'x-amz-retry-after',
+      'x-ratelimit-reset',
+      'x-ratelimit-reset-after',
+      'age',
+    )
+    const value = fc.oneof(
+      fc.constantFrom('0', '0.001', '0.1', '1', '99', '100', '101', '1e3', '-1', '0, 0', '0, 0.05', '1ms'),
+      fc.double({ min: 0, max: 3, noNaN: true }).map((number) => number.toFixed(3)),
       fc.nat(400).map(String),
     )
-    const name = fc.constantFrom('retry-after', 'retry-after-ms', 'x-ms-retry-after-ms', 'x-ratelimit-reset')
-    const headers = fc.dictionary(name, number, { maxKeys: 3 })
+    const form = fc.constantFrom<(text: string) => string>(
+      String,
+      (text) => `${text}ms`,
+      (text) => ((Date.now() + Number(text)) / 1000).toFixed(3),
+      (text) => new Date(Date.now() + (Number(text) || 0)).toUTCString(),
+    )
+    const headers = fc.array(fc.tuple(name, value, form), { maxLength: 3 }).map(
+      (list): Stated =>
+        () =>
+          Object.fromEntries(list.map(([key, text, shown]) => [key, shown(text)])),
+    )
     const some = fc.array(headers, { minLength: 1, maxLength: 5 })
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(429, 503, 529), some, async (status, stated) => {
-        const { refused, most } = await refusals(status, 5, stated)
-        expect(refused).toBeLessThanOrEqual(most)
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(429, 503, 529),
+        some,
+        fc.constantFrom(1, 20, 60),
+        async (status, stated, callers) => {
+          const { refused, most } = await refusals(status, 5, stated, callers)
+          expect(refused).toBeLessThanOrEqual(most)
+        },
+      ),
       { numRuns: 30 },
     )
   })

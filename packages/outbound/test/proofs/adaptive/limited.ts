@@ -61,7 +61,7 @@ export const limitedBy: Readonly<Record<Kind, (job: AdaptiveJob) => Send>> = {
       unknown === 'rate' ? { minTime: 1000 / perSecond } : { maxConcurrent: atOnce },
     )
     limiter.on('failed', (error, { retryCount }) =>
-      retryCount < 2 ? ((error as RefusalKind).waitMs ?? 1000) : undefined,
+      retryCount < 2 ? ((error as Refusal).waitMs ?? 1000) : undefined,
     )
     return (url) => limiter.schedule(() => accepted(url))
   },
@@ -76,7 +76,7 @@ export const limitedBy: Readonly<Record<Kind, (job: AdaptiveJob) => Send>> = {
         return await queue.add(() => accepted(url))
       } catch (error) {
         if (left === 0) throw error
-        await sleep((error as RefusalKind).waitMs ?? 1000)
+        await sleep((error as Refusal).waitMs ?? 1000)
         return attempt(url, left - 1)
       }
     }
@@ -84,7 +84,7 @@ export const limitedBy: Readonly<Record<Kind, (job: AdaptiveJob) => Send>> = {
   },
 }
 
-class RefusalKind extends Error {
+class Refusal extends Error {
   constructor(readonly waitMs: number | undefined) {
     super('refused')
   }
@@ -95,5 +95,5 @@ async function accepted(url: string): Promise<Response> {
   if (response.ok) return response
   await response.text()
   const seconds = response.headers.get('retry-after')
-  throw new RefusalKind(seconds === null ? undefined : 1000 * Number(seconds))
+  throw new Refusal(seconds === null ? undefined : 1000 * Number(seconds))
 }
