@@ -391,6 +391,11 @@ describe('a hook that asks for the body', () => {
 
   it.each([
     ['of more than 64 KiB once it is unpacked', 'gzip', gzipSync(JSON.stringify('x'.repeat(70_000)))],
+    [
+      'that takes more than 64 KiB on the way',
+      'gzip, gzip',
+      gzipSync(Buffer.concat([...Array<Buffer>(4000).fill(gzipSync('')), gzipSync('{"waitMs":30}')])),
+    ],
     ['that is cut off', 'gzip', gzipSync('{"waitMs":30}').subarray(0, 20)],
     ['of an unknown coding', 'compress', Buffer.from('{"waitMs":30}')],
     ['of no coding', 'constructor', Buffer.from('{"waitMs":30}')],
