@@ -217,3 +217,38 @@ it.each(['http', 'fetch'] as const)(
     expect(other.arrived).toHaveLength(2)
   },
 )
+
+it.each([
+  ['http', 'text', { waitMs: 30 }],
+  ['http', 'arraybuffer', { waitMs: 30 }],
+  ['fetch', 'arraybuffer', { waitMs: 30 }],
+  ['http', 'stream', undefined],
+] as const)(
+  'reads an error for a hook through the %s adapter as %s',
+  async (kind, responseType, expected) => {
+    const seen: unknown[] = []
+    const isRefusal: OutboundOptions['isRefusal'] = async ({ reply }) => void seen.push(await reply.json!())
+    const type = { 'content-type': 'application/json' }
+    const { client } = await open(
+      (_, res) => res.writeHead(400, type).end('{"waitMs":30}'),
+      { isRefusal },
+      kind,
+    )
+    const { data } = await client.get<unknown>('/pay', { responseType, validateStatus: () => true })
+    if (responseType === 'stream') (data as { destroy(): void }).destroy()
+    else expect(Buffer.from(data as string).toString()).toBe('{"waitMs":30}')
+    expect(seen).toEqual([expected])
+  },
+)
+
+it('reads no error of more than 64 KiB for a hook', async () => {
+  const seen: unknown[] = []
+  const isRefusal: OutboundOptions['isRefusal'] = async ({ reply }) => void seen.push(await reply.json!())
+  const type = { 'content-type': 'application/json' }
+  const { client } = await open(
+    (_, res) => res.writeHead(400, type).end(JSON.stringify('é'.repeat(40_000))),
+    { isRefusal },
+  )
+  await client.get('/pay', { validateStatus: () => true })
+  expect(seen).toEqual([undefined])
+})

@@ -59,12 +59,17 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
 
 /** The value of a text or of its bytes; undefined if it is no JSON, or of more than 64 KiB. */
 export function parsed(given: unknown): unknown {
-  const text = String(given instanceof ArrayBuffer ? Buffer.from(given) : given)
+  const text = String(isArrayBuffer(given) ? Buffer.from(given) : given)
   try {
     return Buffer.byteLength(text) > MOST_BYTES ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** Whether a value is an ArrayBuffer, also of another realm. */
+function isArrayBuffer(value: unknown): value is ArrayBuffer {
+  return Object.prototype.toString.call(value) === '[object ArrayBuffer]'
 }
 
 export const MOST_BYTES = 65_536
