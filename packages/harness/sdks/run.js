@@ -96,7 +96,7 @@ process.exitCode = passed ? 0 : 1
 async function sends(code) {
   const other = await startOtherParty((_, res) =>
     res
-      .writeHead(429, { 'retry-after': '1', 'retry-after-ms': '30', 'content-type': 'application/json' })
+      .writeHead(429, { 'retry-after': '1', 'retry-after-ms': '100', 'content-type': 'application/json' })
       .end(REFUSAL),
   )
   const env = { ...process.env, PROVIDER: other.origin, OPENAI_API_KEY: 'test' }

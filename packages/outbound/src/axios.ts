@@ -3,7 +3,7 @@ import { isResendable } from './body.js'
 import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
-import { type OutboundOptions, settingsOf } from './options.js'
+import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
 import { parsed } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isNodeStream, isWebStream, observed } from './response-end.js'
@@ -51,6 +51,12 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   adapter: A,
   options: OutboundOptions,
 ): A & LimitedClient {
+  // The default adapter of axios is a list of names, which axios alone can resolve.
+  checkGiven(
+    typeof adapter === 'function',
+    "limitAxios takes an adapter such as axios.getAdapter('http')",
+    adapter,
+  )
   const settings = settingsOf(options, 'limitAxios')
   /**
    * Takes the adapter's place for one call of axios. An error that axios made of the reply's status (`failure`) is thrown only

@@ -2,6 +2,7 @@ import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core
 import { checkCost, nowMs, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
+import { type Heeded, NO_WAIT } from './key-pause.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { type CallTerms, type Client, Turn } from './turn.js'
@@ -177,30 +178,24 @@ export class CallQueue implements Client {
     const change = this.settings.adaptive?.ended(key, outcome, ending.tookMs, terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
-    const aloneMs = mayPause ? this.#heed(key, verdict, sentAt, keyQueue) : 0
+    const heeded = mayPause ? this.#heed(key, verdict, sentAt, keyQueue) : NO_WAIT
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
-    const delayMs = Math.max(verdict.again, aloneMs)
+    const delayMs = Math.max(verdict.again, heeded.aloneMs)
     const isLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
-    const isPaidFor = isLate || Number(pauseMs) > 0 || (this.#budget?.spend() ?? true)
+    const isPaidFor = isLate || heeded.isPaidFor || (this.#budget?.spend() ?? true)
     const givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
     turn.judged({ ...ending, delayMs, givenUp })
     return givenUp === undefined
   }
 
-  /**
-   * Pauses the key, for all processes of the limiter, for `maxHold` at most. Returns for how many milliseconds this call alone
-   * has to wait before a retry: more than 0 only after a single refusal, which pauses no key.
-   */
-  #heed(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): number {
-    const { maxHold } = this.settings
-    // While a limit is searched for, a refusal that states no wait lowers the limit in place of pausing the key.
-    const heard = isSearched(this.settings) ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
-    const { holdMs, aloneMs } = keyQueue.heed(heard, sentAt)
-    const ms = Math.min(holdMs, maxHold)
+  /** Pauses the key, for all processes of the limiter, for `maxHold` at most. Returns who has to wait, and for how long. */
+  #heed(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): Heeded {
+    const heeded = keyQueue.heed(verdict, sentAt, isSearched(this.settings))
+    const ms = Math.min(heeded.holdMs, this.settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, sentAt, this.policies)) {
       this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(ms) })
     }
-    return aloneMs
+    return heeded
   }
 
   /** Sends no call out until `resume`. Queued calls lose their places and their reserved turns. */

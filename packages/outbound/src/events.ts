@@ -76,8 +76,11 @@ export interface AttemptEnd extends AttemptEvent {
   readonly runMs: number
   /** Of the reply, if there was one. */
   readonly status: number | undefined
-  /** Why a call that might have been made again is not: its client had no budget for it, or it would be later than `maxWait`. */
-  readonly givenUp: 'budget' | 'maxWait' | undefined
+  /**
+   * Why a refused call is not made again: its client had no budget for it, it would be later than `maxWait`, or the refusal is
+   * final.
+   */
+  readonly givenUp: 'budget' | 'maxWait' | 'final' | undefined
 }
 
 /** The events of a client, by type. */

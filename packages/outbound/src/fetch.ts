@@ -2,7 +2,7 @@ import { isResendable, KeptBody } from './body.js'
 import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
-import { type OutboundOptions, settingsOf } from './options.js'
+import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
 import { jsonOf } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isWebStream, untilEnd } from './response-end.js'
@@ -32,6 +32,7 @@ export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOpti
  * of a limited client (`on`, `setPolicies`).
  */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
+  checkGiven(typeof fetch === 'function', 'limitFetch takes a function such as fetch', fetch)
   const settings = settingsOf(options, 'limitFetch')
   return Object.assign(limitedFetch, clientOf(settings.queue))
 

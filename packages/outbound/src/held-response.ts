@@ -10,18 +10,19 @@ export class HeldResponse {
   readonly #chunks: Uint8Array[] = []
   #bytes = 0
   hasEnded = false
-  #resolve!: (body: unknown) => void
-  readonly #body = new Promise<unknown>((resolve) => (this.#resolve = resolve))
+  #resolve!: (body: Uint8Array | undefined) => void
+  readonly #body = new Promise<Uint8Array | undefined>((resolve) => (this.#resolve = resolve))
   #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(readonly controller: RequestController) {}
 
   /**
-   * The body as JSON, once it is complete (`end`); undefined if it is none, is larger than 64 KiB or takes longer than a second.
+   * The body as JSON, once it is complete (`end`) and unpacked under its `Content-Encoding`; undefined if it is none, is larger
+   * than 64 KiB or takes longer than a second.
    */
-  json(): Promise<unknown> {
+  async json(encoding: string | undefined): Promise<unknown> {
     this.#timer ??= setTimeout(() => this.#resolve(undefined), LONGEST_MS)
-    return this.#body
+    return parsed(unpacked(await this.#body, encoding))
   }
 
   /**
@@ -38,11 +39,11 @@ export class HeldResponse {
     this.#resolve(undefined)
   }
 
-  /** Notes that the body is complete, and parses it for `json()`. `passOn` reports the end to the handler, later. */
+  /** Notes that the body is complete, for `json()`. `passOn` reports the end to the handler, later. */
   end(passOn: () => void): void {
     this.hasEnded = true
     this.#held.push(passOn)
-    this.#resolve(parsed(Buffer.concat(this.#chunks)))
+    this.#resolve(Buffer.concat(this.#chunks))
   }
 
   /**
@@ -55,4 +56,32 @@ export class HeldResponse {
     for (const passOn of this.#held) passOn()
     if (this.#bytes > MOST_BYTES) this.controller.resume()
   }
+}
+
+/** The bytes without what was done to them, last first; undefined if that is unknown here, fails, or makes more than 64 KiB. */
+function unpacked(packed: Uint8Array | undefined, encoding = 'identity'): Uint8Array | undefined {
+  try {
+    const codings = encoding.toLowerCase().split(',').toReversed()
+    return codings.reduce((bytes, coding) => bytes && unpackedOnce(bytes, coding.trim()), packed)
+  } catch {
+    return undefined
+  }
+}
+
+/** The bytes without one coding. zlib is asked for here, as this package is loaded where there is none too. */
+function unpackedOnce(bytes: Uint8Array, coding: string): Uint8Array | undefined {
+  const zlib = process.getBuiltinModule('node:zlib') as Zlib
+  const most = { maxOutputLength: MOST_BYTES }
+  if (coding === 'identity') return bytes
+  if (coding === 'gzip' || coding === 'x-gzip') return zlib.gunzipSync(bytes, most)
+  if (coding === 'br') return zlib.brotliDecompressSync(bytes, most)
+  if (coding === 'zstd') return zlib.zstdDecompressSync?.(bytes, most)
+  if (coding !== 'deflate') return undefined
+  // Some servers leave out the header of zlib, which has an 8 here.
+  return (bytes[0]! & 15) === 8 ? zlib.inflateSync(bytes, most) : zlib.inflateRawSync(bytes, most)
+}
+
+/** Node has zstd from 22.15 on. */
+type Zlib = typeof import('node:zlib') & {
+  readonly zstdDecompressSync?: typeof import('node:zlib').gunzipSync
 }

@@ -7,6 +7,8 @@ export interface Heeded {
   readonly holdMs: number
   /** For this call alone. */
   readonly aloneMs: number
+  /** Whether the other side named the time, so that a retry after it takes nothing from the budget. */
+  readonly isPaidFor: boolean
 }
 
 /**
@@ -14,6 +16,7 @@ export interface Heeded {
  * A 429 that states no wait pauses the key; any other refusal does so only as the second in a row without a success between,
  * because 1 % of single 503s would cost a third of the rate otherwise. Of calls that were under way together it is the third:
  * among a thousand a second two single ones meet often. Such pauses take a second, doubled up to a minute.
+ * From the second refusal in a row on, a stated wait of less than 100 ms counts as none that is stated.
  * After a pause one call goes out, and the others wait for its answer. A call that gets none is followed by another, as late
  * as after a refusal. Then the number of calls doubles with each round of answers, or with time where those are slow.
  */
@@ -83,9 +86,10 @@ export class KeyPause {
 
   /**
    * Takes account of the answer to an attempt that went out at `sentAt`, as the class describes. A refusal that states no wait
-   * adds none if the key is paused already, or if its attempt is from before the latest pause, which answers for it.
+   * adds none if the key is paused already, or if its attempt is from before the latest pause, which answers for it; nor while
+   * a limit is searched for, which it lowers instead.
    */
-  heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
+  heed({ answer, pauseMs }: Verdict, sentAt: number, isSearched: boolean): Heeded {
     const isRecent = sentAt >= this.#begunAt
     const isRefusal = answer === 'limited' || answer === 'overloaded'
     if (isRecent && answer === 'served') {
@@ -95,12 +99,14 @@ export class KeyPause {
     if (this.#isRecovering && isRecent && !isRefusal && answer !== 'none') this.#grow()
     if (isRefusal && ++this.#refusals === 1) this.#refusedAt = nowMs()
     const isSingle = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
-    if (pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0 }
-    if (!isRecent || this.leftMs > 0) return { holdMs: 0, aloneMs: 0 }
+    // An outage whose replies say "at once" would get as many calls as it can refuse.
+    const isStated = !isRefusal || this.#refusals < 2 || Number(pauseMs) >= LEAST_STATED_MS
+    if (isStated && pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0, isPaidFor: pauseMs > 0 }
+    if (isSearched || !isRecent || this.leftMs > 0) return NO_WAIT
     const ms = this.#backOffMs()
-    if (isSingle) return { holdMs: 0, aloneMs: ms }
+    if (isSingle) return { ...NO_WAIT, aloneMs: ms }
     this.#backOffs++
-    return { holdMs: ms, aloneMs: 0 }
+    return { ...NO_WAIT, holdMs: ms }
   }
 
   /**
@@ -144,6 +150,8 @@ export class KeyPause {
   }
 }
 
+export const NO_WAIT: Heeded = { holdMs: 0, aloneMs: 0, isPaidFor: false }
+const LEAST_STATED_MS = 100
 const NEGLIGIBLE_MS = 50
 const LONGEST_BACK_OFF_MS = 60_000
 /** The calls that may go out double in this time where answers take longer. After so many steps they are not counted. */

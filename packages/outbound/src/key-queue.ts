@@ -94,9 +94,9 @@ export class KeyQueue {
    * Passes the verdict on an attempt that went out at `sentAt` to the pause of the key. Returns who has to wait, and for how
    * long.
    */
-  heed(verdict: Verdict, sentAt: number): Heeded {
+  heed(verdict: Verdict, sentAt: number, isSearched: boolean): Heeded {
     this.pause ??= new KeyPause()
-    const heeded = this.pause.heed(verdict, sentAt)
+    const heeded = this.pause.heed(verdict, sentAt, isSearched)
     this.#reserve()
     return heeded
   }

@@ -1,11 +1,11 @@
 import { isPromise } from '@sluice/core/internal'
 import type { OutboundSettings } from './options.js'
-import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
+import { forbidsRetry, isFromCache, REFUSALS, statedMs } from './other-side/pause.js'
 import { withJson } from './other-side/json.js'
 import { PROVIDERS, type StatedLimit } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { CallTerms } from './turn.js'
-import type { AnswerKind, Verdict } from './verdict.js'
+import { type AnswerKind, FINAL, type RefusalKind, type Verdict } from './verdict.js'
 import { keysFor } from './waiting-options.js'
 
 /** The facts about a request that only the client knows. */
@@ -54,31 +54,35 @@ export class LimitedRequest {
    * options `isRefusal`, `pauseOf` and `provider` the body may be read, by `readJson`, and the verdict may be a promise.
    */
   verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
-    const { isRefusal, pauseOf, provider } = this.settings
+    const { isRefusal, pauseOf, provider, readBody } = this.settings
     const isPlain = !isRefusal && !pauseOf && !provider
     if (isPlain) return this.#verdict(given, attempt, [undefined, undefined, undefined])
-    const reply = withJson(given, readJson)
-    const isNamed = isRefusal?.({ reply })
+    const reply = withJson(given, readJson, readBody === 'all' || provider === 'shopify')
+    const named = isRefusal?.({ reply })
     const pauseMs = pauseOf?.({ reply })
     const stated = provider && PROVIDERS[provider](reply)
-    if (isPromise(isNamed) || isPromise(pauseMs) || stated) {
-      return Promise.all([isNamed, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
+    if (isPromise(named) || isPromise(pauseMs) || stated) {
+      return Promise.all([named, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
     }
-    return this.#verdict(reply, attempt, [isNamed, pauseMs, undefined])
+    return this.#verdict(reply, attempt, [named, pauseMs, undefined])
   }
 
   /**
    * Judges a reply by what was found in it. For the pause, the option `pauseOf` goes before the provider's reader, and that
    * before the headers. Beside the statuses 429, 503 and 529, an error that asks for a pause may be a refusal.
    */
-  #verdict(reply: OutboundReply, attempt: number, [isNamed, hookMs, stated]: ReplyFindings): Verdict {
+  #verdict(reply: OutboundReply, attempt: number, [named, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
-    const isCertain = REFUSALS.has(status) || isNamed === true || stated?.isRefusal === true
+    const said = named || stated?.isRefusal
+    if (said === 'final') return { ...FINAL, status }
+    const isNone = said === 'none'
+    const isCertain = said === true || (!isNone && REFUSALS.has(status))
     const readMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
-    const pauseMs = readMs ?? statedMs(reply, isCertain)
-    const isRefusal = isCertain || (status >= 400 && asksForPause(status, pauseMs, readMs))
+    // The headers of what is no refusal are read as those of a success.
+    const pauseMs = readMs ?? statedMs(isNone ? { ...reply, status: 200 } : reply, isCertain)
+    const isRefusal = isCertain || (!isNone && status >= 400 && asksForPause(status, pauseMs, readMs))
     const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
-    return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
+    return { answer: answerOf(reply, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
   /** Whether a request that was refused may be sent once more after this attempt. */
@@ -107,9 +111,9 @@ export class LimitedRequest {
   }
 }
 
-/** The findings of hooks and of a provider's reader in a reply. `isNamed`: the hook `isRefusal` calls it a refusal. */
+/** The findings of hooks and of a provider's reader in a reply. `named`: what the hook `isRefusal` calls it. */
 type ReplyFindings = readonly [
-  isNamed: boolean | undefined,
+  named: RefusalKind,
   hookMs: number | undefined,
   stated: StatedLimit | undefined,
 ]
@@ -166,11 +170,12 @@ function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
 
 /**
  * The kind of an answer by its status. A refusal with 429 or 403 is due to a limit, and pauses the key at once; any other refusal
- * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits.
+ * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits, nor does a cache.
  */
-function answerOf(status: number, isRefusal: boolean): AnswerKind {
+function answerOf(reply: OutboundReply, isRefusal: boolean): AnswerKind {
+  const { status } = reply
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
-  return status < 500 ? 'served' : 'other'
+  return status < 500 && !isFromCache(reply) ? 'served' : 'other'
 }
 
 /** A random delay in milliseconds, up to 100, 200, 400 ..., so that calls refused together do not come back together. */

@@ -1,10 +1,13 @@
-import type { Limiter, Semaphore } from '@sluice/core'
+import { type Limiter, PolicyError, type Semaphore } from '@sluice/core'
 import {
+  custom,
   type DeclarationOf,
+  expected,
   func,
   oneOf,
   type Option,
   read,
+  REFUSED,
   type Settings,
   text,
   whole,
@@ -13,6 +16,7 @@ import { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import { PROVIDERS } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
+import type { RefusalKind } from './verdict.js'
 import {
   checkSources,
   cost,
@@ -71,16 +75,24 @@ export interface OutboundOptions extends WaitingOptions {
     readonly reply: OutboundReply
   }) => number | undefined | Promise<number | undefined>
   /**
-   * Whether a reply refuses the call beside 429, 503 and 529, for example a 502 of a provider that sends it when it is
-   * overloaded. Two such replies with no success between them pause the key, as those do.
+   * Whether a reply refuses the call: `true` beside 429, 503 and 529, for example for a 502 of a provider that sends it when it
+   * is overloaded; two such replies with no success between them pause the key, as those do. `'final'` for a refusal that no
+   * wait cures: the call is not sent again, and the key not held. `'none'` for one that is no refusal at all. `false` and
+   * undefined change nothing.
    */
-  readonly isRefusal?: (outcome: { readonly reply: OutboundReply }) => boolean | Promise<boolean>
+  readonly isRefusal?: (outcome: { readonly reply: OutboundReply }) => RefusalKind | Promise<RefusalKind>
   /**
-   * Reads what bodies of this provider say: RetryInfo of Google, THROTTLED and throttleStatus of Shopify's GraphQL, the error
-   * codes of AWS.
+   * Reads what bodies of this provider say: RetryInfo of Google and why it sent a 403, THROTTLED and throttleStatus of Shopify's
+   * GraphQL, the error codes of AWS and of OpenAI.
    * @default none is read
    */
-  readonly provider?: 'google' | 'shopify' | 'aws'
+  readonly provider?: 'google' | 'shopify' | 'aws' | 'openai'
+  /**
+   * Which bodies `isRefusal` and `pauseOf` may read, of those that are JSON of up to 64 KiB: `'all'` has the caller of a success
+   * without a `Content-Length` wait for its end, a second at most.
+   * @default those of errors (from 400 on), and of successes with a `Content-Length`
+   */
+  readonly readBody?: 'all'
   /** Called with what happens to calls. */
   readonly onEvent?: (event: OutboundEvent) => void
 }
@@ -96,6 +108,7 @@ const OUTBOUND = {
   pauseOf: func<NonNullable<OutboundOptions['pauseOf']>>(),
   isRefusal: func<NonNullable<OutboundOptions['isRefusal']>>(),
   provider: oneOf(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[]),
+  readBody: custom("'all'", (value) => (value === 'all' ? value : REFUSED)),
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 
@@ -133,6 +146,14 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
   const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.on(type, onEvent)
   return { ...settings, isRetryable, retries, queue }
+}
+
+/**
+ * Checks what a client is made of when it is given, rather than with its first call. `what` says which function takes what.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
+export function checkGiven(isRight: boolean, what: string, given: unknown): void {
+  if (!isRight) throw expected(PolicyError, 'INVALID_OPTION', what, given)
 }
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

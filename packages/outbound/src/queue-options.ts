@@ -2,6 +2,7 @@ import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
 import { type DeclarationOf, duration, func, text, unchecked, whole } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
 import type { RetryBudgetOptions } from './retry-budget.js'
+import type { RefusalKind } from './verdict.js'
 import {
   cost,
   type OneOrSeveral,
@@ -66,10 +67,11 @@ export interface QueueOptions extends WaitingOptions {
   readonly pauseOf?: (outcome: { readonly error: unknown }) => number | undefined
   /**
    * Whether a failure is a refusal of the other side for which `pauseOf` knows no time. The second with no success between them
-   * pauses the calls of the key for a second, then 2, 4 ... up to a minute.
+   * pauses the calls of the key for a second, then 2, 4 ... up to a minute. After `'final'` the function is not called again and
+   * the key not paused; `'none'` is no refusal, even with a pause.
    * @default only a failure with a pause is one
    */
-  readonly isRefusal?: (outcome: { readonly error: unknown }) => boolean
+  readonly isRefusal?: (outcome: { readonly error: unknown }) => RefusalKind
   /**
    * The retries that `retry` may make, beyond those that waited as long as `pauseOf` said.
    * @default not bounded

@@ -6,7 +6,7 @@ import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import type { CallTerms, Turn } from './turn.js'
-import { UNANSWERED, type Verdict } from './verdict.js'
+import { FINAL, UNANSWERED, type Verdict } from './verdict.js'
 import { checkSources, keysFor, type OneOrSeveral } from './waiting-options.js'
 
 /**
@@ -208,7 +208,9 @@ export class Queue<D extends Decision | undefined = Decision> {
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings
     const asked = pauseOf?.({ error }) ?? 0
-    const isRefused = asked > 0 || isRefusal?.({ error }) === true
+    const said = isRefusal?.({ error })
+    if (said === 'final') return FINAL
+    const isRefused = said !== 'none' && (said === true || asked > 0)
     const again = (await retry?.(error, attempt)) ?? false
     return {
       answer: isRefused ? 'overloaded' : 'other',

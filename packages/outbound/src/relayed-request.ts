@@ -78,8 +78,8 @@ export class RelayedRequest implements Handler {
   }
 
   /** Notes the connection of this attempt, and the redirects that led to it. `begin` has called the caller's handler. */
-  onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
-    this.#history = history
+  onRequestStart(controller: RequestController, context?: RequestContext | null): void {
+    this.#history = context?.history ?? []
     this.#controller.attach(controller)
   }
 
@@ -114,7 +114,9 @@ export class RelayedRequest implements Handler {
       } else pass()
       held.release()
     }
-    const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, () => held.json())
+    const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, () =>
+      held.json(reply.header('content-encoding')),
+    )
     if ('answer' in verdict) return decide(verdict)
     this.#held = held
     verdict

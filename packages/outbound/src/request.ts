@@ -17,8 +17,9 @@ export interface OutboundReply {
   /** The names of its headers. Without them each header that may say something is asked for. */
   names?(): Iterable<string> | undefined
   /**
-   * Reads the body, which the caller gets untouched all the same. Undefined unless it is JSON of up to 64 kB that arrives within a
-   * second, and the reply is a 429, 503 or 529 or states its Content-Length. Absent in a reply that `pauseMsOf` is given.
+   * Reads the body, which the caller gets untouched all the same. Undefined unless it is JSON of up to 64 KiB that arrives within a
+   * second, and the reply has a status of 400 or more, states its Content-Length, or the option `readBody` has all be read. Absent
+   * in a reply that `pauseMsOf` is given.
    */
   json?(): Promise<unknown>
 }

@@ -1,6 +1,6 @@
 import { PolicyError } from '@sluice/core'
 import { clientOf, type LimitedClient } from './limited-client.js'
-import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
+import { checkGiven, type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
 import { RelayedRequest } from './relayed-request.js'
 import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
 
@@ -31,6 +31,10 @@ export function limitUndici<D extends Dispatcher>(
   options?: OutboundOptions,
 ): (D | Interceptor) & LimitedClient {
   // Two arguments: a dispatcher with its options. One: the options of an interceptor.
+  const isOfTwo = options !== undefined
+  const { compose } = (first ?? {}) as Partial<Dispatcher>
+  const takes = `limitUndici takes ${isOfTwo ? 'a dispatcher and options' : 'options, after a dispatcher if there is one'}`
+  checkGiven((typeof compose === 'function') === isOfTwo, takes, first)
   const settings = settingsOf(options ?? (first as OutboundOptions), 'limitUndici')
   const client = clientOf(settings.queue)
   return options

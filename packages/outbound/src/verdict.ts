@@ -13,6 +13,8 @@ export interface Verdict {
   readonly pauseMs: number | undefined
   /** Milliseconds until the next attempt at the earliest; false: this outcome is final. */
   readonly again: number | false
+  /** Why no other attempt follows a refusal: no wait cures it, the budget is spent, or `maxWait` would be over. */
+  readonly givenUp?: 'budget' | 'maxWait' | 'final' | undefined
   /** The key to be held, if it is not that of the call. */
   readonly key?: string
   readonly status?: number
@@ -20,15 +22,22 @@ export interface Verdict {
 
 export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }
 export const UNANSWERED: Verdict = { answer: 'none', pauseMs: 0, again: false }
+/** Of a refusal that no wait cures, such as one for want of credit. It says nothing about the rate. */
+export const FINAL: Verdict = { answer: 'other', pauseMs: 0, again: false, givenUp: 'final' }
+
+/**
+ * Whether an outcome is a refusal: `true`; `'final'`, one that no wait cures; `'none'`, none although its status or its headers say
+ * so. `false` and undefined leave that to those.
+ */
+export type RefusalKind = boolean | 'final' | 'none' | undefined
 
 /** What became of an attempt: its verdict, and what the queue made of that. */
 export interface Ending extends Verdict {
   /** For adaptive limits. */
   readonly outcome: CallOutcome
   readonly tookMs: number
-  /** Milliseconds until the next attempt at the earliest; or why there is none although the verdict asks for one. */
+  /** Milliseconds until the next attempt at the earliest. */
   readonly delayMs: number
-  readonly givenUp?: 'budget' | 'maxWait' | undefined
 }
 
 /** Of an attempt that had no verdict. */

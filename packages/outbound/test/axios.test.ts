@@ -121,7 +121,9 @@ it('pauses the origin that replied after a redirect', async () => {
 })
 
 it('reports the config of the caller, which may be used again', async () => {
-  const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '5' }).end())
+  const { client } = await open((n, res) =>
+    res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '100' }).end(),
+  )
   const failure: any = await client.get('/pay').catch((error: unknown) => error)
   expect([failure.response.status, Object.getOwnPropertySymbols(failure.config)]).toEqual([429, []])
   expect((await client.request(failure.config)).status).toBe(200)
@@ -138,7 +140,7 @@ it('rejects a waiting call when its CancelToken is cancelled', async () => {
 })
 
 it('retries at most twice, however often it is wrapped', async () => {
-  other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '100' }).end())
   const wrap = (adapter: ReturnType<typeof axios.getAdapter>) =>
     limitAxios(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
   const client = axios.create({ adapter: wrap(wrap(wrap(axios.getAdapter('http')))) })
@@ -215,3 +217,38 @@ it.each(['http', 'fetch'] as const)(
     expect(other.arrived).toHaveLength(2)
   },
 )
+
+it.each([
+  ['http', 'text', { waitMs: 30 }],
+  ['http', 'arraybuffer', { waitMs: 30 }],
+  ['fetch', 'arraybuffer', { waitMs: 30 }],
+  ['http', 'stream', undefined],
+] as const)(
+  'reads an error for a hook through the %s adapter as %s',
+  async (kind, responseType, expected) => {
+    const seen: unknown[] = []
+    const isRefusal: OutboundOptions['isRefusal'] = async ({ reply }) => void seen.push(await reply.json!())
+    const type = { 'content-type': 'application/json' }
+    const { client } = await open(
+      (_, res) => res.writeHead(400, type).end('{"waitMs":30}'),
+      { isRefusal },
+      kind,
+    )
+    const { data } = await client.get<unknown>('/pay', { responseType, validateStatus: () => true })
+    if (responseType === 'stream') (data as { destroy(): void }).destroy()
+    else expect(Buffer.from(data as string).toString()).toBe('{"waitMs":30}')
+    expect(seen).toEqual([expected])
+  },
+)
+
+it('reads no error of more than 64 KiB for a hook', async () => {
+  const seen: unknown[] = []
+  const isRefusal: OutboundOptions['isRefusal'] = async ({ reply }) => void seen.push(await reply.json!())
+  const type = { 'content-type': 'application/json' }
+  const { client } = await open(
+    (_, res) => res.writeHead(400, type).end(JSON.stringify('é'.repeat(40_000))),
+    { isRefusal },
+  )
+  await client.get('/pay', { validateStatus: () => true })
+  expect(seen).toEqual([undefined])
+})

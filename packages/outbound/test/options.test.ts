@@ -1,4 +1,5 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
+import axios from 'axios'
 import { createQueue, limitAxios, limitFetch, limitUndici } from '../src/index.js'
 
 const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1m' })] })
@@ -43,6 +44,63 @@ describe.each(OBJECTS)('%s', (what, take, wrong, name) => {
 
   it('refuses what is no object of options', () => {
     expect(() => take(5 as never)).toThrow(`${what} takes an object of options, got 5`)
+  })
+})
+
+describe('a client', () => {
+  it.each<[string, (given: never) => unknown, unknown, string]>([
+    [
+      'limitFetch',
+      (given) => limitFetch(given, { limiter }),
+      undefined,
+      'takes a function such as fetch, got undefined',
+    ],
+    [
+      'limitFetch',
+      (given) => limitFetch(given, { limiter }),
+      { limiter },
+      'takes a function such as fetch, got',
+    ],
+    [
+      'limitAxios',
+      (given) => limitAxios(given, { limiter }),
+      axios.defaults.adapter,
+      "takes an adapter such as axios.getAdapter('http'), got",
+    ],
+    [
+      'limitAxios',
+      (given) => limitAxios(given, { limiter }),
+      'http',
+      'takes an adapter such as axios.getAdapter(\'http\'), got "http"',
+    ],
+    ['limitAxios', (given) => limitAxios(given, { limiter }), axios.create, ''],
+    [
+      'limitUndici',
+      (given) => limitUndici(given, { limiter }),
+      undefined,
+      'takes a dispatcher and options, got undefined',
+    ],
+    [
+      'limitUndici',
+      (given) => limitUndici(given, { limiter }),
+      'https://a.example',
+      'takes a dispatcher and options, got "https',
+    ],
+    [
+      'limitUndici',
+      (given) => limitUndici(given),
+      dispatcher,
+      'takes options, after a dispatcher if there is one, got',
+    ],
+    ['limitUndici', (given) => limitUndici(given), undefined, 'takes an object of options, got undefined'],
+  ])('of %s is checked when it is given', (what, take, given, message) => {
+    if (message === '') return expect(() => take(given as never)).not.toThrow()
+    return expect(() => take(given as never)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining(`${what} ${message}`),
+      }),
+    )
   })
 })
 

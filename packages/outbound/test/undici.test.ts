@@ -3,7 +3,8 @@ import { onSources } from '@sluice/harness/processes'
 import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
-import { Agent, fetch, interceptors, request, stream } from 'undici'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { Agent, fetch, interceptors, MockAgent, request, stream } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -55,6 +56,16 @@ function formOf(text: string): Readable {
   const form = new FormData()
   form.append('text', text)
   return form
+}
+
+const CODINGS: Record<string, (bytes: Buffer) => Buffer> = {
+  gzip: gzipSync,
+  'X-GZIP': gzipSync,
+  br: brotliCompressSync,
+  deflate: deflateSync,
+  'deflate ': deflateRawSync, // as some servers send it
+  'deflate, gzip': (bytes) => gzipSync(deflateSync(bytes)),
+  identity: (bytes) => bytes,
 }
 
 it('fails a request whose handler throws once its verdict has come', async () => {
@@ -212,7 +223,7 @@ it('aborts a refusal whose body stalls, and retries', async () => {
 })
 
 it('retries at most twice, however often it is wrapped', async () => {
-  await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  await open((_, res) => res.writeHead(429, { 'retry-after-ms': '100' }).end())
   const wrap = () => limitUndici({ limiter: limiterOf(gcra({ limit: 1000, window: '1s' })) })
   const dispatcher = agent.compose(wrap(), wrap(), wrap())
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)
@@ -264,6 +275,35 @@ it('an interceptor fails waiting calls at once when the limiter is closed', asyn
   await dispatcher.close()
   await limiter.close()
   await expect(call).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+describe('replies that no server sent', () => {
+  it('of MockAgent are limited', async () => {
+    await open(ok)
+    const mock = new MockAgent()
+    mock.disableNetConnect()
+    const pool = mock.get('https://api.example')
+    pool.intercept({ path: '/' }).reply(429, 'no', { headers: { 'retry-after-ms': '20' } })
+    pool.intercept({ path: '/' }).reply(200, 'ok').times(2)
+    const limiter = limiterOf(gcra({ limit: 10, window: '1s' }))
+    for (const dispatcher of [limitUndici(mock, { limiter }), mock.compose(limitUndici({ limiter }))]) {
+      expect(await (await request('https://api.example/', { dispatcher })).body.text()).toBe('ok')
+    }
+    expect(mock.pendingInterceptors()).toEqual([])
+    await mock.close()
+  })
+
+  it.each(['above', 'below'])('of a cache %s the limiter are delivered', async (where) => {
+    const { limiter } = await open((_, res) =>
+      res.writeHead(200, { 'cache-control': 'max-age=60' }).end('ok'),
+    )
+    const layers = [interceptors.cache(), limitUndici({ limiter })]
+    const dispatcher = agent.compose(...(where === 'above' ? layers.toReversed() : layers))
+    for (let call = 0; call < 2; call++) {
+      expect(await (await request(other.origin, { dispatcher })).body.text()).toBe('ok')
+    }
+    expect(other.arrived).toHaveLength(1)
+  })
 })
 
 describe('a dispatcher with a limit', () => {
@@ -332,6 +372,55 @@ describe('a hook that asks for the body', () => {
     })
     const { body } = await request(other.origin, { dispatcher })
     expect(await body.text()).toBe(text)
+  })
+
+  it.each(Object.keys(CODINGS))(
+    'gets the JSON of a body under %s, and the caller its bytes',
+    async (encoding) => {
+      const seen: unknown[] = []
+      const packed = CODINGS[encoding]!(Buffer.from('{"waitMs":30}'))
+      const { dispatcher } = await open(
+        (_, res) => res.writeHead(429, { ...JSON_TYPE, 'content-encoding': encoding }).end(packed),
+        { retries: 0, pauseOf: async ({ reply }) => void seen.push(await reply.json!()) },
+      )
+      const { body } = await request(other.origin, { dispatcher })
+      expect(Buffer.from(await body.arrayBuffer())).toEqual(packed)
+      expect(seen).toEqual([{ waitMs: 30 }])
+    },
+  )
+
+  it.each([
+    ['of more than 64 KiB once it is unpacked', 'gzip', gzipSync(JSON.stringify('x'.repeat(70_000)))],
+    [
+      'that takes more than 64 KiB on the way',
+      'gzip, gzip',
+      gzipSync(Buffer.concat([...Array<Buffer>(4000).fill(gzipSync('')), gzipSync('{"waitMs":30}')])),
+    ],
+    ['that is cut off', 'gzip', gzipSync('{"waitMs":30}').subarray(0, 20)],
+    ['of an unknown coding', 'compress', Buffer.from('{"waitMs":30}')],
+    ['of no coding', 'constructor', Buffer.from('{"waitMs":30}')],
+    ['that is empty', 'br', Buffer.alloc(0)],
+  ])('gets nothing of a body %s', async (_, encoding, packed) => {
+    const seen: unknown[] = []
+    const { dispatcher } = await open(
+      (n, res) => res.writeHead(429, { ...JSON_TYPE, 'content-encoding': encoding }).end(packed),
+      { retries: 0, pauseOf: async ({ reply }) => void seen.push(await reply.json!()) },
+    )
+    const { body } = await request(other.origin, { dispatcher })
+    expect(Buffer.from(await body.arrayBuffer())).toEqual(packed)
+    expect(seen).toEqual([undefined])
+  })
+
+  it('has a stream of JSON delivered at once', async () => {
+    startFakeTime() // in which no second passes
+    const { dispatcher } = await open((_, res) => res.writeHead(200, JSON_TYPE).write('{"n":1}\n'), {
+      pauseOf,
+      provider: 'aws',
+    })
+    const { body } = await request(other.origin, { dispatcher })
+    const first: unknown = await new Promise((resolve) => body.once('data', resolve))
+    expect(String(first)).toBe('{"n":1}\n')
+    body.on('error', () => {}).destroy()
   })
 
   it('that throws fails the request, and releases its permit', async () => {

@@ -28,18 +28,28 @@ async function overload(share: number): Promise<Outcome> {
   )
   const outcomes: Outcome[] = []
   for (const [status, seconds] of outages) outcomes.push(await inFakeTime(() => outage(status, seconds)))
+  outcomes.push(await inFakeTime(() => outage(503, 3, { 'retry-after': '0' })))
   outcomes.push(await inFakeTime(() => strays(RATE, CALLERS, Math.max(60, 600 * share))))
   outcomes.push(await inFakeTime(() => strays(10 * RATE, MANY_CALLERS, Math.max(120, 300 * share))))
   return together([...outcomes, await inFakeTime(() => unknownRate(Math.max(120, 600 * share)))])
 }
 
 /**
- * Lets the provider answer with one status for so many seconds. Passes if few calls are sent meanwhile, and the first after it
- * comes soon.
+ * Lets the provider answer with one status, and these headers, for so many seconds. Passes if few calls are sent meanwhile, and
+ * the first after it comes soon.
  */
-async function outage(status: number, seconds: number): Promise<Outcome> {
+async function outage(
+  status: number,
+  seconds: number,
+  headers: Record<string, string> = {},
+): Promise<Outcome> {
   const endMs = BEGIN_MS + seconds * 1000
-  const crowd = call((atMs) => (atMs >= BEGIN_MS && atMs < endMs ? status : 200))
+  const crowd = call(
+    (atMs) => (atMs >= BEGIN_MS && atMs < endMs ? status : 200),
+    underLimit(1000),
+    CALLERS,
+    headers,
+  )
   await pass(BEGIN_MS)
   const most = crowd.underWay() + mostSends(seconds)
   await pass(seconds * 1000)
@@ -53,7 +63,7 @@ async function outage(status: number, seconds: number): Promise<Outcome> {
   return {
     pass: refused.length <= most && backMs <= LONGEST_MS && gapMs - LATENCY_MS <= LONGEST_MS,
     figure:
-      `${status} for ${seconds} s: ${refused.length} sends (bar ${Math.floor(most)}), ` +
+      `${[status, ...Object.entries(headers).flat()].join(' ')} for ${seconds} s: ${refused.length} sends (bar ${Math.floor(most)}), ` +
       `tried again ${(backMs / 1000).toFixed(1)} s after its end and ${((gapMs - LATENCY_MS) / 1000).toFixed(1)} s after ` +
       `any refusal (bar ${LONGEST_MS / 1000})`,
   }
@@ -100,6 +110,7 @@ function call(
   statusAt: (atMs: number) => number,
   limits: OutboundOptions = underLimit(1000),
   callers = CALLERS,
+  headers: Record<string, string> = {},
 ) {
   const sent: { readonly atMs: number; readonly status: number }[] = []
   let underWay = 0
@@ -110,7 +121,7 @@ function call(
     underWay++
     await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
     underWay--
-    return new Response('', { status })
+    return new Response('', { status, headers })
   }, limits)
   const caller = async (): Promise<never> => {
     for (;;) {

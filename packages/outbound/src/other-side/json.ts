@@ -1,21 +1,19 @@
 import type { OutboundReply } from '../request.js'
 import { isWebStream } from '../response-end.js'
-import { REFUSALS } from './pause.js'
 import { numberIn } from './values.js'
 
 /**
- * A copy of the reply with `json()`, which resolves with what `read` returns, or with undefined if the body may not be read.
- * `read` is called once at most: later calls of `json()` get the same promise.
+ * A copy of the reply with `json()`, which resolves with what `read` returns, or with undefined if the body may not be read:
+ * that of a success, of which no length is known, only if `readsAll`. `read` is called once at most: later calls of `json()` get
+ * the same promise.
  */
-export function withJson(reply: OutboundReply, read: () => unknown): OutboundReply {
+export function withJson(reply: OutboundReply, read: () => unknown, readsAll: boolean): OutboundReply {
   let json: Promise<unknown> | undefined
-  return { ...reply, json: () => (json ??= Promise.resolve(mayBeRead(reply) ? read() : undefined)) }
-}
-
-/** Whether the body of a reply may be read before its caller gets it: JSON of a refusal, or of a known and small size. */
-function mayBeRead(reply: OutboundReply): boolean {
-  if (!JSON_TYPE.test(reply.header('content-type') ?? '')) return false
-  return REFUSALS.has(reply.status) || numberIn(reply.header('content-length')) <= MOST_BYTES
+  /** Whether the body may be read before its caller gets it. Many replies state no length: they are chunked or packed. */
+  const mayBeRead = (): boolean =>
+    JSON_TYPE.test(reply.header('content-type') ?? '') &&
+    (readsAll || reply.status >= 400 || numberIn(reply.header('content-length')) <= MOST_BYTES)
+  return { ...reply, json: () => (json ??= Promise.resolve(mayBeRead() ? read() : undefined)) }
 }
 
 /**
@@ -59,13 +57,19 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
   }
 }
 
-/** The value of a text or of its bytes; undefined if it is no JSON. */
-export function parsed(text: unknown): unknown {
+/** The value of a text or of its bytes; undefined if it is no JSON, or of more than 64 KiB. */
+export function parsed(given: unknown): unknown {
+  const text = String(isArrayBuffer(given) ? Buffer.from(given) : given)
   try {
-    return JSON.parse(String(text))
+    return Buffer.byteLength(text) > MOST_BYTES ? undefined : JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** Whether a value is an ArrayBuffer, also of another realm. */
+function isArrayBuffer(value: unknown): value is ArrayBuffer {
+  return Object.prototype.toString.call(value) === '[object ArrayBuffer]'
 }
 
 export const MOST_BYTES = 65_536

@@ -1,5 +1,5 @@
 import type { OutboundReply } from '../request.js'
-import { httpDateIn, itemsOf, numberIn, numberNamed, resetMsIn } from './values.js'
+import { digitsNamed, httpDateIn, itemsOf, leastIn, numberIn, waitMsIn } from './values.js'
 
 /**
  * Milliseconds for which a reply asks for a pause, as `limitFetch` reads it; for `pauseOf` of a queue: by `Retry-After` if it
@@ -13,7 +13,8 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 /**
  * Milliseconds for which a reply asks for a pause; 0 if it asks for none, undefined for a refusal that does not say how long.
  * `isRefusal` says that it is a refusal, whatever its status. Of a refusal or a 403, `Retry-After` counts first. Otherwise the
- * quotas that are used up count, by the longest time until a reset; if a 429 reports none as used up, all of its quotas do.
+ * quotas that are used up count, by the longest time until a reset; if a 429 reports none as used up, all of its quotas do. Times
+ * count from the reply's birth, and the quotas of a success from a cache not at all.
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
@@ -23,8 +24,8 @@ export function statedMs(reply: OutboundReply, isRefusal: boolean): number | und
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
   // A 429 although units are left: the call cost more than those.
   const binding = usedUp.length > 0 || status !== 429 ? usedUp : quotas
-  const resets = binding.map(({ resetMs }) => resetMs).filter((ms) => ms > 0)
-  if (resets.length > 0) return Math.max(...resets)
+  const resets = binding.map(({ resetMs }) => resetMs - ageMsOf(reply)).filter((ms) => ms > 0)
+  if (resets.length > 0 && !(status < 400 && isFromCache(reply))) return Math.max(...resets)
   return isRefusal && Number.isNaN(asked) ? undefined : 0
 }
 
@@ -36,30 +37,50 @@ export function forbidsRetry(reply: OutboundReply): boolean {
   return reply.header('x-should-retry') === 'false' || reply.header('stripe-should-retry') === 'false'
 }
 
+/** Whether a reply lay in a cache for a second or more: what it says of limits is no news (RFC 9111, 5.1). */
+export function isFromCache(reply: OutboundReply): boolean {
+  return ageMsOf(reply) > 0
+}
+
+/** Milliseconds since a reply was made, if it comes from a cache; otherwise 0. */
+function ageMsOf(reply: OutboundReply): number {
+  const age = reply.header('age')
+  const seconds = age === undefined ? 0 : numberIn(age.split(',', 1)[0])
+  return seconds >= 1 ? seconds * 1000 : 0
+}
+
 /**
- * Milliseconds that a refusal asks to wait: by the headers of Azure and OpenAI in milliseconds, otherwise by `Retry-After`
- * (RFC 9110, 10.2.3), seconds or a date. NaN if all are absent or invalid, 0 or less for an instant that has passed.
+ * Milliseconds that a refusal asks to wait, by the headers of Azure, OpenAI and AWS in milliseconds or by `Retry-After` (RFC 9110,
+ * 10.2.3). NaN if all are absent or invalid, 0 or less for an instant that has passed.
  */
 function retryAfterMs(reply: OutboundReply): number {
-  for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
-    const ms = numberIn(reply.header(name))
+  let askedMs = NaN
+  for (const [name, unitMs] of RETRY_AFTER) {
+    const ms = waitMsIn(reply.header(name), birthOf(reply), unitMs) - ageMsOf(reply)
     if (ms > 0) return ms
+    if (!Number.isNaN(ms)) askedMs = ms
   }
-  const value = reply.header('retry-after')
-  const seconds = numberIn(value)
-  return Number.isNaN(seconds) ? httpDateIn(value) - otherSideNow(reply) : seconds * 1000
+  return askedMs
 }
+
+/** By what a number in them means, in milliseconds. */
+const RETRY_AFTER = [
+  ['retry-after-ms', 1],
+  ['x-ms-retry-after-ms', 1],
+  ['x-amz-retry-after', 1],
+  ['retry-after', 1000],
+] as const
 
 /**
- * Milliseconds since 1970 by the sender's clock, which its header `Date` shows, or by ours without one. Dates in its
- * other headers are compared with this, so that clocks that differ do no harm.
+ * When a reply was made, in milliseconds since 1970 by the sender's clock, which its header `Date` shows, or by ours without one.
+ * Dates in its other headers are compared with this, so that clocks that differ do no harm.
  */
-function otherSideNow(reply: OutboundReply): number {
+function birthOf(reply: OutboundReply): number {
   const theirs = httpDateIn(reply.header('date'))
-  return Number.isNaN(theirs) ? Date.now() : theirs
+  return Number.isNaN(theirs) ? Date.now() - ageMsOf(reply) : theirs
 }
 
-/** A quota of the other side: what remains, NaN if unknown, and the milliseconds until its reset. */
+/** A quota of the other side: what remains, NaN if unknown, and the milliseconds from the reply's birth until its reset. */
 interface ReportedQuota {
   readonly remaining: number
   readonly resetMs: number
@@ -78,21 +99,23 @@ function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
 }
 
 /**
- * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, in draft 7 the one
- * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that lack one of the two are ignored.
+ * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, after draft 11
+ * `"policy";a=50;w=30`, in draft 7 the one dictionary `limit=100, remaining=50, reset=30`. Items that lack one of the two are
+ * ignored.
  */
-function structuredQuotas(value: string): readonly ReportedQuota[] {
+function structuredQuotas(value: string, reply: OutboundReply): readonly ReportedQuota[] {
   const items = itemsOf(value)
-  const quotas = items.map((parts) => quotaIn(parts, 'r', 't'))
+  const birth = birthOf(reply)
+  /** The quota in the parts of one item, such as `r=50` and `t=30`, by their names. */
+  const quotaIn = (parts: readonly string[], remaining: string, reset: string): ReportedQuota => ({
+    remaining: numberIn(digitsNamed(remaining, parts)),
+    resetMs: waitMsIn(digitsNamed(reset, parts), birth),
+  })
+  const quotas = items.flatMap((parts) => [quotaIn(parts, 'r', 't'), quotaIn(parts, 'a', 'w')])
   const dictionary = items.map(([member = '']) => member)
   return [...quotas, quotaIn(dictionary, 'remaining', 'reset')].filter(
     ({ remaining, resetMs }) => remaining >= 0 && resetMs >= 0,
   )
-}
-
-/** The quota in the parameters of one item, such as `r=50` and `t=30`, by their names. The reset is sent in seconds. */
-function quotaIn(parts: readonly string[], remaining: string, reset: string): ReportedQuota {
-  return { remaining: numberNamed(remaining, parts), resetMs: numberNamed(reset, parts) * 1000 }
 }
 
 /**
@@ -128,7 +151,7 @@ type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuo
 const pair = (remaining: string, reset: string): [string, QuotaReader] => [
   reset,
   (value, reply) => [
-    { remaining: numberIn(reply.header(remaining)), resetMs: resetMsIn(value, otherSideNow(reply)) },
+    { remaining: leastIn(reply.header(remaining)), resetMs: waitMsIn(value, birthOf(reply)) },
   ],
 ]
 

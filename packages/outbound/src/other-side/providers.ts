@@ -1,9 +1,11 @@
 import type { OutboundReply } from '../request.js'
+import type { RefusalKind } from '../verdict.js'
 import { REFUSALS } from './pause.js'
+import { waitMsIn } from './values.js'
 
 /** The statement of a provider's reply, in its body, about its limit. */
 export interface StatedLimit {
-  readonly isRefusal?: boolean
+  readonly isRefusal?: RefusalKind
   /** Milliseconds; undefined: it does not say how long. */
   readonly pauseMs?: number | undefined
 }
@@ -11,29 +13,35 @@ export interface StatedLimit {
 /** The providers whose bodies can be read. Undefined: the headers say all. */
 export const PROVIDERS = {
   google: async (reply) =>
-    REFUSALS.has(reply.status) ? google((await reply.json?.()) as Google) : undefined,
+    REFUSALS.has(reply.status) || reply.status === 403 ? google((await reply.json?.()) as Google) : undefined,
   shopify: async (reply) => shopify((await reply.json?.()) as Shopify),
   aws: async (reply) => (reply.status >= 400 ? aws(reply, (await reply.json?.()) as Aws) : undefined),
+  openai: async (reply) => (reply.status === 429 ? openai((await reply.json?.()) as OpenAi) : undefined),
 } satisfies Record<string, (reply: OutboundReply) => Promise<StatedLimit | undefined>>
 
 interface Google {
   readonly error?: {
     readonly details?: readonly { readonly '@type'?: string; readonly retryDelay?: string }[]
+    readonly errors?: readonly { readonly reason?: string }[]
   }
 }
 
 /**
- * The pause that an error of Google asks for, in its `google.rpc.RetryInfo` such as `"retryDelay": "34.07s"`; undefined
- * without one. See https://google.aip.dev/193.
+ * The pause that an error of Google asks for, in its `google.rpc.RetryInfo` such as `"retryDelay": "34.07s"`, and whether it is
+ * about a rate, as a 403 of its older APIs may be. See https://google.aip.dev/193 and
+ * https://developers.google.com/workspace/drive/api/guides/handle-errors.
  */
 function google(body: Google | readonly Google[] | undefined): StatedLimit | undefined {
   const { error }: Google = (Array.isArray(body) ? body[0] : body) ?? {}
   const info = error?.details?.find?.(
-    (detail) => detail['@type'] === 'type.googleapis.com/google.rpc.RetryInfo',
+    (detail) => detail?.['@type'] === 'type.googleapis.com/google.rpc.RetryInfo',
   )
-  const [, seconds] = /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(String(info?.retryDelay)) ?? []
-  return seconds === undefined ? undefined : { pauseMs: Number(seconds) * 1000 }
+  const isRefusal = error?.errors?.some?.((each) => OF_RATES.has(String(each?.reason))) ?? false
+  const pauseMs = waitMsIn(String(info?.retryDelay), Date.now())
+  return { isRefusal, ...(pauseMs > 0 && { pauseMs }) }
 }
+
+const OF_RATES = new Set(['rateLimitExceeded', 'userRateLimitExceeded'])
 
 interface Shopify {
   readonly errors?: readonly { readonly extensions?: { readonly code?: string } }[]
@@ -50,7 +58,7 @@ interface Shopify {
  * milliseconds until enough are restored. See https://shopify.dev/docs/api/usage/limits.
  */
 function shopify(body: Shopify | undefined): StatedLimit | undefined {
-  const isRefusal = body?.errors?.some?.(({ extensions }) => extensions?.code === 'THROTTLED') ?? false
+  const isRefusal = body?.errors?.some?.((error) => error?.extensions?.code === 'THROTTLED') ?? false
   const { requestedQueryCost, throttleStatus } = body?.extensions?.cost ?? {}
   const missing = Number(requestedQueryCost) - Number(throttleStatus?.currentlyAvailable)
   const pauseMs = (1000 * missing) / Number(throttleStatus?.restoreRate)
@@ -72,6 +80,21 @@ function aws(reply: OutboundReply, body: Aws | undefined): StatedLimit {
   const code = type.split(':')[0]!.split('#').at(-1)!
   return { isRefusal: THROTTLED.has(code) }
 }
+
+interface OpenAi {
+  readonly error?: { readonly code?: string; readonly type?: string }
+}
+
+/**
+ * Whether a 429 of OpenAI, or of a provider that answers as it does, is about money and not about a rate. See
+ * https://platform.openai.com/docs/guides/error-codes.
+ */
+function openai(body: OpenAi | undefined): StatedLimit | undefined {
+  const { code, type } = body?.error ?? {}
+  return OF_MONEY.has(String(code)) || OF_MONEY.has(String(type)) ? { isRefusal: 'final' } : undefined
+}
+
+const OF_MONEY = new Set(['insufficient_quota', 'billing_hard_limit_reached', 'billing_not_active'])
 
 const THROTTLED = new Set([
   'BandwidthLimitExceeded',

@@ -20,18 +20,29 @@ export function httpDateIn(text: string | undefined): number {
 }
 
 /**
- * Milliseconds from `now` (since 1970, by the sender's clock) until a reset, or NaN. No standard defines the format, so the form
- * of the value decides: seconds from now, seconds or milliseconds since 1970 (by their size), a duration such as `6m0s` or
- * `20ms`, a date of RFC 3339 or of HTTP.
+ * Milliseconds from `now` (since 1970, by the sender's clock) until the instant that a header names, 0 or less for one that has
+ * passed, or NaN. Providers send each form (`FORMS`) in any header, so the form of the value decides: a number is in units of
+ * `unitMs`, or an instant if it is too large for a wait. Of a list, as several gateways write it, the longest counts.
  */
-export function resetMsIn(text: string | undefined, now: number): number {
-  const number = numberIn(text)
+export function waitMsIn(text: string | undefined, now: number, unitMs = 1000): number {
+  const waits = listIn(text).map((value) => {
+    const [, read] = FORMS.find(([form]) => form.test(value)) ?? []
+    return read?.(value, now, unitMs) ?? NaN
+  })
+  const sound = waits.filter((ms) => !Number.isNaN(ms))
+  return sound.length > 0 ? Math.max(...sound) : NaN
+}
+
+/** The least number in a list of numbers; NaN if one of them is none. */
+export function leastIn(text: string | undefined): number {
+  return Math.min(...listIn(text).map(numberIn))
+}
+
+/** Milliseconds that a number means, as a wait or as an instant in seconds or milliseconds since 1970. */
+function numberMs(value: string, now: number, unitMs: number): number {
+  const number = Number(value)
   if (number >= LEAST_EPOCH_MS) return number - now
-  if (number >= LEAST_EPOCH_S) return number * 1000 - now
-  if (number >= 0) return number * 1000
-  const value = short(text)
-  if (DURATION.test(value)) return durationMs(value)
-  return (RFC_3339.test(value) ? Date.parse(value.toUpperCase().replace(' ', 'T')) : httpDateIn(value)) - now
+  return number >= LEAST_EPOCH_S ? number * 1000 - now : number * unitMs
 }
 
 /** Milliseconds of a duration such as '1m30s', as some providers write their headers. */
@@ -44,6 +55,11 @@ function durationMs(text: string): number {
 /** The text without white space at its ends; empty if it is absent or longer than 64 characters, which no sound value is. */
 function short(text: string | undefined): string {
   return text === undefined || text.length > LONGEST ? '' : text.trim()
+}
+
+/** The values of a list. The comma after a weekday belongs to a date. */
+function listIn(text: string | undefined): readonly string[] {
+  return short(text).split(/(?<!day|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s*,\s*/)
 }
 
 /**
@@ -71,13 +87,13 @@ export function itemsOf(list: string): readonly (readonly string[])[] {
 }
 
 /**
- * The number in the part `name=number`, such as `r=50`, among the parts of one item of a header, as `itemsOf` splits it. NaN if
- * no such part is there, or if its value is not a whole number. Of several parts with the name the last one counts, as RFC 9651
+ * The digits in the part `name=digits`, such as `r=50`, among the parts of one item of a header, as `itemsOf` splits it. Undefined
+ * if no such part is there, or if its value is not a whole number. Of several parts with the name the last one counts, as RFC 9651
  * has it for parameters.
  */
-export function numberNamed(name: string, parts: readonly string[]): number {
+export function digitsNamed(name: string, parts: readonly string[]): string | undefined {
   const value = parts.findLast((part) => part.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
-  return value.length <= MOST_DIGITS && DIGITS.test(value) ? Number(value) : NaN
+  return DIGITS.test(value) ? value : undefined
 }
 
 const LONGEST = 64
@@ -103,5 +119,11 @@ const LEAST_EPOCH_S = 1e9
 const LEAST_EPOCH_MS = 1e11
 const [QUOTE, COMMA, SEMICOLON, BACKSLASH] = [34, 44, 59, 92]
 const [MOST_ITEMS, MOST_PARTS] = [100, 20]
-const MOST_DIGITS = 15
 const DIGITS = /^\d+$/
+/** The forms in which times are written, and what reads each. */
+const FORMS: readonly (readonly [RegExp, (value: string, now: number, unitMs: number) => number])[] = [
+  [NUMBER, numberMs],
+  [DURATION, durationMs],
+  [RFC_3339, (value, now) => Date.parse(value.toUpperCase().replace(' ', 'T')) - now],
+  [/^[A-Z][a-z]/, (value, now) => httpDateIn(value) - now],
+]

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import type { OutboundOptions } from '../../src/index.js'
 import { open, outcome, pass, URL_, useFakeTime } from './limited-fetch.js'
 
@@ -46,6 +47,7 @@ describe('a hook that asks for the body', () => {
 
   it.each([
     ['a refusal of unknown size', () => unsized({ a: 1 }, 429), { a: 1 }],
+    ['an error of unknown size', () => unsized({ a: 1 }, 400), { a: 1 }],
     ['a success of unknown size', () => unsized({ a: 1 }, 200), undefined],
     ['a body above 64 kB', () => json({ a: 'x'.repeat(65_536) }), undefined],
     ['a refusal above 64 kB', () => unsized('x'.repeat(65_536), 503), undefined],
@@ -68,6 +70,31 @@ describe('a hook that asks for the body', () => {
     expect(seen).toEqual(expected)
     expect(await response.text()).toBe(await answer().text())
   })
+
+  it("gets that of a success of unknown size with readBody 'all'", async () => {
+    const pauseOf: OutboundOptions['pauseOf'] = async ({ reply }) =>
+      ((await reply.json!()) as { readonly waitMs: number }).waitMs
+    const { fetch, events } = open({ pauseOf, readBody: 'all' }, () => unsized({ waitMs: 700 }, 200))
+    expect(await (await fetch(URL_)).json()).toEqual({ waitMs: 700 })
+    expect(events).toMatchObject([{ type: 'held', holdMs: 700 }])
+  })
+
+  it.each(['google', 'aws', 'openai', undefined] as const)(
+    'delivers a stream of JSON of five seconds at once under provider %p',
+    async (provider) => {
+      const body = new ReadableStream({
+        start(controller) {
+          controller.enqueue(Buffer.from('{"n":1}\n'))
+          setTimeout(() => controller.close(), 5000)
+        },
+      })
+      const stream = new Response(body, { headers: JSON_TYPE })
+      const isRefusal: OutboundOptions['isRefusal'] = async ({ reply }) => (await reply.json!()) === 1
+      const { fetch } = open(provider ? { provider } : { isRefusal }, () => stream)
+      const reader = (await fetch(URL_)).body!.getReader()
+      expect(String(await reader.read().then(({ value }) => Buffer.from(value)))).toBe('{"n":1}\n')
+    },
+  )
 
   it('waits for it for a second at most', async () => {
     const body = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('{"a":')) })
@@ -102,10 +129,31 @@ describe('provider', () => {
     ['google', 'RetryInfo', () => unsized({ error: { code: 429, details: [{}, RETRY_INFO] } }, 429), 34_500],
     ['google', 'RetryInfo in a list', () => unsized([{ error: { details: [RETRY_INFO] } }], 503), 34_500],
     ['google', 'a success', () => json({ error: { details: [RETRY_INFO] } }), undefined],
+    [
+      'google',
+      'a 403 of a rate',
+      () => unsized({ error: { errors: [{ reason: 'rateLimitExceeded' }] } }, 403),
+      1000,
+    ],
+    [
+      'google',
+      'another 403',
+      () => unsized({ error: { errors: [{ reason: 'forbidden' }] } }, 403),
+      undefined,
+    ],
+    ['openai', 'a rate', () => unsized({ error: { code: 'rate_limit_exceeded' } }, 429), 1000],
+    ['openai', 'no credit', () => unsized({ error: { code: 'insufficient_quota' } }, 429), undefined],
+    [
+      'shopify',
+      'THROTTLED without a length',
+      () => unsized({ ...THROTTLED, extensions: cost(502, 202) }, 200),
+      6000,
+    ],
     ['shopify', 'THROTTLED in a 200', () => json({ ...THROTTLED, extensions: cost(502, 202) }), 6000],
     ['shopify', 'less left than the query takes', () => json({ data: {}, extensions: cost(100, 95) }), 100],
     ['shopify', 'enough left', () => json({ data: {}, extensions: cost(100, 800) }), undefined],
   ])('%s: %s', async (provider, _, answer, holdMs) => {
+    jest.spyOn(Math, 'random').mockReturnValue(1)
     const { fetch, events } = open({ provider, retries: 0 }, answer)
     await fetch(URL_)
     expect(events.flatMap((event) => (event.type === 'held' ? event.holdMs : []))).toEqual(
@@ -136,6 +184,34 @@ describe('provider', () => {
     await pass(2000)
     expect(call.value!.status).toBe(400)
     expect(sent).toHaveLength(sends)
+  })
+
+  it.each(['google', 'shopify', 'aws', 'openai'] as const)('%s takes any JSON', async (provider) => {
+    const names = fc.constantFrom(
+      'error',
+      'errors',
+      'details',
+      'extensions',
+      'cost',
+      'throttleStatus',
+      '__type',
+      'a',
+    )
+    const { json: any } = fc.letrec((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 5 },
+        fc.constantFrom(null, 0, '', 'THROTTLED', 1e308),
+        fc.dictionary(names, tie('json')),
+        fc.array(tie('json'), { maxLength: 3 }),
+      ),
+    }))
+    await fc.assert(
+      fc.asyncProperty(any, fc.constantFrom(200, 400, 403, 429), async (body, status) => {
+        const { fetch } = open({ provider, retries: 0 }, () => unsized(body, status))
+        expect((await fetch(URL_)).status).toBe(status)
+      }),
+      { numRuns: 200 },
+    )
   })
 
   it('is never guessed', async () => {

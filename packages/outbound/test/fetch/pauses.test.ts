@@ -55,7 +55,7 @@ describe('a pause', () => {
   })
 
   it('is bounded by maxHold', async () => {
-    const { fetch, events } = open({ maxHold: '1m' }, () => refusal({ 'retry-after': '1000000000000' }))
+    const { fetch, events } = open({ maxHold: '1m' }, () => refusal({ 'retry-after': '999999999' }))
     expect((await fetch(URL_)).status).toBe(429)
     expect(events).toEqual([
       { type: 'held', limiter: 'test', key: 'https://api.example', status: 429, holdMs: 60_000 },
@@ -88,12 +88,12 @@ describe('a pause', () => {
     expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
   })
 
-  it('of a few milliseconds is begun anew by the refusal of a call that waited for its end', async () => {
+  it('of a tenth of a second is begun anew by the refusal of a call that waited for its end', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0)
-    const { fetch, at } = open({ retries: 3 }, () => refusal({ 'retry-after-ms': '30' }))
+    const { fetch, at } = open({ retries: 3 }, () => refusal({ 'retry-after-ms': '100' }))
     const call = outcome(fetch(URL_))
     await pass(1000)
-    expect([at(), call.value?.status]).toEqual([[0, 30, 60, 90], 429])
+    expect([at(), call.value?.status]).toEqual([[0, 100, 200, 300], 429])
   })
 
   it('doubles after each refusal that does not say how long', async () => {
@@ -107,6 +107,24 @@ describe('a pause', () => {
       expect(ms).toBeGreaterThanOrEqual(750 * 2 ** i)
       expect(ms).toBeLessThanOrEqual(1000 * 2 ** i)
     }
+  })
+})
+
+describe('a success from a cache', () => {
+  const cached = (headers: Record<string, string>) =>
+    new Response('ok', { headers: { age: '9', ...headers } })
+
+  it('holds nothing', async () => {
+    const { fetch, at } = open({}, () => cached({ ratelimit: '"q";r=0;t=60' }))
+    await fetch(URL_)
+    await fetch(URL_)
+    expect(at()).toEqual([0, 0])
+  })
+
+  it('does not end a row of refusals', async () => {
+    const { fetch, events } = open({ retries: 0 }, (n) => (n === 2 ? cached({}) : refusal({}, 503)))
+    for (let call = 0; call < 3; call++) await fetch(URL_)
+    expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
   })
 })
 

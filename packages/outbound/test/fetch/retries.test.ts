@@ -69,7 +69,7 @@ describe('a retry', () => {
       const fetch = limitFetch(
         async (input, init) => {
           bodies.push(await new Request(input, init).text())
-          return bodies.length === 1 ? refusal({ 'retry-after-ms': '5' }) : new Response()
+          return bodies.length === 1 ? refusal({ 'retry-after-ms': '100' }) : new Response()
         },
         { limiter: generous() },
       )
@@ -98,7 +98,7 @@ describe('a retry', () => {
       jest.useRealTimers()
       const never = new ReadableStream({ pull: () => new Promise(() => {}) })
       let sent = 0
-      const fetch = limitFetch(async () => (sent++, refusal({ 'retry-after-ms': '5' })), {
+      const fetch = limitFetch(async () => (sent++, refusal({ 'retry-after-ms': '100' })), {
         limiter: generous(),
       })
       expect((await fetch(put(never))).status).toBe(429)

@@ -125,3 +125,37 @@ describe('pauseOf', () => {
     ])
   })
 })
+
+describe('isRefusal', () => {
+  const no = async () => {
+    throw new Error('no')
+  }
+
+  it.each([
+    [true, ['started', 'held', 'retried']],
+    ['final', ['started', 'failed']],
+    ['none', ['started', 'held', 'retried']],
+    [undefined, ['started', 'held', 'retried']],
+  ] as const)('%p of a failure with a pause', async (said, expected) => {
+    const { queue, events } = open({
+      isRefusal: () => said,
+      pauseOf: () => 5000,
+      retry: () => 0,
+      maxWait: '1m',
+    })
+    const call = outcome(queue.run(no))
+    await pass(100)
+    const shown = events.filter(({ type }) => ['started', 'held', 'retried', 'failed'].includes(type))
+    expect(shown.map(({ type }) => type)).toEqual(expected)
+    expect(call.error !== undefined).toBe(said === 'final')
+    if (said === 'final')
+      expect(events).toContainEqual(expect.objectContaining({ type: 'failed', givenUp: 'final' }))
+  })
+
+  it("'none' ends no call's row of refusals, and begins none", async () => {
+    const { queue, events } = open({ isRefusal: () => 'none' })
+    for (let call = 0; call < 3; call++) outcome(queue.run(no))
+    await pass(1000)
+    expect(events.filter(({ type }) => type === 'held')).toEqual([])
+  })
+})
