@@ -1,5 +1,5 @@
 import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { checkCost, nowMs, storedKey } from '@sluice/core/internal'
+import { checkCost, expected, nowMs, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, NO_WAIT } from './key-pause.js'
@@ -204,7 +204,7 @@ export class CallQueue implements Client {
     this.#paused = true
     this.events?.emit('paused', {})
     for (const [turn, keyQueue] of this.#waiting) {
-      if (turn.place < 0) continue
+      if (!turn.line) continue
       keyQueue.remove(turn)
       turn.pause()
     }
@@ -326,8 +326,12 @@ export class CallQueue implements Client {
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
 /** Checks what a call asks for, which its client or a function of its client's options has given. */
-function checkTerms({ cost, priority }: CallTerms): void {
+function checkTerms({ cost, priority, tenant = '', weight }: CallTerms): void {
   checkCost(cost)
-  if (typeof priority === 'number' && !Number.isNaN(priority)) return
-  throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
+  const isNumber = typeof priority === 'number' && !Number.isNaN(priority)
+  if (!isNumber) throw expected(InputError, 'INVALID_PRIORITY', 'priority must be a number', priority)
+  if (typeof tenant !== 'string')
+    throw expected(InputError, 'INVALID_PRIORITY', 'fair must return a text', tenant)
+  if (Number.isInteger(weight) && weight >= 1 && weight <= 1000) return
+  throw expected(InputError, 'INVALID_PRIORITY', 'weight must return a whole number from 1 to 1000', weight)
 }

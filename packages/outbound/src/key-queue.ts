@@ -66,7 +66,7 @@ export class KeyQueue {
   /** Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none. */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
-    if (this.#queue.turns.length === 0) clearTimer(this.#growth)
+    if (this.#queue.size === 0) clearTimer(this.#growth)
     if (!this.#reserved.delete(turn)) return
     const { terms, policies } = turn
     const heir = this.#queue.first(
@@ -129,8 +129,8 @@ export class KeyQueue {
     this.#isReserving = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
     const isFree = (turn: Turn): boolean => !this.#reserved.has(turn)
-    while (this.#reserved.size < this.#queue.turns.length) {
-      const turn = this.#reserved.size === 0 ? this.#queue.turns[0]! : this.#queue.first(isFree)!
+    while (this.#reserved.size < this.#queue.size) {
+      const turn = this.#queue.first(this.#reserved.size === 0 ? undefined : isFree)!
       if (this.#underWay >= turn.client.settings.prefetch) return
       const { pause } = this
       if (pause && this.#underWay >= pause.allowance) return this.#awaitGrowth(pause)
@@ -196,7 +196,7 @@ export class KeyQueue {
       return turn?.recheck()
     }
     if (turn !== first) first.passOn(turn)
-    this.#queue.delete(first)
+    this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
     first.granted(decision, permit)

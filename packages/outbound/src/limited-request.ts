@@ -22,7 +22,7 @@ export class LimitedRequest {
   readonly terms: CallTerms
 
   /**
-   * Reads from the options how the request waits: its keys, cost and priority, each a value or a function of the request.
+   * Reads from the options how the request waits: its keys, cost, priority and tenant, each a value or a function of the request.
    * `traits` are the facts about the request that only its client knows.
    */
   constructor(
@@ -30,11 +30,14 @@ export class LimitedRequest {
     readonly request: OutboundRequest,
     readonly traits: RequestTraits,
   ) {
-    const { cost, priority, maxWait } = settings
+    const { cost, priority, fair, weight, maxWait } = settings
+    const tenant = fair?.(request)
     this.terms = {
       keys: keysOf(settings, request),
       cost: typeof cost === 'function' ? cost(request) : cost,
       priority: typeof priority === 'function' ? priority(request) : priority,
+      tenant,
+      weight: tenant === undefined ? 1 : (weight?.(tenant) ?? 1),
       maxWaitMs: maxWait,
       signal: traits.signal,
     }

@@ -56,6 +56,12 @@ export interface OutboundOptions extends WaitingOptions {
    */
   readonly priority?: number | ((request: OutboundRequest) => number)
   /**
+   * Names the tenant of a request. Among those of one priority that wait in this process, tenants then take turns, by cost: one
+   * with many requests does not hold up the others.
+   * @default requests go first come, first served
+   */
+  readonly fair?: (request: OutboundRequest) => string
+  /**
    * How often a request that was refused (429, 503, 529, or 403 with a pause) is sent again, 0 to 10. If one limited client
    * wraps another, the outermost retries.
    * @default 2; 5 where a limit is searched, as one call may meet several refusals that a search causes
@@ -102,6 +108,7 @@ const OUTBOUND = {
   key: oneOrSeveral(perRequest(text('a text', /^/))),
   cost: perRequest(cost),
   priority: perRequest(priority),
+  fair: func<NonNullable<OutboundOptions['fair']>>(),
   retries: whole(0, 10),
   retryBudget: { ...WAITING.retryBudget, otherwise: { ratio: 0.1, perSecond: 1 } },
   isRetryable: func<NonNullable<OutboundOptions['isRetryable']>>(),

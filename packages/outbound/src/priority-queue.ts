@@ -1,81 +1,186 @@
 import type { Turn } from './turn.js'
 
 /**
- * Waiting turns: the highest priority first, and of equal ones the oldest. A binary heap, so that the cost of a call grows with
- * the logarithm of their number, be their priorities one or many.
+ * Waiting turns: the highest priority first. Among those of one priority the tenants take turns, by deficit round robin
+ * (Shreedhar and Varghese, 1995): in each round every one that waits may take its weight times the highest cost, and the oldest of
+ * a tenant goes first. All calls without a tenant are one. Their number makes no turn dearer; that of the priorities does with its
+ * logarithm, as these are a binary heap.
  */
 export class PriorityQueue {
-  readonly #heap: Turn[] = []
-  /** All turns: first the first one, and then the others in no order. */
-  readonly turns: readonly Turn[] = this.#heap
-  #added = 0
+  readonly #heap: Level[] = []
+  readonly #levels = new Map<number, Level>()
+  /** Turns that wait. Without any, the level that was used last may be kept for the next. */
+  size = 0
 
-  /** Adds a turn behind those of its priority. */
+  /** Adds a turn behind those of its tenant and priority. */
   add(turn: Turn): void {
-    turn.standAt(this.#heap.length, this.#added++)
-    this.#heap.push(turn)
-    this.#rise(turn)
+    const { priority } = turn.terms
+    let level = this.#levels.get(priority)
+    if (!level) {
+      if (this.size === 0) this.#clear()
+      level = new Level(priority, this.#heap.length)
+      this.#levels.set(priority, level)
+      this.#heap.push(level)
+      this.#rise(level)
+    }
+    level.add(turn)
+    this.size++
   }
 
-  /** Removes a turn; does nothing if it is not in the queue. The last one of the heap takes its place. */
+  /** Removes a turn that gets nothing; does nothing if it is not in the queue. */
   delete(turn: Turn): void {
-    const { place } = turn
-    if (place < 0) return
-    turn.standAt(-1)
+    const { line } = turn
+    if (!line) return
+    const { level } = line
+    level.delete(turn, line)
+    this.size--
+    if (level.size > 0 || this.size === 0) return
+    this.#levels.delete(level.priority)
     const last = this.#heap.pop()!
-    if (last === turn) return
-    this.#put(last, place)
+    if (last === level) return
+    this.#put(last, level.place)
     this.#rise(last)
     this.#sink(last)
   }
 
+  /** Removes a turn that comes, for which its tenant pays. */
+  take(turn: Turn): void {
+    turn.line!.level.charge(turn, turn.line!)
+    this.delete(turn)
+  }
+
   /**
-   * Returns the first turn in the order of the queue that is suitable; undefined if none is. Callers give no `place` and no
-   * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable
-   * one found elsewhere. The two turns below a place never come before the one there, so the search ends at a suitable one, and
-   * at one behind `best`.
+   * Returns the first turn that is suitable, by default the first of all; undefined if none is. Callers give no `place` and no
+   * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable one
+   * found elsewhere. The two levels below a place never come before the one there, so the search ends at a suitable turn, and at a
+   * level behind that of `best`.
    */
-  first(isSuitable: (turn: Turn) => boolean, place = 0, best?: Turn): Turn | undefined {
-    const turn = this.#heap[place]
-    if (!turn || (best && isBefore(best, turn))) return best
-    if (isSuitable(turn)) return turn
+  first(isSuitable?: (turn: Turn) => boolean, place = 0, best?: Turn): Turn | undefined {
+    const level = this.#heap[place]
+    if (!level || (best && isBefore(best.line!.level, level))) return best
+    for (const { turns } of level.lines.values())
+      for (const turn of turns) if (!isSuitable || isSuitable(turn)) return turn
     const left = this.first(isSuitable, 2 * place + 1, best)
     return this.first(isSuitable, 2 * place + 2, left)
   }
 
-  /** Moves a turn up the heap: each one above that comes after it moves one level down. */
-  #rise(turn: Turn): void {
-    while (turn.place > 0) {
-      const above = this.#heap[(turn.place - 1) >> 1]!
-      if (!isBefore(turn, above)) return
-      this.#swap(turn, above)
+  #clear(): void {
+    this.#heap.length = 0
+    this.#levels.clear()
+  }
+
+  /** Moves a level up the heap: each one above that comes after it moves one step down. */
+  #rise(level: Level): void {
+    while (level.place > 0) {
+      const above = this.#heap[(level.place - 1) >> 1]!
+      if (!isBefore(level, above)) return
+      this.#swap(level, above)
     }
   }
 
-  /** Moves a turn down the heap as long as one of the two below comes before it, the first of which takes its place. */
-  #sink(turn: Turn): void {
+  /** Moves a level down the heap as long as one of the two below comes before it, the first of which takes its place. */
+  #sink(level: Level): void {
     for (;;) {
-      const left = 2 * turn.place + 1
+      const left = 2 * level.place + 1
       const [first, second] = [this.#heap[left], this.#heap[left + 1]]
       const next = first && second && isBefore(second, first) ? second : first
-      if (!next || !isBefore(next, turn)) return
-      this.#swap(next, turn)
+      if (!next || !isBefore(next, level)) return
+      this.#swap(next, level)
     }
   }
 
-  #swap(one: Turn, other: Turn): void {
+  #swap(one: Level, other: Level): void {
     const { place } = one
     this.#put(one, other.place)
     this.#put(other, place)
   }
 
-  #put(turn: Turn, place: number): void {
-    this.#heap[place] = turn
-    turn.standAt(place)
+  #put(level: Level, place: number): void {
+    this.#heap[place] = level
+    level.standAt(place)
   }
 }
 
-/** Whether a turn comes before another one: by higher priority, then by age. */
-function isBefore(one: Turn, other: Turn): boolean {
-  return (other.terms.priority - one.terms.priority || one.order - other.order) < 0
+/** The turns of one priority. */
+class Level {
+  /** By tenant, in the order of the round: the first is served. */
+  readonly lines = new Map<string | undefined, Line>()
+  size = 0
+  /** The highest cost since turns wait here: in a round each tenant can then take one at least. */
+  #quantum = 1
+
+  /** A level of `priority`, at a place in the heap of its queue. */
+  constructor(
+    readonly priority: number,
+    public place: number,
+  ) {}
+
+  standAt(place: number): void {
+    this.place = place
+  }
+
+  add(turn: Turn): void {
+    const { tenant, cost } = turn.terms
+    let line = this.lines.get(tenant)
+    if (!line) {
+      if (this.size === 0) this.lines.clear()
+      this.lines.set(tenant, (line = new Line(this)))
+    }
+    line.turns.add(turn)
+    turn.standIn(line)
+    this.size++
+    if (cost > this.#quantum) this.#quantum = cost
+  }
+
+  /** Removes a turn. A tenant without turns is forgotten, or the last one kept as if it were new. */
+  delete(turn: Turn, line: Line): void {
+    line.turns.delete(turn)
+    turn.standIn(undefined)
+    this.size--
+    if (line.turns.size > 0) return
+    if (this.size > 0) this.lines.delete(turn.terms.tenant)
+    else {
+      line.forget()
+      this.#quantum = 1
+    }
+  }
+
+  /** Has the tenant of a turn pay for it. If it has had its share of the round, it goes behind the others. */
+  charge({ terms }: Turn, line: Line): void {
+    const isOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
+    if (!isOver || this.lines.size === 1) return
+    this.lines.delete(terms.tenant)
+    this.lines.set(terms.tenant, line)
+  }
+}
+
+/** The turns of one tenant and priority. */
+class Line {
+  /** The oldest first. */
+  readonly turns = new Set<Turn>()
+  /** Units that the tenant may still take in this round; below 0 if its last call took more. */
+  #balance = 0
+  /** Whether it has been served in this round, and may be again. */
+  #isServed = false
+
+  constructor(readonly level: Level) {}
+
+  /** Takes `cost` from its balance, after adding its `share` of a round that it begins. Returns whether its round is over. */
+  pay(cost: number, share: number): boolean {
+    if (!this.#isServed) this.#balance += share
+    this.#balance -= cost
+    this.#isServed = this.#balance > 0
+    return !this.#isServed
+  }
+
+  forget(): void {
+    this.#balance = 0
+    this.#isServed = false
+  }
+}
+
+export type { Line }
+
+function isBefore(one: Level, other: Level): boolean {
+  return one.priority > other.priority
 }

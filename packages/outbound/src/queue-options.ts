@@ -54,6 +54,12 @@ export interface QueueOptions extends WaitingOptions {
    */
   readonly priority?: number
   /**
+   * Names the tenant of a call, by what was given to `run`. Among the calls of one priority that wait in this process, tenants then
+   * take turns, by cost: one with many calls does not hold up the others.
+   * @default calls go first come, first served
+   */
+  readonly fair?: (fn: (context: never) => unknown, options: RunOptions) => string
+  /**
    * Returns after how many milliseconds a function that failed waits for its next turn, or false for no further attempt.
    * `attempt` counts from 1. A time that ends after `maxWait` means no further attempt.
    * @default no further attempt
@@ -89,6 +95,7 @@ export const QUEUE = {
   key: oneOrSeveral(text('a text', /^/, 'default')),
   cost,
   priority,
+  fair: func<NonNullable<QueueOptions['fair']>>(),
   retry: func<NonNullable<QueueOptions['retry']>>(),
   pauseOf: func<NonNullable<QueueOptions['pauseOf']>>(),
   isRefusal: func<NonNullable<QueueOptions['isRefusal']>>(),

@@ -81,7 +81,10 @@ export class Queue<D extends Decision | undefined = Decision> {
       const { signal, maxWait: maxWaitMs = defaults.maxWait ?? Infinity } = rest
       timeoutMs = rest.timeout
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
-      terms = { keys, cost, priority, maxWaitMs, signal, silence: () => void result.catch(() => {}) }
+      const tenant = defaults.fair?.(fn, options ?? {})
+      const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)
+      const silence = (): void => void result.catch(() => {})
+      terms = { keys, cost, priority, tenant, weight, maxWaitMs, signal, silence }
     } catch (error) {
       return Promise.reject(error)
     }

@@ -10,6 +10,7 @@ import {
   type TimerHandle,
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
+import type { Line } from './priority-queue.js'
 import { type Ending, UNJUDGED } from './verdict.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -19,6 +20,9 @@ export interface CallTerms {
   readonly keys: readonly [string, ...string[]]
   readonly cost: number
   readonly priority: number
+  /** Those of one priority take turns, each as often as its weight says; undefined without the option `fair`. */
+  readonly tenant: string | undefined
+  readonly weight: number
   /** Over all its attempts. Infinity: for as long as it takes. */
   readonly maxWaitMs: number
   readonly signal: AbortSignal | undefined
@@ -54,9 +58,8 @@ export class Turn {
   stage = 0
   key: string
   policies: readonly Policy[] | undefined
-  /** In the heap of its queue, -1 outside; and how many turns entered before. */
-  place = -1
-  order = 0
+  /** Where it waits in a queue; undefined outside. */
+  line: Line | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
   /** Those that gave the attempt its turns, in the order of their limiters. */
@@ -107,10 +110,9 @@ export class Turn {
     this.recheck()
   }
 
-  /** Notes its place in the heap of a queue; with `order` it enters that queue. */
-  standAt(place: number, order = this.order): void {
-    this.place = place
-    this.order = order
+  /** Notes where it waits in a queue; undefined: it has left. */
+  standIn(line: Line | undefined): void {
+    this.line = line
     this.isPaused = false
   }
 

@@ -3,6 +3,7 @@ import {
   checkedBy,
   type DeclarationOf,
   duration,
+  func,
   nested,
   type Option,
   custom,
@@ -46,6 +47,11 @@ export interface WaitingOptions {
    */
   readonly maxQueue?: number
   /**
+   * How many calls of a tenant of `fair` go out while one of a tenant of weight 1 does, a whole number from 1 to 1000.
+   * @default () => 1
+   */
+  readonly weight?: (tenant: string) => number
+  /**
    * The longest pause that the other side is granted, up to 1 day; a number is in milliseconds.
    * @default '15m'
    */
@@ -64,6 +70,7 @@ export const WAITING = {
   prefetch: whole(1, 1000, 1),
   lateness: duration(0, '1d'),
   maxQueue: whole(1, 1_000_000, 10_000),
+  weight: func<NonNullable<WaitingOptions['weight']>>(),
   maxHold: duration(1, '1d', '15m'),
   retryBudget: nested(RETRY_BUDGET),
   limiter: oneOrSeveral(madeBy<Limiter>('createLimiter')),
@@ -80,10 +87,12 @@ export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQue
 }
 
 /**
- * Checks that options name a limiter, a semaphore or `adaptive`, and not both a limiter and `adaptive`.
+ * Checks that options name a limiter, a semaphore or `adaptive`, not both a limiter and `adaptive`, and no weight without `fair`.
  * @throws {PolicyError} INVALID_OPTION.
  */
-export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings): void {
+export function checkSources(settings: WaitingSettings & { readonly fair?: unknown }): void {
+  const { limiter, semaphore, adaptive, weight, fair } = settings
+  if (weight && !fair) throw new PolicyError('INVALID_OPTION', 'weight needs fair, which names the tenants')
   if (limiter && adaptive) {
     const why = 'adaptive finds a rate in place of a limiter: leave out one of them'
     throw new PolicyError('INVALID_OPTION', why)

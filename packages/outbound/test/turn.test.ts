@@ -12,7 +12,15 @@ function open(maxWaitMs = Infinity) {
     movesOn: () => false,
     ended: (_, end) => ends.push(end),
   }
-  const terms = { keys: ['key'], cost: 1, priority: 0, maxWaitMs, signal: undefined } as const
+  const terms = {
+    keys: ['key'],
+    cost: 1,
+    priority: 0,
+    tenant: undefined,
+    weight: 1,
+    maxWaitMs,
+    signal: undefined,
+  } as const
   const turn = new Turn(client, terms, 'key')
   turn.comes.catch(() => {})
   const release = async (...outcome: unknown[]) => void outcomes.push(outcome)
