@@ -30,7 +30,7 @@ export class KeyQueue {
   pause: KeyPause | undefined
   /** Those that wait for this key: in this queue, before another attempt, or in a client that is paused. */
   readonly turns = new Set<Turn>()
-  readonly #queue = new PriorityQueue()
+  readonly #queue = new PriorityQueue<Turn>()
   /** Those of the queue that have a reservation. */
   readonly #reserved = new Set<Turn>()
   /** Reservations that have not ended, also those that are cancelled. */

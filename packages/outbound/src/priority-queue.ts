@@ -1,4 +1,15 @@
-import type { Turn } from './turn.js'
+/** What waits: a turn. */
+export interface Queued<T extends Queued<T>> {
+  readonly terms: {
+    readonly priority: number
+    readonly tenant: string | undefined
+    readonly weight: number
+    readonly cost: number
+  }
+  /** Where it waits; undefined outside of a queue. */
+  readonly line: TenantQueue<T> | undefined
+  standIn(line: TenantQueue<T> | undefined): void
+}
 
 /**
  * Waiting turns: the highest priority first. Among those of one priority the tenants take turns, by deficit round robin
@@ -6,14 +17,14 @@ import type { Turn } from './turn.js'
  * a tenant goes first. All calls without a tenant are one. Their number makes no turn dearer; that of the priorities does with its
  * logarithm, as these are a binary heap.
  */
-export class PriorityQueue {
-  readonly #heap: Level[] = []
-  readonly #levels = new Map<number, Level>()
+export class PriorityQueue<T extends Queued<T>> {
+  readonly #heap: Level<T>[] = []
+  readonly #levels = new Map<number, Level<T>>()
   /** Turns that wait. Without any, the level that was used last may be kept for the next. */
   size = 0
 
   /** Adds a turn behind those of its tenant and priority. */
-  add(turn: Turn): void {
+  add(turn: T): void {
     const { priority } = turn.terms
     let level = this.#levels.get(priority)
     if (!level) {
@@ -28,7 +39,7 @@ export class PriorityQueue {
   }
 
   /** Removes a turn that gets nothing; does nothing if it is not in the queue. */
-  delete(turn: Turn): void {
+  delete(turn: T): void {
     const { line } = turn
     if (!line) return
     const { level } = line
@@ -44,7 +55,7 @@ export class PriorityQueue {
   }
 
   /** Removes a turn that comes, for which its tenant pays. */
-  take(turn: Turn): void {
+  take(turn: T): void {
     turn.line!.level.charge(turn, turn.line!)
     this.delete(turn)
   }
@@ -55,7 +66,7 @@ export class PriorityQueue {
    * found elsewhere. The two levels below a place never come before the one there, so the search ends at a suitable turn, and at a
    * level behind that of `best`.
    */
-  first(isSuitable?: (turn: Turn) => boolean, place = 0, best?: Turn): Turn | undefined {
+  first(isSuitable?: (turn: T) => boolean, place = 0, best?: T): T | undefined {
     const level = this.#heap[place]
     if (!level || (best && isBefore(best.line!.level, level))) return best
     for (const { turns } of level.lines.values())
@@ -65,12 +76,12 @@ export class PriorityQueue {
   }
 
   #clear(): void {
-    this.#heap.length = 0
+    this.#heap.splice(0)
     this.#levels.clear()
   }
 
   /** Moves a level up the heap: each one above that comes after it moves one step down. */
-  #rise(level: Level): void {
+  #rise(level: Level<T>): void {
     while (level.place > 0) {
       const above = this.#heap[(level.place - 1) >> 1]!
       if (!isBefore(level, above)) return
@@ -79,7 +90,7 @@ export class PriorityQueue {
   }
 
   /** Moves a level down the heap as long as one of the two below comes before it, the first of which takes its place. */
-  #sink(level: Level): void {
+  #sink(level: Level<T>): void {
     for (;;) {
       const left = 2 * level.place + 1
       const [first, second] = [this.#heap[left], this.#heap[left + 1]]
@@ -89,22 +100,22 @@ export class PriorityQueue {
     }
   }
 
-  #swap(one: Level, other: Level): void {
+  #swap(one: Level<T>, other: Level<T>): void {
     const { place } = one
     this.#put(one, other.place)
     this.#put(other, place)
   }
 
-  #put(level: Level, place: number): void {
+  #put(level: Level<T>, place: number): void {
     this.#heap[place] = level
     level.standAt(place)
   }
 }
 
 /** The turns of one priority. */
-class Level {
+class Level<T extends Queued<T>> {
   /** By tenant, in the order of the round: the first is served. */
-  readonly lines = new Map<string | undefined, Line>()
+  readonly lines = new Map<string | undefined, TenantQueue<T>>()
   size = 0
   /** The highest cost since turns wait here: in a round each tenant can then take one at least. */
   #quantum = 1
@@ -119,12 +130,12 @@ class Level {
     this.place = place
   }
 
-  add(turn: Turn): void {
+  add(turn: T): void {
     const { tenant, cost } = turn.terms
     let line = this.lines.get(tenant)
     if (!line) {
       if (this.size === 0) this.lines.clear()
-      this.lines.set(tenant, (line = new Line(this)))
+      this.lines.set(tenant, (line = new TenantQueue<T>(this)))
     }
     line.turns.add(turn)
     turn.standIn(line)
@@ -133,7 +144,7 @@ class Level {
   }
 
   /** Removes a turn. A tenant without turns is forgotten, or the last one kept as if it were new. */
-  delete(turn: Turn, line: Line): void {
+  delete(turn: T, line: TenantQueue<T>): void {
     line.turns.delete(turn)
     turn.standIn(undefined)
     this.size--
@@ -146,7 +157,7 @@ class Level {
   }
 
   /** Has the tenant of a turn pay for it. If it has had its share of the round, it goes behind the others. */
-  charge({ terms }: Turn, line: Line): void {
+  charge({ terms }: T, line: TenantQueue<T>): void {
     const isOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
     if (!isOver || this.lines.size === 1) return
     this.lines.delete(terms.tenant)
@@ -155,15 +166,15 @@ class Level {
 }
 
 /** The turns of one tenant and priority. */
-class Line {
+export class TenantQueue<T extends Queued<T>> {
   /** The oldest first. */
-  readonly turns = new Set<Turn>()
+  readonly turns = new Set<T>()
   /** Units that the tenant may still take in this round; below 0 if its last call took more. */
   #balance = 0
   /** Whether it has been served in this round, and may be again. */
   #isServed = false
 
-  constructor(readonly level: Level) {}
+  constructor(readonly level: Level<T>) {}
 
   /** Takes `cost` from its balance, after adding its `share` of a round that it begins. Returns whether its round is over. */
   pay(cost: number, share: number): boolean {
@@ -179,8 +190,6 @@ class Line {
   }
 }
 
-export type { Line }
-
-function isBefore(one: Level, other: Level): boolean {
+function isBefore(one: { readonly priority: number }, other: { readonly priority: number }): boolean {
   return one.priority > other.priority
 }

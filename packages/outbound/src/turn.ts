@@ -10,7 +10,7 @@ import {
   type TimerHandle,
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
-import type { Line } from './priority-queue.js'
+import type { TenantQueue } from './priority-queue.js'
 import { type Ending, UNJUDGED } from './verdict.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -59,7 +59,7 @@ export class Turn {
   key: string
   policies: readonly Policy[] | undefined
   /** Where it waits in a queue; undefined outside. */
-  line: Line | undefined = undefined
+  line: TenantQueue<Turn> | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
   /** Those that gave the attempt its turns, in the order of their limiters. */
@@ -111,7 +111,7 @@ export class Turn {
   }
 
   /** Notes where it waits in a queue; undefined: it has left. */
-  standIn(line: Line | undefined): void {
+  standIn(line: TenantQueue<Turn> | undefined): void {
     this.line = line
     this.isPaused = false
   }

@@ -36,6 +36,15 @@ const KNOWN = [
   },
 ]
 
+/**
+ * Lines of the console that tests may cause: zone.js reports a rejection as unhandled at the end of a microtask, though it is handled
+ * a turn later.
+ */
+const KNOWN_LINE = /at Object\.api\.onUnhandledError \(.*zone-node/
+
+/** Whether a line of the console is known, by its text. @param {string} text */
+export const isKnownLine = (text) => KNOWN_LINE.test(text)
+
 /** Whether a warning is in the list. @param {Error & { code?: unknown }} warning */
 export function isKnown({ name, code, message, stack = '' }) {
   return KNOWN.some(

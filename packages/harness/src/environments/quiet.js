@@ -4,7 +4,7 @@
 // test expects a warning by `expectWarnings` of @sluice/harness/warnings, and lines of the console by a spy.
 import { ChildProcess } from 'node:child_process'
 import { TestEnvironment } from 'jest-environment-node'
-import { isKnown } from './known-warnings.js'
+import { isKnown, isKnownLine } from './known-warnings.js'
 
 /** @typedef {import('../warnings/index.ts').Expectation} Expectation */
 /** @typedef {import('@jest/types').Circus.AsyncEvent} AsyncEvent */
@@ -89,7 +89,9 @@ export default class Quiet extends TestEnvironment {
     const unexpected = warnings.filter((each) => !codes.has(String(each.code)) && !isKnown(each))
     const written = new Set(warnings.map(({ code }) => code))
     const missing = expected.flatMap(({ required }) => required.filter((code) => !written.has(code)))
-    const lines = this.#console.getBuffer()?.splice(0) ?? []
+    const lines = (this.#console.getBuffer()?.splice(0) ?? []).filter(
+      ({ message, origin }) => !isKnownLine(`${message}\n${origin}`),
+    )
     return [
       ...unexpected.map((warning) => found(`a warning that no test expects: ${textOf(warning)}`, warning)),
       ...missing.map((code) => found(`no warning was written with the code ${code}, which the test expects`)),

@@ -48,7 +48,7 @@ describe('a fair queue', () => {
     const sent: string[] = []
     const fetch = limitFetch(
       async (input) => {
-        sent.push(new URL(input as string).pathname)
+        sent.push(new URL(input).pathname)
         return new Response()
       },
       { semaphore: one(), key: 'all', fair: ({ url }) => url.pathname[1]! },

@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { PriorityQueue } from '../../src/priority-queue.js'
+import { PriorityQueue, type Queued } from '../../src/priority-queue.js'
 
-type Entry = Parameters<PriorityQueue['add']>[0]
+interface Entry extends Queued<Entry> {
+  readonly name: string
+}
 
 interface Share {
   readonly tenant?: string
@@ -17,20 +19,20 @@ const entry = (name: string, priority: number, { tenant, weight = 1, cost = 1 }:
     standIn(this: Entry, line: Entry['line']) {
       Object.assign(this, { line })
     },
-  }) as unknown as Entry & { readonly name: string }
+  }) as unknown as Entry
 
 /** The names of the entries in the order in which they come to be first. */
-function drain(queue: PriorityQueue): string[] {
+function drain(queue: PriorityQueue<Entry>): string[] {
   const names: string[] = []
   for (let first; (first = queue.first()); queue.take(first)) {
-    names.push((first as ReturnType<typeof entry>).name)
+    names.push(first.name)
   }
   return names
 }
 
 describe('waiting calls', () => {
   it('come by their priority, those of equal ones by their age', () => {
-    const queue = new PriorityQueue()
+    const queue = new PriorityQueue<Entry>()
     const priorities = [0, 5, -1, 5, Infinity, 0, -Infinity, 2.5, Infinity]
     for (const [i, priority] of priorities.entries()) queue.add(entry(String(i), priority))
     expect(drain(queue).join('')).toBe('481370526')
@@ -38,7 +40,7 @@ describe('waiting calls', () => {
 
   it('may leave from any place, and come again behind those of their priority', () => {
     const entries = Array.from({ length: 200 }, (_, i) => entry(String(i), (i * 7) % 5))
-    const queue = new PriorityQueue()
+    const queue = new PriorityQueue<Entry>()
     for (const each of entries) queue.add(each)
     for (const each of entries) if (Number(each.name) % 3 === 0) queue.delete(each)
     for (const each of entries) if (Number(each.name) % 6 === 0) queue.add(each)
@@ -51,11 +53,9 @@ describe('waiting calls', () => {
   })
 
   it('are looked through in their order for one that is suitable', () => {
-    const queue = new PriorityQueue()
+    const queue = new PriorityQueue<Entry>()
     for (let i = 0; i < 50; i++) queue.add(entry(String(i), i % 4))
-    const seen = queue.first(
-      (each) => each.terms.priority < 3 && Number((each as { name?: string }).name) > 10,
-    )
+    const seen = queue.first((each) => each.terms.priority < 3 && Number(each.name) > 10)
     expect(seen).toMatchObject({ name: '14', terms: { priority: 2 } })
     expect(queue.first(() => false)).toBeUndefined()
   })
@@ -65,7 +65,7 @@ describe('waiting calls', () => {
     let compared = 0
     const priority = (value: number) => ({ valueOf: () => (compared++, value) }) as unknown as number
     for (const value of [(i: number) => i, (i: number) => -i, (i: number) => (i * 7919) % count]) {
-      const queue = new PriorityQueue()
+      const queue = new PriorityQueue<Entry>()
       for (let i = 0; i < count; i++) queue.add(entry('', priority(value(i))))
       compared = 0
       expect(drain(queue)).toHaveLength(count)
@@ -77,7 +77,7 @@ describe('waiting calls', () => {
 describe('tenants', () => {
   /** So many calls of each tenant, one tenant after the other. */
   const crowd = (counts: Readonly<Record<string, number>>, share: (tenant: string) => Share = () => ({})) => {
-    const queue = new PriorityQueue()
+    const queue = new PriorityQueue<Entry>()
     for (const [tenant, count] of Object.entries(counts))
       for (let i = 0; i < count; i++) queue.add(entry(tenant, 0, { tenant, ...share(tenant) }))
     return queue
@@ -110,7 +110,7 @@ describe('tenants', () => {
   })
 
   it('keep the order of their own calls, and priorities go before them', () => {
-    const queue = new PriorityQueue()
+    const queue = new PriorityQueue<Entry>()
     for (let i = 0; i < 12; i++)
       queue.add(entry(String(i), i < 8 ? 0 : 1, { tenant: i % 2 ? 'odd' : 'even' }))
     expect(drain(queue)).toEqual(['8', '9', '10', '11', '0', '1', '2', '3', '4', '5', '6', '7'])
