@@ -160,16 +160,6 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
 function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
   const { at, reason, binding, remaining, resetAt, parts, used } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
-  return {
-    now: since,
-    at,
-    reason,
-    binding,
-    remaining,
-    resetAt,
-    parts,
-    used,
-    booking: undefined,
-    from: 'cache',
-  }
+  const kept = { at, reason, binding, remaining, resetAt, parts, used }
+  return { now: since, ...kept, booking: undefined, from: 'cache' }
 }

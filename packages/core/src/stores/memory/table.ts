@@ -186,7 +186,7 @@ export class Table {
     const { states, instants } = this.cursor
     const counted = Math.max(now, this.bookings.lastOf(row))
     const openFrom = Math.max(restrictedUntil, counted)
-    const used: number[] = []
+    const used = Array<number>(policies.length)
     const parts: number[] | undefined = policies.length > 1 ? [] : undefined
     let least = Infinity
     let { binding } = call
@@ -194,7 +194,7 @@ export class Table {
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
       policy.algorithm.view(states[i]!, policy, counted, view)
-      used.push(policy.capacity - view.remaining)
+      used[i] = policy.capacity - view.remaining
       if (openFrom > counted) policy.algorithm.view(states[i]!, policy, openFrom, view)
       if (openFrom > now || view.remaining < 0) view.remaining = 0
       if (view.remaining < least) {
