@@ -1,5 +1,6 @@
-import type { FieldNames, Format, FormatOpener } from './format.js'
+import type { Format, FormatOpener } from './format.js'
 import { given, jsonOf, microseconds, requestPart } from './format.js'
+import type { FieldNames, ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -10,20 +11,27 @@ import type { TimeReader } from './times.js'
 const PATHS: Readonly<Record<string, string>> = {
   time: 'start_time StartUTC time_iso8601 @timestamp msec ts timestamp time time_local datetime date',
   ip: `request.client_ip request.remote_ip client_ip clientIp ClientHost remote_addr remote_ip remoteIp httpRequest.remoteIp
-    req.ip req.remoteAddress remoteAddress client.ip ip downstream_remote_address remoteAddr client`,
+    req.ip req.remoteAddress remoteAddress client.ip source.ip meta.req.ip ip downstream_remote_address remoteAddr client`,
   forwarded:
     'http_x_forwarded_for x_forwarded_for xff request.headers.X-Forwarded-For req.headers.x-forwarded-for',
   status:
-    'status response_code DownstreamStatus statusCode status_code res.statusCode response.status httpRequest.status',
+    'status response_code response_status DownstreamStatus statusCode status_code res.statusCode res.status response.status httpRequest.status http.response.status_code meta.res.statusCode',
   method:
-    'method request_method request.method RequestMethod req.method httpRequest.requestMethod verb request',
-  path: 'path request_uri request.uri RequestPath req.url uri url httpRequest.requestUrl request',
-  host: 'host http_host request.host RequestHost authority req.headers.host server_name',
-  duration: 'request_time responseTime duration_ms elapsed_ms duration',
+    'method request_method request.method RequestMethod req.method httpRequest.requestMethod http.request.method meta.req.method verb request',
+  path: 'path request_uri request.uri RequestPath req.url uri url httpRequest.requestUrl url.path url.original meta.req.url request',
+  host: 'host http_host request.host RequestHost authority req.headers.host req.host url.domain meta.req.headers.host server_name',
+  duration: 'request_time responseTime meta.responseTime duration_ms elapsed_ms duration',
+  id: 'reqId req.id requestId request_id',
 }
 
 /** The names that `--field` takes. */
 export const FIELD_NAMES: readonly string[] = Object.keys(PATHS)
+
+/** Lines with a caller and a status that are no calls, by the program that writes them and beside the line of each call. */
+const NO_CALLS: Readonly<Record<string, (line: JsonLine) => boolean>> = {
+  'an error of Caddy': ({ logger }) => typeof logger === 'string' && /^http\.(?!log\.access)/.test(logger),
+  'an error of Fastify': (line) => 'reqId' in line && 'err' in line && !('responseTime' in line),
+}
 
 /** The objects that hold headers, and the prefixes of names that stand for them. */
 const HEADERS = ['request.headers.', 'req.headers.', 'headers.', 'http_', 'request_', '']
@@ -33,45 +41,96 @@ type JsonLine = Readonly<Record<string, unknown>>
 export const json: FormatOpener = {
   name: 'json',
   /** Opens the format for a log, whose first lines are `sample`; lines of it that are not JSON are left out. */
-  open(times, sample, fields) {
+  open(times, sample, options) {
     const lines = sample.map(jsonOf).filter((line) => line !== undefined)
-    return new JsonFormat(times, lines, fields)
+    return new JsonFormat(times, lines, options)
   },
 }
 
 class JsonFormat implements Format {
   readonly name = 'json'
   time = NaN
+  group = ''
+  joined = ''
   #line: JsonLine = {}
+  /** The first line of the call, where the line that was read last has its answer. */
+  #request: JsonLine = {}
+  readonly #waiting = new Halves()
   readonly #paths = new Map<string, string | undefined>()
+  readonly #fields: FieldNames
+  readonly #callers: readonly string[]
   readonly #hasDurations: boolean
+  /** Whether lines of calls have an answer, a status or a duration, and whether that may be another line than that with the caller. */
+  readonly #hasAnswers: boolean
+  readonly #isInHalves: boolean
 
   /**
    * Takes the first lines of the log as a sample, in which it finds where the parts of a call stand. `fields` are places
    * that the user named. A duration is used if its unit is known, and if the logged time is that of the call's end: the
-   * duration then leads back to its start.
+   * duration then leads back to its start. A call is in two lines where one has the caller, another the answer, and both one id.
    */
   constructor(
     readonly times: TimeReader,
     readonly sample: readonly JsonLine[],
-    readonly fields: FieldNames,
+    { fields = {}, selectors }: ReadOptions,
   ) {
+    this.#fields = fields
+    this.#callers = selectors.map(({ by = 'ip' }) => by)
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
     const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
     this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')
+    const halves = sample.map(
+      (line) => [this.#has(line, this.#callers), this.#has(line, ANSWER), line] as const,
+    )
+    this.#hasAnswers = halves.some(([, isAnswered]) => isAnswered)
+    const asked = new Set(
+      halves.map(([isCall, isAnswered, line]) => isCall && !isAnswered && this.#idOf(line)),
+    )
+    this.#isInHalves = halves.some(([isCall, isAnswered, line]) => {
+      const id = !isCall && isAnswered && this.#idOf(line)
+      return typeof id === 'string' && asked.has(id)
+    })
   }
 
   /**
    * Reads a line; `part`, `time` and `duration` then describe it. Returns false, and keeps the line before, if it is not
-   * JSON.
+   * JSON. A line is no call if it has no answer where others have one, or if its program writes another for the call.
    */
-  read(line: string): boolean {
+  read(line: string): ReturnType<Format['read']> {
     const value = jsonOf(line)
     if (value === undefined) return false
     this.#line = value
+    this.#request = {}
     this.time = this.times.read(this.part('time') ?? '')
-    return true
+    const [isCall, isAnswered] = [this.#has(value, this.#callers), this.#has(value, ANSWER)]
+    const odd = Object.keys(NO_CALLS).find((name) => NO_CALLS[name]!(value))
+    const names = [...this.#callers, ...ANSWER].filter((name) => this.#has(value, [name]))
+    this.group =
+      odd ??
+      ([...new Set(names.map((name) => this.#pathOf(name)))].join(' + ') || 'neither caller nor answer')
+    if (odd !== undefined) return 'no call'
+    if (!this.#isInHalves || isCall === isAnswered)
+      return (this.#hasAnswers ? isAnswered : isCall) || 'no call'
+    const id = this.#idOf(value)
+    if (isCall)
+      return this.#waiting.add(id, { line: value, size: line.length, group: this.group, time: this.time })
+    const half = this.#waiting.take(id)
+    if (half === undefined) return true
+    this.#request = half.line
+    this.joined = half.group
+    return 'joined'
+  }
+
+  /** Whether a line has one of these parts. */
+  #has(line: JsonLine, names: readonly string[]): boolean {
+    return names.some((name) => textAt(line, this.#pathOf(name) ?? '') !== undefined)
+  }
+
+  /** The id by which the lines of one call are known: it is one of its process alone. Undefined for a line without. */
+  #idOf(line: JsonLine): string | undefined {
+    const id = textAt(line, this.#pathOf('id') ?? '')
+    return id === undefined ? id : [line['hostname'], line['pid'], id].join(' ')
   }
 
   /**
@@ -84,7 +143,7 @@ class JsonFormat implements Format {
     const path = this.#pathOf('duration')
     if (!this.#hasDurations || path === undefined) return 0
     const hasUnit = /(?:\b|_)[mun]s$|[a-z\d][MUN]s$/.test(path)
-    const unit = path === 'responseTime' ? 'ms' : hasUnit ? path.slice(-2).toLowerCase() : undefined
+    const unit = path.endsWith('responseTime') ? 'ms' : hasUnit ? path.slice(-2).toLowerCase() : undefined
     return microseconds(textAt(this.#line, path), unit)
   }
 
@@ -94,7 +153,7 @@ class JsonFormat implements Format {
    */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
-    const text = path === undefined ? undefined : textAt(this.#line, path)
+    const text = path === undefined ? undefined : (textAt(this.#line, path) ?? textAt(this.#request, path))
     return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
@@ -103,7 +162,7 @@ class JsonFormat implements Format {
    * in the sample. It is looked up once for each part. Undefined if no line of the sample has the part.
    */
   #pathOf(name: string): string | undefined {
-    if (!this.#paths.has(name)) this.#paths.set(name, this.fields[name] ?? this.#findPath(name))
+    if (!this.#paths.has(name)) this.#paths.set(name, this.#fields[name] ?? this.#findPath(name))
     return this.#paths.get(name)
   }
 
@@ -124,6 +183,44 @@ class JsonFormat implements Format {
   }
 }
 
+/** The parts that only the line with a call's answer has. */
+const ANSWER = ['status', 'duration']
+
+interface Half {
+  readonly line: JsonLine
+  readonly size: number
+  readonly group: string
+  readonly time: number
+}
+
+/** Lines with a caller that wait for their answers: at most 10,000, of 16 MB in all, and for ten minutes of the log. */
+class Halves {
+  readonly #halves = new Map<string, Half>()
+  #size = 0
+
+  /** Keeps a line until its answer comes. A line without an id never has one. */
+  add(id: string | undefined, half: Half): 'half of a call' {
+    if (id === undefined) return 'half of a call'
+    this.take(id)
+    this.#halves.set(id, half)
+    this.#size += half.size
+    for (const [oldest, { time }] of this.#halves) {
+      if (this.#halves.size <= 10_000 && this.#size <= 2 ** 24 && !(time < half.time - LONGEST_WAIT_US)) break
+      this.take(oldest)
+    }
+    return 'half of a call'
+  }
+
+  /** Takes out the line with this id. */
+  take(id: string | undefined): Half | undefined {
+    const half = this.#halves.get(id ?? '')
+    if (half !== undefined && this.#halves.delete(id!)) this.#size -= half.size
+    return half
+  }
+}
+
+const LONGEST_WAIT_US = 600e6
+
 /**
  * The value at a path of a parsed line, as text: a text or a number, or the first element of a list. Undefined for any
  * other value, and for '-' and the empty text, which logs write for a field without a value.
@@ -141,9 +238,10 @@ export function textAt(line: JsonLine, path: string): string | undefined {
  */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
-  const name = Object.keys(line).find((each) => folded(each) === folded(path))
-  if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
+  const wanted = folded(path)
+  const name = Object.keys(line).find((each) => each.length === path.length && folded(each) === wanted)
+  if (name !== undefined) return line[name]
   const inner = dot < 0 ? undefined : (line[path.slice(0, dot)] as JsonLine | undefined)
   return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }

@@ -25,6 +25,8 @@ export const textOf = (line: LogLine): string => (typeof line === 'string' ? lin
 /** Cuts the bytes of one source into lines. */
 export class LineSplitter {
   readonly #decoder = new TextDecoder()
+  /** Of UTF-16, as PowerShell writes it; undefined for UTF-8, and null before the first bytes. */
+  #wide: InstanceType<typeof TextDecoder> | undefined | null = null
   #rest: Uint8Array = EMPTY
   #isDropping = false
 
@@ -33,7 +35,9 @@ export class LineSplitter {
    * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first bytes, and the rest
    * of the line is dropped up to its end (`#isDropping`), so that memory stays bounded.
    */
-  push(bytes: Uint8Array): LogLine[] {
+  push(piece: Uint8Array): LogLine[] {
+    if (this.#wide === null) this.#wide = wideDecoder(piece)
+    const bytes = this.#wide ? new TextEncoder().encode(this.#wide.decode(piece, { stream: true })) : piece
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && from === 0) return []
     this.#isDropping = false
@@ -76,6 +80,29 @@ export class LineSplitter {
     }
     return lines
   }
+}
+
+/** The decoder of a text in UTF-16, which begins with a mark, or with characters whose other byte is 0; undefined for others. */
+function wideDecoder([one, other, third, fourth]: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
+  if ((one === 0xff && other === 0xfe) || (one! > 0 && other === 0 && third! > 0 && fourth === 0))
+    return new TextDecoder('utf-16le')
+  return one === 0xfe && other === 0xff ? new TextDecoder('utf-16be') : undefined
+}
+
+/** The program that has packed a file which begins with these bytes; undefined for none that is known. */
+export function packedBy(bytes: Uint8Array): string | undefined {
+  const start = Array.from(bytes.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  const name = Object.keys(MAGIC).find((magic) => start.startsWith(magic))
+  return name === undefined ? undefined : `a file of ${MAGIC[name]}`
+}
+
+const MAGIC: Readonly<Record<string, string>> = {
+  '28b52ffd': 'zstd',
+  fd377a58: 'xz',
+  '504b0304': 'zip',
+  '425a68': 'bzip2',
+  '04224d18': 'lz4',
+  '1f8b': 'gzip',
 }
 
 /** A new array with the bytes of one array and behind them those of the other. */

@@ -43,20 +43,40 @@ export function wrappers(): readonly Wrapper[] {
       },
     },
     { name: 'syslog', unwrap: (line) => SYSLOG.exec(line)?.[1] },
-    { name: 'journald', unwrap: (line) => textAt(jsonOf(line) ?? {}, 'MESSAGE') },
-    { name: 'timestamps', unwrap: (line) => TIMESTAMP.exec(line)?.[1] },
+    ...PREFIXES.map(({ name, form }) => ({ name, unwrap: (line: string) => form.exec(line)?.[1] })),
+    { name: 'a field of JSON', unwrap: inField },
     { name: '', unwrap: (line) => line },
   ]
 }
 
+/** The line in a field of a line of JSON, as journald, fluent-bit, Loki, pino and clouds have it. */
+function inField(line: string): string | undefined {
+  const value = jsonOf(line) ?? {}
+  const field = ['MESSAGE', 'log', 'line', 'msg', 'message', '@message', 'textPayload'].find((name) =>
+    textAt(value, name),
+  )
+  return field === undefined ? undefined : textAt(value, field)?.trimEnd()
+}
+
 const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/
 
-/** The time that `docker logs -t` and `kubectl logs --timestamps` put in front. */
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\S+Z (.+)$/
+const STAMP = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`
+
+/** The words that commands put in front of lines, by command; a time may stand behind those of most. */
+const PREFIXES = Object.entries({
+  timestamps: `${STAMP}:?`, // docker, kubectl
+  'kubectl --prefix': String.raw`\[pod\/\S+\](?: ${STAMP})?`,
+  pm2: String.raw`(?:${STAMP.replace('[T ]', '[T -]')}:? )?\d+\|[^|]{1,64}\|(?: ${STAMP}:)?`,
+  compose: String.raw`[\w.@-]+ *\|(?: ${STAMP})?`,
+  heroku: String.raw`${STAMP} app\[[\w.-]+\]:`,
+  logcli: String.raw`${STAMP} \{[^}]*\}`,
+  stern: String.raw`(?:[a-z\d-]+ )?[a-z][a-z\d.-]*-[a-z\d]+ [a-z\d-]*[a-z][a-z\d-]*(?: ${STAMP})?`,
+  'aws logs': String.raw`${STAMP} \S+`,
+}).map(([name, form]) => ({ name, form: new RegExp(`^${form} (.+)$`) }))
 
 /** `<190>Oct 11 22:14:15 host nginx[7]: line`, RFC 5424, and what `journalctl` prints, with times of any form. */
 const SYSLOG =
-  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
+  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} \d{4}-\d\d-\d\d [\d:.]+ \S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
 
 /** Joins the parts of lines, of which each stream may have one that goes on. */
 class Joiner {
