@@ -136,7 +136,11 @@ class Log {
     if (line.startsWith('#')) return format.read(line) ? 'not in the format' : 'comment line' // which may name columns
     const inner = wrapper.unwrap(withoutColours(line))
     if (inner === '') return 'part of a line'
-    return (inner !== undefined && format.read(withoutColours(inner))) || 'not in the format'
+    // Of JSON, colours are found once it is parsed.
+    return (
+      (inner !== undefined && format.read(inner === line ? line : withoutColours(inner))) ||
+      'not in the format'
+    )
   }
 
   /**

@@ -6,7 +6,7 @@ import type { TimeReader } from './times.js'
  * that no word in front of it, such as the name of a container, is taken for him.
  */
 
-const ADDRESS = String.raw`(?:\d{1,3}(?:\.\d{1,3}){3}|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*(?:%\w+)?\]?)(?::\d+)?`
+const ADDRESS = String.raw`(?:\d+\.\d+\.\d+\.\d+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*(?:%\w+)?\]?)(?::\d+)?`
 const NAME = String.raw`[\w.-]+`
 const TEXT = String.raw`"((?:[^"\\]|\\.)*)"`
 
@@ -19,7 +19,7 @@ const PATTERNS = [
     // Apache, nginx, lighttpd and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration
     // behind, which ingress-nginx has as the second number. API Gateway of AWS writes no space behind the time.
     name: 'common',
-    pattern: String.raw`^(?:([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ [^[\s]))?(CALLER) \S+ [^[]*\[([^\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
+    pattern: String.raw`^(?:(?!CALLER \S+ \S+ \[)([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ [^[\s]))?(CALLER) \S+ [^[]*\[([^\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
     groups: 'host ip time request status header:referer header:user-agent forwarded duration',
   },
   {
@@ -94,7 +94,7 @@ export const textFormats: readonly FormatOpener[] = PATTERNS.map(({ name, patter
 class TextFormat implements Format {
   time = NaN
   readonly #groups: ReadonlyMap<string, number>
-  readonly #durations: readonly string[]
+  readonly #durations: readonly (readonly [group: string, unit: string])[]
   #found: readonly (string | undefined)[] = []
 
   /**
@@ -108,7 +108,8 @@ class TextFormat implements Format {
     readonly times: TimeReader,
   ) {
     this.#groups = new Map(groups.map((group, i) => [group, i + 1]))
-    this.#durations = groups.filter((group) => group.startsWith('duration'))
+    const durations = groups.filter((group) => group.startsWith('duration'))
+    this.#durations = durations.map((group) => [group, group.endsWith('ms') ? 'ms' : 's'])
   }
 
   /**
@@ -125,9 +126,7 @@ class TextFormat implements Format {
 
   /** How long the call of the line took, in microseconds: the sum of all groups that hold a part of it; 0 where none does. */
   get duration(): number {
-    return this.#durations.reduce((sum, group) => {
-      return sum + microseconds(this.part(group), group.endsWith('ms') ? 'ms' : 's')
-    }, 0)
+    return this.#durations.reduce((sum, [group, unit]) => sum + microseconds(this.#textOf(group), unit), 0)
   }
 
   /**
