@@ -18,10 +18,8 @@ export interface LoggedCall {
 }
 
 /**
- * Makes the function that returns the call of the line that `format` read last: its time, the caller for each selector
- * (`by` and `where`), its cost and whether it was denied. For a line of which no call can be made, that function returns
- * the reason to skip it, and 'outside' if the `where` of no selector matches. `hasDurations` says whether the format
- * knows how long calls took.
+ * Makes the function that returns the call of the line that `format` read last, or the reason to skip it, and 'outside' if the
+ * `where` of no selector matches. `hasDurations` says whether the format knows how long calls took.
  */
 export function callReader(
   format: Format,

@@ -55,7 +55,11 @@ class JsonFormat implements Format {
   #line: JsonLine = {}
   /** The first line of the call, where the line that was read last has its answer. */
   #request: JsonLine = {}
-  readonly #waiting = new Halves()
+  /** Lines with a caller that wait for their answers, by id. */
+  readonly #waiting = new Map<
+    string,
+    { readonly line: JsonLine; readonly group: string; readonly time: number }
+  >()
   readonly #paths = new Map<string, string | undefined>()
   readonly #fields: FieldNames
   readonly #callers: readonly string[]
@@ -84,13 +88,11 @@ class JsonFormat implements Format {
       (line) => [this.#has(line, this.#callers), this.#has(line, ANSWER), line] as const,
     )
     this.#hasAnswers = halves.some(([, isAnswered]) => isAnswered)
-    const asked = new Set(
-      halves.map(([isCall, isAnswered, line]) => isCall && !isAnswered && this.#idOf(line)),
+    const asked = halves.filter(([isCall, isAnswered]) => isCall && !isAnswered)
+    const ids = new Set(asked.map(([, , line]) => this.#idOf(line)).filter(Boolean))
+    this.#isInHalves = halves.some(
+      ([isCall, isAnswered, line]) => isAnswered && !isCall && ids.has(this.#idOf(line)),
     )
-    this.#isInHalves = halves.some(([isCall, isAnswered, line]) => {
-      const id = !isCall && isAnswered && this.#idOf(line)
-      return typeof id === 'string' && asked.has(id)
-    })
   }
 
   /**
@@ -113,9 +115,17 @@ class JsonFormat implements Format {
     if (!this.#isInHalves || isCall === isAnswered)
       return (this.#hasAnswers ? isAnswered : isCall) || 'no call'
     const id = this.#idOf(value)
-    if (isCall)
-      return this.#waiting.add(id, { line: value, size: line.length, group: this.group, time: this.time })
-    const half = this.#waiting.take(id)
+    const half = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (isCall) {
+      if (id !== '' && line.length <= LONGEST_WAITING)
+        this.#waiting.set(id, { line: value, group: this.group, time: this.time })
+      for (const [oldest, { time }] of this.#waiting) {
+        if (this.#waiting.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
+        this.#waiting.delete(oldest)
+      }
+      return 'half of a call'
+    }
     if (half === undefined) return true
     this.#request = half.line
     this.joined = half.group
@@ -127,17 +137,15 @@ class JsonFormat implements Format {
     return names.some((name) => textAt(line, this.#pathOf(name) ?? '') !== undefined)
   }
 
-  /** The id by which the lines of one call are known: it is one of its process alone. Undefined for a line without. */
-  #idOf(line: JsonLine): string | undefined {
+  /** The id by which the lines of one call are known: it is one of its process alone. '' for a line without. */
+  #idOf(line: JsonLine): string {
     const id = textAt(line, this.#pathOf('id') ?? '')
-    return id === undefined ? id : [line['hostname'], line['pid'], id].join(' ')
+    return id === undefined ? '' : [line['hostname'], line['pid'], id].join(' ')
   }
 
   /**
-   * How long the call of the line took, in microseconds. It is 0 where the log has no duration to use (`#hasDurations`):
-   * where its unit is not known, or where the logged time is already that of the call's start, to which the duration
-   * would otherwise lead back. The unit is what the field's name ends with, such as `duration_ms` or `durationMs`;
-   * `responseTime` is in milliseconds, and any other field in seconds.
+   * How long the call of the line took, in microseconds; 0 where the log has no duration to use. The unit is what the
+   * field's name ends with, such as `duration_ms` or `durationMs`; `responseTime` is in milliseconds, any other in seconds.
    */
   get duration(): number {
     const path = this.#pathOf('duration')
@@ -157,10 +165,7 @@ class JsonFormat implements Format {
     return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
-  /**
-   * The path in a line, such as `request.uri`, at which a part of the call stands: as the user named it, otherwise found
-   * in the sample. It is looked up once for each part. Undefined if no line of the sample has the part.
-   */
+  /** The path of a part of the call, as the user named it or the sample has it; undefined if no line of the sample has one. */
   #pathOf(name: string): string | undefined {
     if (!this.#paths.has(name)) this.#paths.set(name, this.#fields[name] ?? this.#findPath(name))
     return this.#paths.get(name)
@@ -186,39 +191,9 @@ class JsonFormat implements Format {
 /** The parts that only the line with a call's answer has. */
 const ANSWER = ['status', 'duration']
 
-interface Half {
-  readonly line: JsonLine
-  readonly size: number
-  readonly group: string
-  readonly time: number
-}
-
-/** Lines with a caller that wait for their answers: at most 10,000, of 16 MB in all, and for ten minutes of the log. */
-class Halves {
-  readonly #halves = new Map<string, Half>()
-  #size = 0
-
-  /** Keeps a line until its answer comes. A line without an id never has one. */
-  add(id: string | undefined, half: Half): 'half of a call' {
-    if (id === undefined) return 'half of a call'
-    this.take(id)
-    this.#halves.set(id, half)
-    this.#size += half.size
-    for (const [oldest, { time }] of this.#halves) {
-      if (this.#halves.size <= 10_000 && this.#size <= 2 ** 24 && !(time < half.time - LONGEST_WAIT_US)) break
-      this.take(oldest)
-    }
-    return 'half of a call'
-  }
-
-  /** Takes out the line with this id. */
-  take(id: string | undefined): Half | undefined {
-    const half = this.#halves.get(id ?? '')
-    if (half !== undefined && this.#halves.delete(id!)) this.#size -= half.size
-    return half
-  }
-}
-
+/** Of lines with a caller at most so many wait for their answers, each so long at most, and for ten minutes of the log. */
+const MOST_WAITING = 10_000
+const LONGEST_WAITING = 8192
 const LONGEST_WAIT_US = 600e6
 
 /**
@@ -232,9 +207,8 @@ export function textAt(line: JsonLine, path: string): string | undefined {
 }
 
 /**
- * The value at a path such as `request.headers.host` in a parsed line; undefined if there is none. First a field of that
- * whole name is looked for, in any case and with `_` for `-`. Otherwise the name up to the first dot leads to an object,
- * in which the rest of the path is looked for.
+ * The value at a path such as `request.headers.host`: of a field of that whole name, in any case and with `_` for `-`, or else
+ * of the rest of the path in the object that the name up to the first dot leads to.
  */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]

@@ -31,9 +31,8 @@ export class LineSplitter {
   #isDropping = false
 
   /**
-   * Takes the next bytes of the source, and returns the lines that end in them. What follows the last line end is kept
-   * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first bytes, and the rest
-   * of the line is dropped up to its end (`#isDropping`), so that memory stays bounded.
+   * Takes the next bytes of the source, and returns the lines that end in them. What follows is kept (`#rest`) up to 256 KiB;
+   * a longer line is refused with its first bytes, and dropped up to its end (`#isDropping`).
    */
   push(piece: Uint8Array): LogLine[] {
     if (this.#wide === null) this.#wide = wideDecoder(piece)
@@ -52,20 +51,14 @@ export class LineSplitter {
     return lines
   }
 
-  /**
-   * Returns the last line, if the source does not end with a line end; otherwise none. To be called when the source has
-   * ended.
-   */
+  /** Returns the last line of a source that has ended without a line end. */
   end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
-  /**
-   * Splits bytes, which end with a whole line, into the texts of their lines without the line ends. A line that is longer
-   * than the longest allowed, or holds NUL bytes, is returned as refused, with the reason.
-   */
+  /** The lines of bytes that end with a whole one, without their ends; refused where they are too long or hold NUL bytes. */
   #cut(bytes: Uint8Array): LogLine[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character

@@ -71,9 +71,8 @@ class Log {
   }
 
   /**
-   * Reads the first lines, and finds the format by those that have text; `batches` passes the same lines on later. 1,000
-   * lines with text are enough, or 4 MB of it, and it gives up after 100,000 lines in all. A log without such lines is
-   * judged by its first line, and one without any line has no format.
+   * Finds the format by the first lines, which `batches` passes on later: 1,000 lines with text, or 4 MB of it, of 100,000
+   * lines at most. A log without such lines is judged by its first line, and one without any line has no format.
    */
   async open(): Promise<void> {
     let size = 0
@@ -144,9 +143,8 @@ class Log {
   }
 
   /**
-   * Reads the next bytes of the source, and returns the lines that end in them; undefined at the end of the source, or
-   * once reading was interrupted. A source that fails after its first bytes counts as ended there: the text of its
-   * unfinished line, or of the error if there is none, is returned as a line that was cut off.
+   * The lines that end in the next bytes of the source; undefined at its end, or once reading was interrupted. A source that
+   * fails later than at once has ended there: its unfinished line, or the error, is a line that was cut off.
    * @throws {Error} of a source that fails at once, with its name.
    */
   async #next(): Promise<LogLine[] | undefined> {

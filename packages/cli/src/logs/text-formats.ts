@@ -97,10 +97,6 @@ class TextFormat implements Format {
   readonly #durations: readonly (readonly [group: string, unit: string])[]
   #found: readonly (string | undefined)[] = []
 
-  /**
-   * A format of text by `pattern`, and the names of what its groups hold, in their order. Groups whose names begin with
-   * 'duration' add up to the duration of the call. `times` parses the logged time.
-   */
   constructor(
     readonly name: string,
     readonly pattern: RegExp,
@@ -112,10 +108,6 @@ class TextFormat implements Format {
     this.#durations = durations.map((group) => [group, group.endsWith('ms') ? 'ms' : 's'])
   }
 
-  /**
-   * Reads a line, and returns whether it is in the format. If it is, `part` returns its parts, and `time` is its time in
-   * microseconds since 1970, or NaN if it is not readable.
-   */
   read(line: string): boolean | 'no call' {
     const found = this.pattern.exec(line)
     if (!found) return NO_CALLS.some((form) => form.test(line)) && 'no call'
@@ -130,10 +122,8 @@ class TextFormat implements Format {
   }
 
   /**
-   * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. Method and
-   * path may be cut out of a request line. Parts named `header:NAME` are headers. The header X-Forwarded-For is also a
-   * part of its own, 'forwarded', so the group of that name holds it under both names. For 'ip', the address of the
-   * connection (`peer`) stands in where the line names no caller.
+   * A part of the line that was read last. Method and path may be cut out of a request line. The header X-Forwarded-For is
+   * 'forwarded' too. For 'ip', the address of the connection (`peer`) stands in where the line names no caller.
    */
   part(name: string): string | undefined {
     const isCut = name === 'path' || (name === 'method' && !this.#groups.has(name))

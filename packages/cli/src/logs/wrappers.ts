@@ -12,11 +12,7 @@ export interface Wrapper {
   unwrap(line: string): string | undefined
 }
 
-/**
- * The wrappers of log lines, from which a format's line is unwrapped: of Docker, of containers (CRI), of syslog, of
- * journald, and of times in front. The last one wraps nothing. They are made for each log, as some keep a part of a line
- * until its end comes.
- */
+/** The wrappers, made for each log, as some keep a part of a line until its end comes. The last one wraps nothing. */
 export function wrappers(): readonly Wrapper[] {
   const [docker, cri] = [new Joiner(), new Joiner()]
   return [
@@ -30,13 +26,7 @@ export function wrappers(): readonly Wrapper[] {
       },
     },
     {
-      name: 'cri', // whose `P` marks a part of a line, and `F` its end
-      /**
-       * Unwraps a line of CRI, the format in which Kubernetes keeps the output of containers: a time, the stream (stdout or
-       * stderr), a tag and the text. A long line is split into parts, all but the last of which have the tag P, and the
-       * last has F. Returns the whole text at its last part and '' at the parts before; undefined for a line of another
-       * format.
-       */
+      name: 'cri', // of Kubernetes: a time, the stream, `P` for a part of a line or `F` for its end, and the text
       unwrap(line) {
         const [, stream, tag, part] = CRI.exec(line) ?? []
         return part === undefined ? undefined : cri.add(stream, part, tag === 'F')
@@ -83,11 +73,7 @@ class Joiner {
   /** Of stdout and of stderr. */
   readonly #parts = ['', '']
 
-  /**
-   * Adds the next part of a line that a container's log has split. Returns the whole line with its last part, and ''
-   * until then. Parts of stdout and of stderr are kept apart, as they arrive mixed; of a line that is too long only the
-   * beginning is kept.
-   */
+  /** Adds a part of a line. Returns the whole line with its last part, and '' until then; of one that is too long its beginning. */
   add(stream: unknown, part: string, isLast: boolean): string {
     const place = stream === 'stderr' ? 1 : 0
     const whole = this.#parts[place]! + part

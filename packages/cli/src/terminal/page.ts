@@ -73,17 +73,12 @@ export function pageLines(
 ): readonly TextLine[] {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, groups, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
-  const limited =
-    denied === null ? 'which calls were answered 429 is not known' : `${percent(denied)} answered 429`
+  const limited = denied === null ? '429s not known' : `${percent(denied)} answered 429`
   const formats = [...new Set(Object.values(basis.formats))].join(', ') || 'none, without a line'
   const head = [
     ...(basis.complete ? [] : [bold('interrupted: what was found until then')]),
-    ...((denied ?? 0) > 0.01
-      ? [bold(`${percent(denied!)} of the calls were answered 429: callers wanted more than this log shows`)]
-      : []),
-    ...(denied === null && calls > 0
-      ? [bold('no status was found, so denials are not known: name it with --field status=PATH')]
-      : []),
+    ...(denied === null ? [bold('no status was found: name it with --field status=PATH')] : []),
+    ...(denied! > 0.01 ? [bold(`${percent(denied!)} of the calls were answered 429: ${HIDDEN}`)] : []),
     `${count(calls, 'call')} of ${count(callers, 'caller')}, ${shown(from)} to ${shown(to)}`,
     faint(`format: ${formats}; times in ${unit}; ${limited}`),
   ]
@@ -97,8 +92,9 @@ export function pageLines(
     const use = used === many ? '' : used === 0 ? ', no calls' : `, ${count(used)} read`
     return faint(printable(`  ${group}: ${count(many, 'line')}${use}`, page.width))
   })
-  const all = [head, ...sections, [faint(sum), ...(kinds.length > 1 ? kinds : []), ...reasons]].filter(
-    (section) => section.length > 0,
-  )
+  const foot = [faint(sum), ...(kinds.length > 1 ? kinds : []), ...reasons]
+  const all = [head, ...sections, foot].filter((section) => section.length > 0)
   return all.flatMap((section, i) => (i === 0 ? section : ['', ...section]))
 }
+
+const HIDDEN = 'callers wanted more than this log shows'
