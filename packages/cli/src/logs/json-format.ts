@@ -9,17 +9,17 @@ import type { TimeReader } from './times.js'
  */
 
 const PATHS: Readonly<Record<string, string>> = {
-  time: 'start_time StartUTC time_iso8601 @timestamp msec ts timestamp time time_local datetime date',
+  time: 'start_time StartUTC EdgeStartTimestamp time_iso8601 @timestamp msec ts timestamp time time_local requestTime datetime date',
   ip: `request.client_ip request.remote_ip client_ip clientIp ClientHost remote_addr remote_ip remoteIp httpRequest.remoteIp
     req.ip req.remoteAddress remoteAddress client.ip source.ip meta.req.ip ip downstream_remote_address remoteAddr client`,
   forwarded:
     'http_x_forwarded_for x_forwarded_for xff request.headers.X-Forwarded-For req.headers.x-forwarded-for',
   status:
-    'status response_code response_status DownstreamStatus statusCode status_code res.statusCode res.status response.status httpRequest.status http.response.status_code meta.res.statusCode',
+    'status response_code response_status DownstreamStatus EdgeResponseStatus statusCode status_code res.statusCode res.status response.status httpRequest.status http.response.status_code meta.res.statusCode',
   method:
-    'method request_method request.method RequestMethod req.method httpRequest.requestMethod http.request.method meta.req.method verb request',
-  path: 'path request_uri request.uri RequestPath req.url uri url httpRequest.requestUrl url.path url.original meta.req.url request',
-  host: 'host http_host request.host RequestHost authority req.headers.host req.host url.domain meta.req.headers.host server_name',
+    'method request_method request.method RequestMethod req.method ClientRequestMethod httpMethod httpRequest.requestMethod http.request.method meta.req.method verb request',
+  path: 'path request_uri request.uri RequestPath req.url ClientRequestURI resourcePath uri url httpRequest.requestUrl url.path url.original meta.req.url request',
+  host: 'host http_host request.host RequestHost ClientRequestHost authority req.headers.host req.host url.domain meta.req.headers.host server_name',
   duration: 'request_time responseTime meta.responseTime duration_ms elapsed_ms duration',
   id: 'reqId req.id requestId request_id',
 }
