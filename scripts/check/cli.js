@@ -44,11 +44,11 @@ function outputOf(args) {
 
 /** The logs that a test reads, each with what has written it and how it is read. */
 function tableOfSamples() {
-  /** @type {Record<string, { by: string, about?: string, options?: string[], holds?: { format: string, denied: number | null, unread: number }, refused?: string }>} */
+  /** @type {Record<string, { by: string, about?: string, options?: string, holds?: { format: string, denied: number | null, unread: number }, refused?: string }>} */
   const samples = JSON.parse(readFileSync('packages/cli/test/samples/samples.json', 'utf8'))
-  const rows = Object.entries(samples).map(([name, { by, about, options = [], holds, refused }]) => {
+  const rows = Object.entries(samples).map(([name, { by, about, options, holds, refused }]) => {
     const beside = [
-      ...(options.length > 0 ? [`with \`${options.join(' ')}\``] : []),
+      ...(options === undefined ? [] : [`with \`${options}\``]),
       ...(holds?.denied === null ? ['without denials'] : []),
       ...(holds && holds.unread > 0 ? ['half of it, so the exit code is 3'] : []),
     ]

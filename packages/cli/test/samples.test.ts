@@ -11,7 +11,7 @@ interface Sample {
   /** The program and its version, or 'read' where the lines are made by hand after its documentation. */
   readonly by: string
   readonly about?: string
-  readonly options?: readonly string[]
+  readonly options?: string
   /** `denied` is null where the log has no status; `unread` are lines that look like calls, of which a report says so first. */
   readonly holds?: {
     readonly format: string
@@ -30,7 +30,7 @@ const SAMPLES = JSON.parse(readFileSync(join(FOLDER, 'samples.json'), 'utf8')) a
 const bytesOf = (name: string): Buffer => readFileSync(join(FOLDER, `${name}.txt`))
 
 describe.each(Object.entries(SAMPLES))('the sample %s', (name, sample) => {
-  const options = sample.options?.includes('names') ? { callers: 'names' as const } : {}
+  const options = sample.options === '--callers names' ? { callers: 'names' as const } : {}
 
   it('is read with its callers, calls and denials, or refused with the reason', async () => {
     const read = readAll([sourceOf(name, bytesOf(name))], options)

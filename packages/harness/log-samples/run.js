@@ -9,6 +9,7 @@ const net = require('node:net')
 const { tmpdir } = require('node:os')
 const { join, resolve } = require('node:path')
 
+process.env.PATH += ':/usr/sbin' // where Debian has its servers
 const SAMPLES = resolve(__dirname, '../../cli/test/samples')
 /** Callers and what they ask for: 12 calls of 3, of which 2 are answered 429 and 1 with 500. */
 const CALLS = [
