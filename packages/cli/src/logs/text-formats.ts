@@ -112,7 +112,7 @@ class TextFormat implements Format {
     const found = this.pattern.exec(line)
     if (!found) return NO_CALLS.some((form) => form.test(line)) && 'no call'
     this.#found = found
-    this.time = this.times.read(this.part('time')!)
+    this.time = this.times.read(this.#textOf('time')!)
     return true
   }
 
@@ -126,8 +126,8 @@ class TextFormat implements Format {
    * 'forwarded' too. For 'ip', the address of the connection (`peer`) stands in where the line names no caller.
    */
   part(name: string): string | undefined {
-    const isCut = name === 'path' || (name === 'method' && !this.#groups.has(name))
-    if (isCut) return requestPart(this.#textOf(this.#groups.has(name) ? name : 'request'), name)
+    if (name === 'path') return requestPart(this.#textOf(this.#groups.has(name) ? name : 'request'), name)
+    if (name === 'method' && !this.#groups.has(name)) return requestPart(this.#textOf('request'), name)
     const text = this.#textOf(name === 'header:x-forwarded-for' ? 'forwarded' : name)
     return name === 'ip' ? (text ?? this.#textOf('peer')) : text
   }
