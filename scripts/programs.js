@@ -12,6 +12,10 @@ const PROGRAMS = {
   lua: { programs: ['luacheck', 'lua5.1'], packages: ['lua-check', 'lua5.1'] },
   chromium: { programs: ['chromium chromium-browser google-chrome'], packages: ['chromium'] },
   prometheus: { programs: ['prometheus', 'promtool'], packages: ['prometheus'] },
+  servers: {
+    programs: ['nginx', 'apache2', 'lighttpd', 'haproxy', 'caddy', 'varnishd', 'squid'],
+    packages: ['nginx-light', 'apache2', 'lighttpd', 'haproxy', 'caddy', 'varnish', 'squid'],
+  },
   mariadb: { programs: ['mariadbd'], packages: ['mariadb-server-core'] },
   postgres: { programs: ['initdb', 'postgres', 'pgbouncer'], packages: ['postgresql', 'pgbouncer'] },
 }

@@ -9,7 +9,7 @@ import { missingProgram } from './programs.js'
 export const onSources = ['--import', './scripts/sources/register.js']
 
 /**
- * The needs of a subject before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`, `chromium`: programs), with a
+ * The needs of a subject before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`, `chromium`, `servers`: programs), with a
  * space between; a line for the list; and what Node runs, if not scripts/COMMAND/SUBJECT.js. Further arguments are appended.
  * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */

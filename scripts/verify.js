@@ -28,6 +28,7 @@ runSubject('verify', {
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
   frameworks: ['build', 'the recipes for Next.js and SvelteKit, on both as built for production', 'packages/harness/frameworks/run.js'],
   sdks: ['build', 'how often SDKs send a refused call, with their defaults and as docs/outbound-clients.md sets them; names choose', 'packages/harness/sdks/run.js'],
+  'log-samples': ['servers', 'makes the samples of logs in packages/cli/test/samples anew, by the programs of Debian and npm that write them; names choose', 'packages/harness/log-samples/run.js'],
   'postgres-versions': ['redis postgres build', 'the conformance kit, the tests and the row of faults of postgresStore on Postgres 15 to 18; versions choose', 'packages/harness/postgres-versions/run.js'],
   engines: ['build', 'the recipes for SQLite and MariaDB: four processes that race, and the conformance kit on SQLite', ...onSources, 'packages/harness/engines/run.js'],
   runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd; names choose', 'packages/harness/runtimes/run.js'],

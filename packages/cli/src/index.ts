@@ -1,11 +1,11 @@
 /*
  * Logs read, limits suggested and policies replayed, without Node: the same in a service, a terminal and a browser.
  */
-export type { LoggedCall, ReadOptions, Selector } from './logs/calls.js'
+export type { LoggedCall } from './logs/calls.js'
 export { FORMAT_NAMES, NoLogError } from './logs/detect.js'
-export type { FieldNames } from './logs/format.js'
 export type { Ledger, Skipped, SkipReason } from './logs/ledger.js'
 export { type LogSource, type Reading, readLogs } from './logs/read-logs.js'
+export type { FieldNames, ReadOptions, Selector } from './logs/read-options.js'
 export type { Way } from './logs/spread.js'
 export type { Basis } from './trace/basis.js'
 export * from './trace/replay.js'

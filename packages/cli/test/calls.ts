@@ -6,7 +6,14 @@ export function readingOf(calls: readonly LoggedCall[], resolution = 1): Reading
   async function* batches(): AsyncGenerator<LoggedCall[]> {
     for (let i = 0; i < calls.length; i += 7) yield calls.slice(i, i + 7).map((call) => ({ ...call }))
   }
-  return { ledger: new Ledger(), resolution, hasDurations: false, formats: new Map(), batches: batches() }
+  return {
+    ledger: new Ledger(),
+    resolution,
+    hasDurations: false,
+    hasStatus: true,
+    formats: new Map(),
+    batches: batches(),
+  }
 }
 
 export function callAt(at: number, key = 'a', cost = 1, denied = false): LoggedCall {

@@ -419,7 +419,7 @@ describe('input', () => {
     for (const damaged of [middle, Buffer.concat([bytes, Buffer.from('not packed')])]) {
       const { status, stdout } = sluice(['suggest', '--json'], damaged)
       const { basis } = JSON.parse(stdout) as { basis: { lines: number; skipped: object } }
-      expect([status, basis.skipped]).toMatchObject([0, { 'cut off': { count: 1 } }])
+      expect([status, basis.skipped]).toMatchObject([3, { 'cut off': { count: 1 } }])
       expect(basis.lines).toBeGreaterThan(2000)
     }
     writeFileSync(join(folder, 'first.gz'), Buffer.from([0x1f, 0x8b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
@@ -450,6 +450,41 @@ describe('input', () => {
     },
     60_000,
   )
+
+  it('of which more than 1 % of the calls are not read is a report on a rest: exit code 3, and the first line', () => {
+    const [one, other] = [0, 1].map((part) => LOG.slice(200 * part, 200 * (part + 1)).join(''))
+    const newestFirst = `${other}${lineAt(S + 3600).repeat(2000)}${one}`
+    const run = (...args: string[]) => sluice([...args, '--windows', '1m'], newestFirst)
+    const { status, stdout, stderr } = run('suggest')
+    expect([status, stdout.split('\n')[0]]).toEqual([
+      3,
+      '8.3 % of the lines that look like calls were not read: this is a report on the rest; give files as arguments, which are merged by time, or --skew',
+    ])
+    expect(stderr).toContain('8.3 %')
+    expect(run('suggest', '--max-unread', '9').status).toBe(0)
+    expect(run('suggest', '--max-unread', 'x').status).toBe(2)
+    const replayed = sluice(['replay', '-', 'loose.json', '--fail-if', 'callers > 1000'], newestFirst)
+    expect(replayed.status).toBe(3)
+    expect(replayed.stdout).toMatch(/^8\.3 %/)
+  })
+
+  it('without a status has no share of denials, and no comparison with them', () => {
+    const lines = Array.from({ length: 20 }, (_, i) =>
+      JSON.stringify({ time: S + i, ip: '203.0.113.7', path: '/' }),
+    )
+    const { status, stdout } = sluice(['suggest'], lines.join('\n'))
+    expect([status, stdout]).toEqual([0, expect.stringContaining('--field status=PATH')])
+    expect(stdout).not.toMatch(/answered 429$/m)
+    const compared = sluice(['replay', '-', 'loose.json', '--against', 'log'], lines.join('\n'))
+    expect([compared.status, compared.stderr]).toEqual([
+      3,
+      expect.stringContaining("no field for 'status' was found"),
+    ])
+    const limited = sluice(['suggest', '--where', 'method=GET,host=shop.example'], lines.join('\n'))
+    expect(limited.stderr).toContain(
+      "no field for 'method', 'host' was found; name it with --field method=PATH --field host=PATH",
+    )
+  })
 
   it('of check comes from stdin too', () => {
     const { status, stdout } = sluice(['check', '-', '--against', 'loose.json'], POLICIES(3, { were: 'x' }))
@@ -637,7 +672,7 @@ describe('output', () => {
     const log = 'hello 203.0.113.7\u001b]0;\n'
     expect(sluice(['suggest'], log).stderr).toMatch(/ The first line is: hello 203\.0\.113\.7\?\]0;\n$/)
     for (const flag of ['--hash-keys', '--hashKeys'])
-      expect(sluice(['suggest', flag], log).stderr).toMatch(/name it with --format [a-z|]+\.\n$/)
+      expect(sluice(['suggest', flag], log).stderr).toMatch(/no format reads it \([a-z\d, -]+\)\.\n$/)
   })
 
   it('does not call nearly all callers all', () => {

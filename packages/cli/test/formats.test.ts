@@ -36,7 +36,7 @@ const LOGS: Readonly<Record<string, Row>> = {
   syslog: ['common in syslog', 1e6, [T, A], [T, B, 429]],
   'syslog-5424': ['common in syslog', 1e6, [T, A], [T, B, 429]],
   journald: ['common in syslog', 1e6, [T, A], [T, B, 429]],
-  'journald.json': ['common in journald', 1e6, [T, A], [T, B, 429]],
+  'journald.json': ['common in a field of JSON', 1e6, [T, A], [T, B, 429]],
   colours: ['common', 1e6, [T, A], [T, B, 429]],
 }
 
@@ -136,7 +136,9 @@ describe('the place of a field', () => {
 
   it('that is not known is one error, which names the flag', async () => {
     const read = (fields: Record<string, string>) => readAll([sourceOf('app.log', line)], { fields })
-    await expect(read({})).rejects.toThrow(/app\.log: no field for 'time' .*--field time=PATH.*\{"when"/)
+    await expect(read({})).rejects.toThrow(
+      /app\.log: no field for 'time', 'ip' .*--field time=PATH --field ip=PATH\. .*\{"when"/,
+    )
     await expect(read({ time: 'when' })).rejects.toThrow(/no field for 'ip' .*--field ip=PATH/)
   })
 
@@ -170,7 +172,7 @@ describe('the place of a field', () => {
 
   it('does not make a log of what is none', async () => {
     await expect(readAll([sourceOf('x', 'hello\nworld\n')])).rejects.toThrow(
-      /'time' .*--format common.*hello/,
+      /'time' .*no format reads it.*hello/,
     )
   })
 })

@@ -1,4 +1,6 @@
 import * as fc from 'fast-check'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseWhere } from '@sluice/policies'
 import { fixture, lineAt, readAll, sourceOf, sums } from './bytes.js'
 import { NoLogError } from '@sluice/cli'
@@ -115,12 +117,15 @@ describe('lines', () => {
   })
 })
 
-const FILES = ['combined', 'alb', 'envoy', 'caddy.json', 'docker', 'cri', 'syslog', 'journald.json'].map(
-  fixture,
-)
+const FILES = [
+  ...['combined', 'alb', 'envoy', 'caddy.json', 'docker', 'cri', 'syslog', 'journald.json'].map(fixture),
+  ...['fastify', 'haproxy', 'cloudfront', 'pm2-logs', 'heroku-router', 'squid'].map((name) =>
+    readFileSync(join(__dirname, `samples/${name}.txt`)),
+  ),
+]
 
 it('mutated logs never crash the reader, and their lines add up', async () => {
-  const mutation = fc.record({ at: fc.nat(4000), drop: fc.nat(40), bytes: fc.uint8Array({ maxLength: 6 }) })
+  const mutation = fc.record({ at: fc.nat(9000), drop: fc.nat(40), bytes: fc.uint8Array({ maxLength: 6 }) })
   const logs = fc.tuple(
     fc.constantFrom(...FILES),
     fc.array(mutation, { minLength: 1, maxLength: 5 }),

@@ -164,7 +164,13 @@ async function run(
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   jest.spyOn(process, 'stdout', 'get').mockReturnValue(stdout as unknown as typeof process.stdout)
   jest.spyOn(process, 'stderr', 'get').mockReturnValue(stderr as unknown as typeof process.stderr)
+  const known = process.listeners('exit')
   const status = await main(['node', 'sluice', ...args], '0.0.0')
+  // Each command expects to be the last of its process, at whose exit it removes its file.
+  for (const remove of process.listeners('exit').filter((each) => !known.includes(each))) {
+    process.off('exit', remove)
+    remove(0)
+  }
   jest.restoreAllMocks()
   const after = names.map((path) => readFileSync(join(folder, path)))
   return {

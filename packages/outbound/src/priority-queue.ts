@@ -56,7 +56,8 @@ export class PriorityQueue<T extends Queued<T>> {
 
   /** Removes a turn that comes, for which its tenant pays. */
   take(turn: T): void {
-    turn.line!.level.charge(turn, turn.line!)
+    const { level } = turn.line!
+    if (level.lines.size > 1) level.charge(turn, turn.line!) // alone it has every round
     this.delete(turn)
   }
 
@@ -151,7 +152,7 @@ class Level<T extends Queued<T>> {
     if (line.turns.size > 0) return
     if (this.size > 0) this.lines.delete(turn.terms.tenant)
     else {
-      line.forget()
+      if (line.balance !== 0) line.forget()
       this.#quantum = 1
     }
   }
@@ -159,7 +160,7 @@ class Level<T extends Queued<T>> {
   /** Has the tenant of a turn pay for it. If it has had its share of the round, it goes behind the others. */
   charge({ terms }: T, line: TenantQueue<T>): void {
     const isOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
-    if (!isOver || this.lines.size === 1) return
+    if (!isOver) return
     this.lines.delete(terms.tenant)
     this.lines.set(terms.tenant, line)
   }
@@ -170,7 +171,7 @@ export class TenantQueue<T extends Queued<T>> {
   /** The oldest first. */
   readonly turns = new Set<T>()
   /** Units that the tenant may still take in this round; below 0 if its last call took more. */
-  #balance = 0
+  balance = 0
   /** Whether it has been served in this round, and may be again. */
   #isServed = false
 
@@ -178,14 +179,14 @@ export class TenantQueue<T extends Queued<T>> {
 
   /** Takes `cost` from its balance, after adding its `share` of a round that it begins. Returns whether its round is over. */
   pay(cost: number, share: number): boolean {
-    if (!this.#isServed) this.#balance += share
-    this.#balance -= cost
-    this.#isServed = this.#balance > 0
+    if (!this.#isServed) this.balance += share
+    this.balance -= cost
+    this.#isServed = this.balance > 0
     return !this.#isServed
   }
 
   forget(): void {
-    this.#balance = 0
+    this.balance = 0
     this.#isServed = false
   }
 }

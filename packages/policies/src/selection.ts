@@ -11,6 +11,8 @@ export type ReadPart = (name: string) => string | undefined
 /** Whether a call is one of those that a limiter is for. */
 export interface Where {
   readonly text: string
+  /** The parts of a call that the conditions are about, such as `path` or `header:user-agent`. */
+  readonly parts: readonly string[]
   matches(read: ReadPart): boolean
 }
 
@@ -41,14 +43,18 @@ export function parseWhere(text: unknown): Where {
   const wrong = parsed.filter((each) => typeof each === 'string')
   if (wrong.length > 0) throw new InputError('INVALID_KEY', wrong.join('; '))
   const conditions = parsed.filter((each) => typeof each !== 'string')
-  return { text, matches: (read) => conditions.every((holds) => holds(read)) }
+  return {
+    text,
+    parts: conditions.map(({ part }) => part),
+    matches: (read) => conditions.every(({ holds }) => holds(read)),
+  }
 }
 
 /**
- * Reads one condition, such as `path^=/api`. The function that it returns says whether the parts of a call fulfil it; a
- * part that is missing counts as ''. Of what is no condition it returns the message, with the name that was probably meant.
+ * Reads one condition, such as `path^=/api`. Returns the part that it is about, and the function `holds`, which says whether
+ * a call fulfils it; a part that is missing counts as ''. Of what is no condition it returns the message, with the name that was probably meant.
  */
-function parseCondition(text: string): string | ((read: ReadPart) => boolean) {
+function parseCondition(text: string): string | { part: string; holds: (read: ReadPart) => boolean } {
   const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
     const near = nearestPart(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
@@ -56,7 +62,7 @@ function parseCondition(text: string): string | ((read: ReadPart) => boolean) {
   }
   const part = normalized(name)
   const compare = OPERATORS[operator]!
-  return (read) => compare(read(part) ?? '', value)
+  return { part, holds: (read) => compare(read(part) ?? '', value) }
 }
 
 const OPERATORS: Readonly<Record<string, (found: string, value: string) => boolean>> = {

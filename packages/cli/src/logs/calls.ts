@@ -1,8 +1,8 @@
 import { ownText } from '@sluice/core/internal'
 import { behindProxies, clientAddress } from '@sluice/http'
-import type { Where } from '@sluice/policies'
-import type { FieldNames, Format } from './format.js'
+import type { Format } from './format.js'
 import type { SkipReason } from './ledger.js'
+import type { ReadOptions } from './read-options.js'
 
 /** One call of a log. */
 export interface LoggedCall {
@@ -17,48 +17,17 @@ export interface LoggedCall {
   readonly denied: boolean
 }
 
-/** Whose calls are counted together, and which calls. */
-export interface Selector {
-  /** @default 'ip' */
-  readonly by?: string | undefined
-  readonly where?: Where | undefined
-}
-
-/** How logs are read. */
-export interface ReadOptions {
-  readonly selectors: readonly Selector[]
-  /** The part of a call that is its cost: `field:PATH`. */
-  readonly cost?: string | undefined
-  /**
-   * Proxies in front that add to X-Forwarded-For.
-   * @default 0
-   */
-  readonly trustProxy?: number | undefined
-  /** The format of the lines; found from the first 1,000 lines if left out. */
-  readonly format?: string | undefined
-  /** Places of fields in lines of JSON: `{ ip: 'request.client_ip' }`. */
-  readonly fields?: FieldNames | undefined
-  /**
-   * How far back times may run, in milliseconds.
-   * @default 5000
-   */
-  readonly skewMs?: number | undefined
-  /** Ends the reading: what was read until then counts. */
-  readonly signal?: AbortSignal | undefined
-}
-
 /**
- * Makes the function that returns the call of the line that `format` read last: its time, the caller for each selector
- * (`by` and `where`), its cost and whether it was denied. For a line of which no call can be made, that function returns
- * the reason to skip it, and 'outside' if the `where` of no selector matches. `hasDurations` says whether the format
- * knows how long calls took.
+ * Makes the function that returns the call of the line that `format` read last, or the reason to skip it, and 'outside' if the
+ * `where` of no selector matches. `hasDurations` says whether the format knows how long calls took.
  */
 export function callReader(
   format: Format,
   hasDurations: boolean,
   options: ReadOptions,
 ): () => LoggedCall | SkipReason | 'outside' {
-  const { selectors, cost: costPart, trustProxy } = options
+  const { selectors, cost: costPart, trustProxy, callers } = options
+  const isByIp = selectors.some(({ by = 'ip' }) => by === 'ip')
   const address = behindProxies(LOGGED, trustProxy)
   /**
    * A part of the line that was read last, such as 'path'. 'ip' is the caller's address: behind `trustProxy` proxies the
@@ -68,7 +37,7 @@ export function callReader(
   const part = (name: string): string | undefined => {
     if (name !== 'ip') return format.part(name)
     const ip = format.part('ip')
-    return clientAddress(address(format)) ?? clientAddress(ip) ?? ip
+    return clientAddress(address(format)) ?? clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
   }
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
@@ -80,7 +49,7 @@ export function callReader(
     const isInside = selectors.map(({ where }) => where === undefined || where.matches(part))
     if (!isInside.includes(true)) return 'outside'
     const keys = selectors.map(({ by = 'ip' }, i) => (isInside[i] ? keyOf(by) : undefined))
-    if (keys.every((key) => key === undefined)) return 'no caller'
+    if (keys.every((key) => key === undefined)) return isByIp ? 'no address' : 'no caller'
     const cost = costPart === undefined ? 1 : Number(part(costPart)?.trim() || NaN)
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0

@@ -1,11 +1,13 @@
-import type { ReadOptions } from './calls.js'
+import { clientAddress } from '@sluice/http'
 import type { Format, FormatOpener } from './format.js'
 import { json } from './json-format.js'
-import { textFormats } from './text-formats.js'
+import type { ReadOptions } from './read-options.js'
+import { REFUSED, textFormats } from './text-formats.js'
 import { resolutionOf, TimeReader } from './times.js'
+import { w3c } from './w3c-format.js'
 import { withoutColours, type Wrapper, wrappers } from './wrappers.js'
 
-const FORMATS: readonly FormatOpener[] = [...textFormats, json]
+const FORMATS: readonly FormatOpener[] = [...textFormats, w3c, json]
 
 /** The names that `--format` takes. */
 export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name)
@@ -16,7 +18,7 @@ export class NoLogError extends Error {
 }
 
 /** The format of one source. */
-export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing'>
+export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing' | 'isRead'>
 
 /**
  * Finds the format of a log by `sample`, its first lines. Every format is tried inside every wrapper, such as the JSON of
@@ -25,45 +27,113 @@ export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing'>
  * @throws {NoLogError} if the best one finds no time, or one of the parts in no line; it says which flag would help.
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
-  const { format: name, fields = {}, selectors, cost } = options
-  const needs = [...new Set(selectors.map(({ by = 'ip' }) => by)), ...(cost === undefined ? [] : [cost])]
+  const { format: name, selectors, cost, trustProxy, needs: others = [] } = options
+  const conditions = selectors
+    .flatMap(({ where }) => where?.parts ?? [])
+    .filter((part) => !part.includes(':'))
+  const needs = new Set([
+    'time',
+    ...selectors.map(({ by = 'ip' }) => by),
+    cost ?? 'time',
+    ...conditions,
+    ...others,
+  ])
+  if (trustProxy) needs.add('forwarded')
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
   let best: ReturnType<typeof scored> | undefined
+  const plain = sample.map(withoutColours)
   for (const [i, wrapper] of wrappers().entries()) {
-    const inner = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
-    for (const opener of openers) {
-      const format = opener.open(new TimeReader(), inner, fields)
-      // A wrapper keeps the part of a line that is not whole yet, so the log gets a new one.
-      const candidate = scored(format, wrappers()[i]!, inner, needs)
+    const inner = plain.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
+    for (const opener of inner.length > 0 ? openers : []) {
+      const open = () => opener.open(new TimeReader(), inner, options)
+      // A wrapper keeps the part of a line that is not whole yet, and a format half of a call, so the log gets new ones.
+      const candidate = scored(open, wrappers()[i]!, inner, [...needs], options)
       if (candidate.score > (best?.score ?? 0)) best = candidate
     }
   }
-  if (best && best.missing === undefined) return best
-  const missing = best?.missing ?? 'time'
-  const first = withoutColours(sample[0]!).slice(0, 160)
-  const flag = missing === cost ? '--cost' : best ? '--by' : `--format ${FORMAT_NAMES.join('|')}`
-  const isField = first.startsWith('{') && !missing.includes(':')
-  const advice = `name it with ${isField ? `--field ${missing}=PATH` : flag}. The first line is: ${first}`
-  throw new NoLogError(`${source}: no field for '${missing}' was found; ${advice}`)
+  if (best?.missing.length === 0) return best
+  throw new NoLogError(
+    `${source}: ${adviceOn(best, plain, options)}. The first line is: ${plain[0]!.slice(0, 160)}`,
+  )
+}
+
+/** The parts that a log lacks by its `best` reading, and what would help. */
+function adviceOn(
+  best: ReturnType<typeof scored> | undefined,
+  sample: readonly string[],
+  options: ReadOptions,
+): string {
+  const refused = REFUSED.find(([, form]) => sample.some((line) => form.test(line)))
+  if (!best?.isRead && refused) return refused[0]
+  const missing = best?.missing ?? ['time']
+  const isJson = best?.format.name === 'json'
+  const flags = missing.map((part) => {
+    if (part === options.cost) return '--cost'
+    return part.includes(':') ? '--by' : isJson ? `--field ${part}=PATH` : ''
+  })
+  if (options.callers !== 'names' && hasNames(sample, options)) flags.push('--callers names')
+  const known = [...new Set(flags.filter(Boolean))].join(' ')
+  const none = best
+    ? `lines of the format ${best.title} have none`
+    : `no format reads it (${FORMAT_NAMES.join(', ')})`
+  const names = missing.map((part) => `'${part}'`).join(', ')
+  return `no field for ${names} was found; ${known === '' ? none : `name it with ${known}`}`
+}
+
+/** Whether the log could be read if callers had names. */
+function hasNames(sample: readonly string[], options: ReadOptions): boolean {
+  try {
+    return detect('', sample, { ...options, callers: 'names' }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /**
  * Reads `lines` by one format and counts what it found. `score` is the number of times and of needed parts (`needs`) in
- * all lines; `missing` is the first needed part that no line has. Also returns what is known of the log then: the unit of
- * its times, and whether calls have durations.
+ * all lines; `missing` are the needed parts that no line has. Also returns what is known of the log then: the unit of
+ * its times, whether calls have durations, and whether they have a status.
  */
-function scored(format: Format, wrapper: Wrapper, lines: string[], needs: string[]) {
+function scored(
+  open: () => Format,
+  wrapper: Wrapper,
+  lines: readonly string[],
+  needs: readonly string[],
+  { callers }: ReadOptions,
+) {
+  const format = open()
   const times: number[] = []
   const counts = needs.map(() => 0)
-  let hasDurations = false
+  let [reads, hasDurations, hasStatus] = [0, false, false]
   for (const line of lines) {
-    if (!format.read(line) || Number.isNaN(format.time)) continue
-    times.push(format.time)
-    hasDurations ||= format.duration > 0
-    needs.forEach((need, i) => (counts[i]! += format.part(need) === undefined ? 0 : 1))
+    const found = format.read(line)
+    if (found === false) continue
+    reads++
+    const [isCall, isTimed] = [found === true || found === 'joined', !Number.isNaN(format.time)]
+    if (isCall && isTimed) times.push(format.time)
+    hasDurations ||= isCall && format.duration > 0
+    hasStatus ||= isCall && format.part('status') !== undefined
+    for (const [i, need] of needs.entries()) {
+      const text = need === 'time' ? undefined : format.part(need)
+      const isThere =
+        need === 'ip' && callers !== 'names' ? clientAddress(text) !== undefined : text !== undefined
+      if (need === 'time' ? isTimed : isThere) counts[i]!++
+    }
   }
-  const missing = needs[counts.indexOf(0)]
-  const score = counts.reduce((sum, count) => sum + count, times.length)
+  const missing = needs.filter((_, i) => counts[i] === 0)
+  const sum = counts.reduce((one, other) => one + other, 0)
+  const score = times.length > 0 ? sum + reads / 1e4 : reads / 1e8
   const title = wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
-  return { title, format, wrapper, resolution: resolutionOf(times), hasDurations, score, missing }
+  const isRead = times.length > 0
+  return {
+    title,
+    format: open(),
+    wrapper,
+    resolution: resolutionOf(times),
+    hasDurations,
+    hasStatus,
+    score,
+    missing,
+    isRead,
+  }
 }

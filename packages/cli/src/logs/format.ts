@@ -1,3 +1,5 @@
+import type { SkipReason } from './ledger.js'
+import type { ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
 /**
@@ -5,8 +7,15 @@ import type { TimeReader } from './times.js'
  */
 export interface Format {
   readonly name: string
-  /** Whether the line is of this format. */
-  read(line: string): boolean
+  /**
+   * Whether the line is of this format, or why it is no call: 'no call', or 'half of a call' where another line has its
+   * answer. That other line is 'joined', and the call is of both.
+   */
+  read(line: string): boolean | 'joined' | SkipReason
+  /** The fields that the line has, by which lines are counted: `req.remoteAddress + res.statusCode`. */
+  readonly group?: string
+  /** The group of the line that a 'joined' one completes. */
+  readonly joined?: string
   /** The time as it stands in the line, in microseconds; NaN if it is no time. */
   readonly time: number
   /** The part of `time` that the call took before it was logged, in microseconds. */
@@ -15,13 +24,10 @@ export interface Format {
   part(name: string): string | undefined
 }
 
-/** The places that `--field` names: `ip=request.client_ip`. */
-export type FieldNames = Readonly<Record<string, string>>
-
 /** A format and how it is opened for a log. */
 export interface FormatOpener {
   readonly name: string
-  open(times: TimeReader, sample: readonly string[], fields: FieldNames): Format
+  open(times: TimeReader, sample: readonly string[], options: ReadOptions): Format
 }
 
 /**

@@ -1,5 +1,6 @@
-import type { FieldNames, Format, FormatOpener } from './format.js'
+import type { Format, FormatOpener } from './format.js'
 import { given, jsonOf, microseconds, requestPart } from './format.js'
+import type { FieldNames, ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -8,22 +9,29 @@ import type { TimeReader } from './times.js'
  */
 
 const PATHS: Readonly<Record<string, string>> = {
-  time: 'start_time StartUTC time_iso8601 @timestamp msec ts timestamp time time_local datetime date',
+  time: 'start_time StartUTC EdgeStartTimestamp time_iso8601 @timestamp msec ts timestamp time time_local requestTime datetime date',
   ip: `request.client_ip request.remote_ip client_ip clientIp ClientHost remote_addr remote_ip remoteIp httpRequest.remoteIp
-    req.ip req.remoteAddress remoteAddress client.ip ip downstream_remote_address remoteAddr client`,
+    req.ip req.remoteAddress remoteAddress client.ip source.ip meta.req.ip ip downstream_remote_address remoteAddr client`,
   forwarded:
     'http_x_forwarded_for x_forwarded_for xff request.headers.X-Forwarded-For req.headers.x-forwarded-for',
   status:
-    'status response_code DownstreamStatus statusCode status_code res.statusCode response.status httpRequest.status',
+    'status response_code response_status DownstreamStatus EdgeResponseStatus statusCode status_code res.statusCode res.status response.status httpRequest.status http.response.status_code meta.res.statusCode',
   method:
-    'method request_method request.method RequestMethod req.method httpRequest.requestMethod verb request',
-  path: 'path request_uri request.uri RequestPath req.url uri url httpRequest.requestUrl request',
-  host: 'host http_host request.host RequestHost authority req.headers.host server_name',
-  duration: 'request_time responseTime duration_ms elapsed_ms duration',
+    'method request_method request.method RequestMethod req.method ClientRequestMethod httpMethod httpRequest.requestMethod http.request.method meta.req.method verb request',
+  path: 'path request_uri request.uri RequestPath req.url ClientRequestURI resourcePath uri url httpRequest.requestUrl url.path url.original meta.req.url request',
+  host: 'host http_host request.host RequestHost ClientRequestHost authority req.headers.host req.host url.domain meta.req.headers.host server_name',
+  duration: 'request_time responseTime meta.responseTime duration_ms elapsed_ms duration',
+  id: 'reqId req.id requestId request_id',
 }
 
 /** The names that `--field` takes. */
 export const FIELD_NAMES: readonly string[] = Object.keys(PATHS)
+
+/** Lines with a caller and a status that are no calls, by the program that writes them and beside the line of each call. */
+const NO_CALLS: Readonly<Record<string, (line: JsonLine) => boolean>> = {
+  'an error of Caddy': ({ logger }) => typeof logger === 'string' && /^http\.(?!log\.access)/.test(logger),
+  'an error of Fastify': (line) => 'reqId' in line && 'err' in line && !('responseTime' in line),
+}
 
 /** The objects that hold headers, and the prefixes of names that stand for them. */
 const HEADERS = ['request.headers.', 'req.headers.', 'headers.', 'http_', 'request_', '']
@@ -33,58 +41,117 @@ type JsonLine = Readonly<Record<string, unknown>>
 export const json: FormatOpener = {
   name: 'json',
   /** Opens the format for a log, whose first lines are `sample`; lines of it that are not JSON are left out. */
-  open(times, sample, fields) {
+  open(times, sample, options) {
     const lines = sample.map(jsonOf).filter((line) => line !== undefined)
-    return new JsonFormat(times, lines, fields)
+    return new JsonFormat(times, lines, options)
   },
 }
 
 class JsonFormat implements Format {
   readonly name = 'json'
   time = NaN
+  group = ''
+  joined = ''
   #line: JsonLine = {}
+  /** The first line of the call, where the line that was read last has its answer. */
+  #request: JsonLine = {}
+  /** Lines with a caller that wait for their answers, by id. */
+  readonly #waiting = new Map<
+    string,
+    { readonly line: JsonLine; readonly group: string; readonly time: number }
+  >()
   readonly #paths = new Map<string, string | undefined>()
+  readonly #fields: FieldNames
+  readonly #callers: readonly string[]
   readonly #hasDurations: boolean
+  /** Whether lines of calls have an answer, a status or a duration, and whether that may be another line than that with the caller. */
+  readonly #hasAnswers: boolean
+  readonly #isInHalves: boolean
 
   /**
    * Takes the first lines of the log as a sample, in which it finds where the parts of a call stand. `fields` are places
    * that the user named. A duration is used if its unit is known, and if the logged time is that of the call's end: the
-   * duration then leads back to its start.
+   * duration then leads back to its start. A call is in two lines where one has the caller, another the answer, and both one id.
    */
   constructor(
     readonly times: TimeReader,
     readonly sample: readonly JsonLine[],
-    readonly fields: FieldNames,
+    { fields = {}, selectors }: ReadOptions,
   ) {
+    this.#fields = fields
+    this.#callers = selectors.map(({ by = 'ip' }) => by)
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
     const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
     this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')
+    const halves = sample.map(
+      (line) => [this.#has(line, this.#callers), this.#has(line, ANSWER), line] as const,
+    )
+    this.#hasAnswers = halves.some(([, isAnswered]) => isAnswered)
+    const asked = halves.filter(([isCall, isAnswered]) => isCall && !isAnswered)
+    const ids = new Set(asked.map(([, , line]) => this.#idOf(line)).filter(Boolean))
+    this.#isInHalves = halves.some(
+      ([isCall, isAnswered, line]) => isAnswered && !isCall && ids.has(this.#idOf(line)),
+    )
   }
 
   /**
    * Reads a line; `part`, `time` and `duration` then describe it. Returns false, and keeps the line before, if it is not
-   * JSON.
+   * JSON. A line is no call if it has no answer where others have one, or if its program writes another for the call.
    */
-  read(line: string): boolean {
+  read(line: string): ReturnType<Format['read']> {
     const value = jsonOf(line)
     if (value === undefined) return false
     this.#line = value
+    this.#request = {}
     this.time = this.times.read(this.part('time') ?? '')
-    return true
+    const [isCall, isAnswered] = [this.#has(value, this.#callers), this.#has(value, ANSWER)]
+    const odd = Object.keys(NO_CALLS).find((name) => NO_CALLS[name]!(value))
+    const names = [...this.#callers, ...ANSWER].filter((name) => this.#has(value, [name]))
+    this.group =
+      odd ??
+      ([...new Set(names.map((name) => this.#pathOf(name)))].join(' + ') || 'neither caller nor answer')
+    if (odd !== undefined) return 'no call'
+    if (!this.#isInHalves || isCall === isAnswered)
+      return (this.#hasAnswers ? isAnswered : isCall) || 'no call'
+    const id = this.#idOf(value)
+    const half = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (isCall) {
+      if (id !== '' && line.length <= LONGEST_WAITING)
+        this.#waiting.set(id, { line: value, group: this.group, time: this.time })
+      for (const [oldest, { time }] of this.#waiting) {
+        if (this.#waiting.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
+        this.#waiting.delete(oldest)
+      }
+      return 'half of a call'
+    }
+    if (half === undefined) return true
+    this.#request = half.line
+    this.joined = half.group
+    return 'joined'
+  }
+
+  /** Whether a line has one of these parts. */
+  #has(line: JsonLine, names: readonly string[]): boolean {
+    return names.some((name) => textAt(line, this.#pathOf(name) ?? '') !== undefined)
+  }
+
+  /** The id by which the lines of one call are known: it is one of its process alone. '' for a line without. */
+  #idOf(line: JsonLine): string {
+    const id = textAt(line, this.#pathOf('id') ?? '')
+    return id === undefined ? '' : [line['hostname'], line['pid'], id].join(' ')
   }
 
   /**
-   * How long the call of the line took, in microseconds. It is 0 where the log has no duration to use (`#hasDurations`):
-   * where its unit is not known, or where the logged time is already that of the call's start, to which the duration
-   * would otherwise lead back. The unit is what the field's name ends with, such as `duration_ms` or `durationMs`;
-   * `responseTime` is in milliseconds, and any other field in seconds.
+   * How long the call of the line took, in microseconds; 0 where the log has no duration to use. The unit is what the
+   * field's name ends with, such as `duration_ms` or `durationMs`; `responseTime` is in milliseconds, any other in seconds.
    */
   get duration(): number {
     const path = this.#pathOf('duration')
     if (!this.#hasDurations || path === undefined) return 0
     const hasUnit = /(?:\b|_)[mun]s$|[a-z\d][MUN]s$/.test(path)
-    const unit = path === 'responseTime' ? 'ms' : hasUnit ? path.slice(-2).toLowerCase() : undefined
+    const unit = path.endsWith('responseTime') ? 'ms' : hasUnit ? path.slice(-2).toLowerCase() : undefined
     return microseconds(textAt(this.#line, path), unit)
   }
 
@@ -94,16 +161,13 @@ class JsonFormat implements Format {
    */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
-    const text = path === undefined ? undefined : textAt(this.#line, path)
+    const text = path === undefined ? undefined : (textAt(this.#line, path) ?? textAt(this.#request, path))
     return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
-  /**
-   * The path in a line, such as `request.uri`, at which a part of the call stands: as the user named it, otherwise found
-   * in the sample. It is looked up once for each part. Undefined if no line of the sample has the part.
-   */
+  /** The path of a part of the call, as the user named it or the sample has it; undefined if no line of the sample has one. */
   #pathOf(name: string): string | undefined {
-    if (!this.#paths.has(name)) this.#paths.set(name, this.fields[name] ?? this.#findPath(name))
+    if (!this.#paths.has(name)) this.#paths.set(name, this.#fields[name] ?? this.#findPath(name))
     return this.#paths.get(name)
   }
 
@@ -124,6 +188,14 @@ class JsonFormat implements Format {
   }
 }
 
+/** The parts that only the line with a call's answer has. */
+const ANSWER = ['status', 'duration']
+
+/** Of lines with a caller at most so many wait for their answers, each so long at most, and for ten minutes of the log. */
+const MOST_WAITING = 10_000
+const LONGEST_WAITING = 8192
+const LONGEST_WAIT_US = 600e6
+
 /**
  * The value at a path of a parsed line, as text: a text or a number, or the first element of a list. Undefined for any
  * other value, and for '-' and the empty text, which logs write for a field without a value.
@@ -135,15 +207,15 @@ export function textAt(line: JsonLine, path: string): string | undefined {
 }
 
 /**
- * The value at a path such as `request.headers.host` in a parsed line; undefined if there is none. First a field of that
- * whole name is looked for, in any case and with `_` for `-`. Otherwise the name up to the first dot leads to an object,
- * in which the rest of the path is looked for.
+ * The value at a path such as `request.headers.host`: of a field of that whole name, in any case and with `_` for `-`, or else
+ * of the rest of the path in the object that the name up to the first dot leads to.
  */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
-  const name = Object.keys(line).find((each) => folded(each) === folded(path))
-  if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
+  const wanted = folded(path)
+  const name = Object.keys(line).find((each) => each.length === path.length && folded(each) === wanted)
+  if (name !== undefined) return line[name]
   const inner = dot < 0 ? undefined : (line[path.slice(0, dot)] as JsonLine | undefined)
   return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }

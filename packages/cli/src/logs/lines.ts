@@ -25,15 +25,18 @@ export const textOf = (line: LogLine): string => (typeof line === 'string' ? lin
 /** Cuts the bytes of one source into lines. */
 export class LineSplitter {
   readonly #decoder = new TextDecoder()
+  /** Of UTF-16, as PowerShell writes it; undefined for UTF-8, and null before the first bytes. */
+  #wide: InstanceType<typeof TextDecoder> | undefined | null = null
   #rest: Uint8Array = EMPTY
   #isDropping = false
 
   /**
-   * Takes the next bytes of the source, and returns the lines that end in them. What follows the last line end is kept
-   * until more bytes come (`#rest`). If that grows beyond 256 KiB, it is refused with its first bytes, and the rest
-   * of the line is dropped up to its end (`#isDropping`), so that memory stays bounded.
+   * Takes the next bytes of the source, and returns the lines that end in them. What follows is kept (`#rest`) up to 256 KiB;
+   * a longer line is refused with its first bytes, and dropped up to its end (`#isDropping`).
    */
-  push(bytes: Uint8Array): LogLine[] {
+  push(piece: Uint8Array): LogLine[] {
+    if (this.#wide === null) this.#wide = wideDecoder(piece)
+    const bytes = this.#wide ? new TextEncoder().encode(this.#wide.decode(piece, { stream: true })) : piece
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && from === 0) return []
     this.#isDropping = false
@@ -48,20 +51,14 @@ export class LineSplitter {
     return lines
   }
 
-  /**
-   * Returns the last line, if the source does not end with a line end; otherwise none. To be called when the source has
-   * ended.
-   */
+  /** Returns the last line of a source that has ended without a line end. */
   end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
-  /**
-   * Splits bytes, which end with a whole line, into the texts of their lines without the line ends. A line that is longer
-   * than the longest allowed, or holds NUL bytes, is returned as refused, with the reason.
-   */
+  /** The lines of bytes that end with a whole one, without their ends; refused where they are too long or hold NUL bytes. */
   #cut(bytes: Uint8Array): LogLine[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
@@ -76,6 +73,29 @@ export class LineSplitter {
     }
     return lines
   }
+}
+
+/** The decoder of a text in UTF-16, which begins with a mark, or with characters whose other byte is 0; undefined for others. */
+function wideDecoder([one, other, third, fourth]: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
+  if ((one === 0xff && other === 0xfe) || (one! > 0 && other === 0 && third! > 0 && fourth === 0))
+    return new TextDecoder('utf-16le')
+  return one === 0xfe && other === 0xff ? new TextDecoder('utf-16be') : undefined
+}
+
+/** The program that has packed a file which begins with these bytes; undefined for none that is known. */
+export function packedBy(bytes: Uint8Array): string | undefined {
+  const start = Array.from(bytes.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  const name = Object.keys(MAGIC).find((magic) => start.startsWith(magic))
+  return name === undefined ? undefined : `a file of ${MAGIC[name]}`
+}
+
+const MAGIC: Readonly<Record<string, string>> = {
+  '28b52ffd': 'zstd',
+  fd377a58: 'xz',
+  '504b0304': 'zip',
+  '425a68': 'bzip2',
+  '04224d18': 'lz4',
+  '1f8b': 'gzip',
 }
 
 /** A new array with the bytes of one array and behind them those of the other. */

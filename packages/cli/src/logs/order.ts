@@ -25,9 +25,8 @@ export class Sorter {
   }
 
   /**
-   * The calls that no later call can come before, in order of time: those that are at least `hold` microseconds older
-   * than the newest. They are taken out. Returns [] until twice as many calls are pending as the last sorting kept, and
-   * 1,000 more, so that few calls are sorted again.
+   * Takes out the calls that no later call can come before, in order of time. Returns [] until twice as many calls are
+   * pending as the last sorting kept, and 1,000 more, so that few calls are sorted again.
    */
   due(): LoggedCall[] {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
@@ -55,10 +54,8 @@ interface Head {
 }
 
 /**
- * Merges logs into one sequence of batches in order of time; each log is such a sequence itself. A heap has the log with
- * the earliest next call first. The next earliest call is that of one of the two logs below it in the heap, so calls are
- * taken from the first log up to that instant (`bound`). A log that has ended leaves the heap, and the last one takes its
- * place.
+ * Merges logs into one sequence of batches in order of time. A heap has the log with the earliest next call first, of which
+ * calls are taken up to the next one (`bound`) of the two logs below it.
  */
 export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
   const heads = sources.map((source): Head => ({ source, batch: [], next: 0 }))
@@ -78,10 +75,7 @@ export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): A
   yield merged
 }
 
-/**
- * Whether a log has a call left. If its current batch is used up, the next batch that is not empty is fetched, so that
- * `atOf` can read its first call.
- */
+/** Whether a log has a call left, which `atOf` can then read: the next batch is fetched where one is used up. */
 async function hasNext(head: Head): Promise<boolean> {
   while (head.next === head.batch.length) {
     const { done, value } = await head.source.next()
@@ -92,10 +86,7 @@ async function hasNext(head: Head): Promise<boolean> {
   return true
 }
 
-/**
- * Puts `head` in the place of the first entry of a binary heap, and moves it down below all entries whose next call is
- * earlier, so that the earliest is first again. The children of entry i are entries 2i + 1 and 2i + 2.
- */
+/** Puts `head` first in a binary heap, and moves it down below all entries whose next call is earlier. */
 function sink(heap: Head[], head: Head): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {

@@ -1,9 +1,10 @@
 import { ownText } from '@sluice/core/internal'
-import { type LoggedCall, callReader, type ReadOptions } from './calls.js'
-import { detect, type Detected } from './detect.js'
+import { callReader, type LoggedCall } from './calls.js'
+import { detect, type Detected, NoLogError } from './detect.js'
 import { Ledger, type SkipReason } from './ledger.js'
-import { type LogLine, LineSplitter, refused, textOf } from './lines.js'
+import { type LogLine, LineSplitter, packedBy, refused, textOf } from './lines.js'
 import { merge, Sorter } from './order.js'
+import type { ReadOptions } from './read-options.js'
 import { withoutColours } from './wrappers.js'
 
 /** A log: its name, and its bytes, unpacked. */
@@ -19,6 +20,8 @@ export interface Reading {
   readonly resolution: number
   /** Whether a log says how long its calls took. */
   readonly hasDurations: boolean
+  /** Whether each log says which calls were answered 429. */
+  readonly hasStatus: boolean
   /** The format of each log, by its name. */
   readonly formats: ReadonlyMap<string, string>
   /** The calls of all logs, in the order of their logged times. */
@@ -41,6 +44,7 @@ export async function readLogs(sources: readonly LogSource[], options: ReadOptio
     ledger,
     resolution: Math.max(1, ...all.map(({ resolution }) => resolution)),
     hasDurations: all.some(({ hasDurations }) => hasDurations),
+    hasStatus: all.every(({ hasStatus }) => hasStatus),
     formats: new Map(all.map(({ name, title }) => [name, title])),
     batches: opened.length === 1 ? opened[0]!.batches() : merge(opened.map((log) => log.batches())),
   }
@@ -67,9 +71,8 @@ class Log {
   }
 
   /**
-   * Reads the first lines, and finds the format by those that have text; `batches` passes the same lines on later. 1,000
-   * lines with text are enough, or 4 MB of it, and it gives up after 100,000 lines in all. A log without such lines is
-   * judged by its first line, and one without any line has no format.
+   * Finds the format by the first lines, which `batches` passes on later: 1,000 lines with text, or 4 MB of it, of 100,000
+   * lines at most. A log without such lines is judged by its first line, and one without any line has no format.
    */
   async open(): Promise<void> {
     let size = 0
@@ -101,11 +104,20 @@ class Log {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
-        const found = this.#reasonToSkip(line) ?? callOf()
+        const read = this.#read(line)
+        const found = read === true || read === 'joined' ? callOf() : read
         const call = typeof found !== 'object' || sorter.add(found) ? found : 'clock ran back'
         if (typeof call === 'object' || call === 'outside') ledger.read++
         else ledger.skip(call, textOf(line), source.name, this.#lines)
         if (call === 'outside') ledger.outside++
+        if (read === 'joined') ledger.join(format.joined!)
+        if (
+          format.group &&
+          typeof line === 'string' &&
+          read !== 'not in the format' &&
+          read !== 'part of a line'
+        )
+          ledger.group(format.group, typeof call === 'object' || call === 'outside')
       }
       yield sorter.due()
     }
@@ -113,28 +125,35 @@ class Log {
   }
 
   /**
-   * Has the log's format read a line, out of what wraps it. Returns undefined for a line that was read, otherwise the
-   * reason to skip it. A wrapper returns '' for a part of a line that a later one completes.
+   * Has the log's format read a line, out of what wraps it. Returns true for a call, 'joined' for one that completes an
+   * earlier line, otherwise the reason to skip it. A wrapper returns '' for a part of a line that a later one completes.
    */
-  #reasonToSkip(line: LogLine): SkipReason | undefined {
+  #read(line: LogLine): true | 'joined' | SkipReason {
     if (typeof line !== 'string') return line.reason
-    if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
     const { format, wrapper } = this.detected!
-    const inner = wrapper.unwrap(line)
+    if (line === '') return 'empty line'
+    if (line.startsWith('#')) return format.read(line) ? 'not in the format' : 'comment line' // which may name columns
+    const inner = wrapper.unwrap(withoutColours(line))
     if (inner === '') return 'part of a line'
-    return inner !== undefined && format.read(withoutColours(inner)) ? undefined : 'not in the format'
+    // Of JSON, colours are found once it is parsed.
+    return (
+      (inner !== undefined && format.read(inner === line ? line : withoutColours(inner))) ||
+      'not in the format'
+    )
   }
 
   /**
-   * Reads the next bytes of the source, and returns the lines that end in them; undefined at the end of the source, or
-   * once reading was interrupted. A source that fails after its first bytes counts as ended there: the text of its
-   * unfinished line, or of the error if there is none, is returned as a line that was cut off.
+   * The lines that end in the next bytes of the source; undefined at its end, or once reading was interrupted. A source that
+   * fails later than at once has ended there: its unfinished line, or the error, is a line that was cut off.
    * @throws {Error} of a source that fails at once, with its name.
    */
   async #next(): Promise<LogLine[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {
       const { done, value } = await this.#chunks.next()
+      const packed = this.#hasBegun || done ? undefined : packedBy(value)
+      if (packed !== undefined)
+        throw new NoLogError(`${packed}: unpack it, and give sluice what comes out, on stdin (-)`)
       this.#hasBegun = true
       if (!done) return this.#splitter.push(value)
       this.#hasEnded = true

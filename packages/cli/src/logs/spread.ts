@@ -23,14 +23,9 @@ export class Spread {
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
   /**
-   * Gives the calls of a log exact instants: a log with times in whole seconds does not say where in its second a call
-   * lay. `units.resolution` is the unit of the log's times in microseconds, such as 1e6 for whole seconds. `way` is where
-   * the calls of a unit are put: 'evenly' spreads those of a caller over the unit, 'start' puts all at its start, and
-   * 'alternating' puts a caller's calls at the end of one unit and at the start of the next in which it called, as close
-   * together as they can have been. Only 'alternating' uses `scale`, the longest time in microseconds in which calls
-   * affect each other under a policy: a caller that paused longer is put at the end again. The sorter puts calls in order
-   * of the instants at which they began. It holds each back as long as an earlier one may still come, which is a unit
-   * and, if the log has durations, the longest duration.
+   * Lays the calls of each unit of the log's times out in one `way`. `scale` is for 'alternating': the longest time in
+   * microseconds in which calls affect each other under a policy. The sorter holds a call back as long as one that began
+   * earlier may come: a unit, and the longest duration.
    */
   constructor(
     readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,
@@ -41,9 +36,8 @@ export class Spread {
   }
 
   /**
-   * Takes calls in order of their logged times. Returns the calls that can be passed on, in order of the instants at
-   * which they began. A log with times in whole seconds does not say when within its second a call came. So the calls of
-   * one such unit of time are collected until a call of a later unit comes, and are then given instants together.
+   * Takes calls in order of their logged times, and returns those that can be passed on, in order of the instants at which
+   * they began. The calls of a unit are collected until one of a later unit comes, and are given instants together.
    */
   add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
@@ -54,11 +48,7 @@ export class Spread {
     return this.#sorter.due()
   }
 
-  /**
-   * Returns all calls that are left, in order of the instants at which they began; to be called when the log has ended.
-   * The calls of a unit of time, such as a second, are collected until one of a later unit comes. As none comes after the
-   * last unit, it is ended here.
-   */
+  /** Ends the last unit, when the log has ended, and returns all calls that are left. */
   end(): LoggedCall[] {
     this.#close(Infinity)
     return this.#sorter.end()
@@ -78,12 +68,7 @@ export class Spread {
     this.#start = next
   }
 
-  /**
-   * Chooses an instant for each call of one unit of time, such as a second, as the log does not say where in the unit the
-   * call lay. 'evenly' puts a caller's calls at equal distances, each in the middle of its share. 'start' puts all calls
-   * at the start of the unit. 'alternating' puts all calls of a caller at the end of the unit or at its start, by turns,
-   * so that those of two units lie close together.
-   */
+  /** Chooses an instant for each call of the unit. 'evenly' puts each in the middle of its share of the unit. */
   #place(): void {
     const { resolution } = this.units
     const counts = new Map<string, { all: number; placed: number }>()
@@ -101,11 +86,7 @@ export class Spread {
     }
   }
 
-  /**
-   * Whether a caller's calls are laid at the end of this unit of time, and not at its start. End and start alternate from
-   * one unit in which it called to the next, so that two bursts lie as close together as they can have been. After a
-   * pause longer than a window it is the end again.
-   */
+  /** Whether a caller's calls lie at the end of this unit. It alternates, and after a pause beyond the scale begins with the end. */
   #alternate(name: string): boolean {
     const edge = this.#edges.get(name)
     if (edge?.start === this.#start) return edge.isEnd

@@ -2,91 +2,137 @@ import { type Format, type FormatOpener, given, microseconds, requestPart } from
 import type { TimeReader } from './times.js'
 
 /*
- * Formats of text, each one regular expression whose groups are parts of the call.
+ * Formats of text, each one regular expression whose groups are parts of the call. The caller is an address by its form, so
+ * that no word in front of it, such as the name of a container, is taken for him.
  */
 
+const ADDRESS = String.raw`(?:\d+\.\d+\.\d+\.\d+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*(?:%\w+)?\]?)(?::\d+)?`
+const NAME = String.raw`[\w.-]+`
+const TEXT = String.raw`"((?:[^"\\]|\\.)*)"`
+
 /**
- * Each with the names of the groups. Those that begin with `duration` add up to it, in seconds; without one, the time is that
- * of the beginning, or is not known.
+ * Each with the names of the groups, and CALLER for the form of callers. Those that begin with `duration` add up to it, in
+ * seconds, or in milliseconds if they end with `ms`; without one, the time is that of the beginning, or is not known.
  */
 const PATTERNS = [
   {
-    // Apache, nginx and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration behind,
-    // which ingress-nginx has as the second number.
+    // Apache, nginx, lighttpd and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration
+    // behind, which ingress-nginx has as the second number. API Gateway of AWS writes no space behind the time.
     name: 'common',
-    pattern:
-      /^(?:([^\s:]+)(?::\d+)? (?=[\da-fA-F]*[.:]\S* \S+ ))?(\S+) \S+ [^[]*\[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) (?:\d+|-)(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?/,
+    pattern: String.raw`^(?:(?!CALLER \S+ \S+ \[)([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ [^[\s]))?(CALLER) \S+ [^[]*\[([^\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
     groups: 'host ip time request status header:referer header:user-agent forwarded duration',
   },
   {
     // The load balancer of AWS for applications: a part of the duration that did not happen is -1.
     name: 'alb',
-    pattern:
-      /^(?:https?|h2|grpcs|wss?) (\d{4}-\S+Z) \S+ (\S+):\d+ \S+ (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (\d{3}|-) \S+ \d+ \d+ "(\S+ (?:\w+:\/\/([^:/ ]+))?[^"]*)" "([^"]*)"/,
+    pattern: String.raw`^(?:https?|h2|grpcs|wss?) (\d{4}-\S+Z) \S+ (\S+):\d+ \S+ (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (\d{3}|-) \S+ \d+ \d+ "(\S+ (?:\w+:\/\/([^:/ ]+))?[^"]*)" "([^"]*)"`,
     groups: 'time ip duration:1 duration:2 duration:3 status request host header:user-agent',
   },
   {
     // Envoy's own format, and Istio's. The time is that of the beginning; addresses are those of X-Forwarded-For,
     // and where Istio has none of the connection.
     name: 'envoy',
-    pattern:
-      /^\[(\d{4}-\S+)\] "([^"]*)" (\d{3}|0) \S+ (?:\S+ \S+ "[^"]*" )?\d+ \d+ \d+ \S+ "(?:([^"]*),\s*)?([^",]*)" "([^"]*)" "[^"]*" "([^"]*)"(?: "[^"]*" \S+ \S+ \S+ (\S+):\d+ )?/,
+    pattern: String.raw`^\[(\d{4}-\S+)\] "([^"]*)" (\d{3}|0) \S+ (?:\S+ \S+ "[^"]*" )?\d+ \d+ \d+ \S+ "(?:([^"]*),\s*)?([^",]*)" "([^"]*)" "[^"]*" "([^"]*)"(?: "[^"]*" \S+ \S+ \S+ (\S+):\d+ )?`,
     groups: 'time request status forwarded ip header:user-agent host peer',
+  },
+  {
+    // HAProxy's `option httplog`. The time is that of the beginning; a line that is cut has no quote at its end.
+    name: 'haproxy',
+    pattern: String.raw`^(CALLER) \[(\d\d\/\w{3}\/\d{4}:[\d:.]+)\] \S+ \S+ [-\d/+]+ (\d{3}) \+?\d+ \S+ \S+ \S{4} [\d/+]+ [\d/]+ (?:\{[^}]*\} )*"((?!<BADREQ>)[^"]*)`,
+    groups: 'ip time status request',
+  },
+  {
+    // The router of Heroku, as `heroku logs` prints it and as a drain gets it. It adds the caller to X-Forwarded-For.
+    name: 'heroku',
+    pattern: String.raw`^(?:<\d+>1 )?(\d{4}-\S+) (?:\S+ )?heroku(?:\[router\]:| router -) .*?method=(\S+) path="([^"]*)" host=(\S+) .*?fwd="(?:([^"]*), ?)?([^",]*)".*? service=(\d*)(?:ms)? status=(\d+)`,
+    groups: 'time method path host forwarded ip duration:ms status',
+  },
+  {
+    name: 'nginx-proxy-manager',
+    pattern: String.raw`^\[([^\]]+)\] (?:\S+ \S+ )?(\d{3}) - (\S+) \S+ (\S+) "([^"]*)" \[Client (CALLER)\](?:.*?\[Sent-to [^\]]*\] "([^"]*)" "([^"]*)")?`,
+    groups: 'time status method host path ip header:user-agent header:referer',
+  },
+  {
+    name: 'squid',
+    pattern: String.raw`^(\d{9,10}\.\d{3}) +(\d+) (CALLER) \w+\/(\d{3}) \d+ (?!- error:)(\S+ \S+) `,
+    groups: 'time duration:ms ip status request',
   },
 ]
 
-export const textFormats: readonly FormatOpener[] = PATTERNS.map((pattern) => ({
-  name: pattern.name,
-  open: (times) => new TextFormat(pattern, times),
-}))
+/** Lines of other logs that the programs above write into the same file or stream, and that are no calls. */
+const NO_CALLS: readonly RegExp[] = [
+  /^\d{4}\/\d\d\/\d\d \d\d:\d\d:\d\d \[\w+\] /, // nginx, its log of errors
+  /^\[\w{3} \w{3} \d\d [\d:.]+ \d{4}\] \[/, // Apache, its log of errors
+  /"<BADREQ>"$/, // HAProxy, a connection on which no request came
+  / error:transaction-end-before-headers /, // Squid, likewise
+  /^\d{4}-\d\d-\d\dT\S+ (?:app|heroku)\[[\w.-]+\]: /, // Heroku, lines of the application beside those of the router, and the reverse
+]
+
+/** Forms that lack a caller or a time, by the reason for which they are refused. */
+export const REFUSED: readonly (readonly [reason: string, form: RegExp])[] = [
+  [
+    "lines of morgan's dev and tiny forms have neither caller nor time: log with morgan('combined')",
+    /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) \S+ (?:\d{3}|-) (?:[\d.]+ ms - \S+|\S+ - [\d.-]+ ms)$/,
+  ],
+  [
+    "lines of morgan's short form have no time: log with morgan('combined')",
+    /^\S+ \S+ [A-Z]+ \S+ HTTP\/\S+ (?:\d{3}|-) \S+ - [\d.-]+ ms$/,
+  ],
+]
+
+export const textFormats: readonly FormatOpener[] = PATTERNS.map(({ name, pattern, groups }) => {
+  const [ofAddresses, ofNames] = [ADDRESS, `(?:${ADDRESS}|${NAME})`].map(
+    (caller) => new RegExp(pattern.replaceAll('CALLER', caller)),
+  ) as [RegExp, RegExp]
+  return {
+    name,
+    open: (times, _, { callers }) =>
+      new TextFormat(name, callers === 'names' ? ofNames : ofAddresses, groups.split(' '), times),
+  }
+})
 
 class TextFormat implements Format {
-  readonly name: string
   time = NaN
   readonly #groups: ReadonlyMap<string, number>
-  readonly #durations: readonly string[]
+  readonly #durations: readonly (readonly [group: string, unit: string])[]
   #found: readonly (string | undefined)[] = []
 
-  /**
-   * A format of text by `pattern`: its regular expression, and the names of what its groups hold, in their order. Groups
-   * whose names begin with 'duration' add up to the duration of the call. `times` parses the logged time.
-   */
   constructor(
-    readonly pattern: (typeof PATTERNS)[number],
+    readonly name: string,
+    readonly pattern: RegExp,
+    groups: readonly string[],
     readonly times: TimeReader,
   ) {
-    this.name = pattern.name
-    const groups = pattern.groups.split(' ')
     this.#groups = new Map(groups.map((group, i) => [group, i + 1]))
-    this.#durations = groups.filter((group) => group.startsWith('duration'))
+    const durations = groups.filter((group) => group.startsWith('duration'))
+    this.#durations = durations.map((group) => [group, group.endsWith('ms') ? 'ms' : 's'])
   }
 
-  /**
-   * Reads a line, and returns whether it is in the format. If it is, `part` returns its parts, and `time` is its time in
-   * microseconds since 1970, or NaN if it is not readable.
-   */
-  read(line: string): boolean {
-    const found = this.pattern.pattern.exec(line)
-    if (!found) return false
+  read(line: string): boolean | 'no call' {
+    const found = this.pattern.exec(line)
+    if (!found) return NO_CALLS.some((form) => form.test(line)) && 'no call'
     this.#found = found
-    this.time = this.times.read(this.part('time')!)
+    this.time = this.times.read(this.#textOf('time')!)
     return true
   }
 
   /** How long the call of the line took, in microseconds: the sum of all groups that hold a part of it; 0 where none does. */
   get duration(): number {
-    return this.#durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
+    return this.#durations.reduce((sum, [group, unit]) => sum + microseconds(this.#textOf(group), unit), 0)
   }
 
   /**
-   * A part of the line that was read last, such as 'status'; undefined where the format or the line has none. Method and
-   * path are cut out of the request line. Parts named `header:NAME` are headers. The header X-Forwarded-For is also a
-   * part of its own, 'forwarded', so the group of that name holds it under both names. For 'ip', the address of the
-   * connection (`peer`) stands in where the line names no caller.
+   * A part of the line that was read last. Method and path may be cut out of a request line. The header X-Forwarded-For is
+   * 'forwarded' too. For 'ip', the address of the connection (`peer`) stands in where the line names no caller.
    */
   part(name: string): string | undefined {
-    if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)
-    const text = given(this.#found[this.#groups.get(name === 'header:x-forwarded-for' ? 'forwarded' : name)!])
-    return name === 'ip' ? (text ?? this.part('peer')) : text
+    if (name === 'path') return requestPart(this.#textOf(this.#groups.has(name) ? name : 'request'), name)
+    if (name === 'method' && !this.#groups.has(name)) return requestPart(this.#textOf('request'), name)
+    const text = this.#textOf(name === 'header:x-forwarded-for' ? 'forwarded' : name)
+    return name === 'ip' ? (text ?? this.#textOf('peer')) : text
+  }
+
+  #textOf(group: string): string | undefined {
+    return given(this.#found[this.#groups.get(group)!])
   }
 }

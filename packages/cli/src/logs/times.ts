@@ -44,10 +44,8 @@ function dateTime(text: string): number | undefined {
 }
 
 /**
- * A number that counts time from 1970 on, as microseconds; NaN for a text that is no such number. Its size shows whether
- * it is in seconds, milliseconds, microseconds or nanoseconds, as each unit makes a number a thousand times as large as
- * the one before. That holds for the years 1990 to 5000. The fraction is computed apart, as the whole would lose its last
- * digits.
+ * A number that counts time from 1970 on, as microseconds; NaN for a text that is no such number. Its size shows its unit, for
+ * the years 1990 to 5000. The fraction is computed apart, as the whole would lose its last digits.
  */
 function epochTime(text: string): number {
   const [, whole, fraction = '0'] = /^(\d{9,19})(\.\d+)?$/.exec(text) ?? []

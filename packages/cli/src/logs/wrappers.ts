@@ -12,11 +12,7 @@ export interface Wrapper {
   unwrap(line: string): string | undefined
 }
 
-/**
- * The wrappers of log lines, from which a format's line is unwrapped: of Docker, of containers (CRI), of syslog, of
- * journald, and of times in front. The last one wraps nothing. They are made for each log, as some keep a part of a line
- * until its end comes.
- */
+/** The wrappers, made for each log, as some keep a part of a line until its end comes. The last one wraps nothing. */
 export function wrappers(): readonly Wrapper[] {
   const [docker, cri] = [new Joiner(), new Joiner()]
   return [
@@ -30,44 +26,54 @@ export function wrappers(): readonly Wrapper[] {
       },
     },
     {
-      name: 'cri', // whose `P` marks a part of a line, and `F` its end
-      /**
-       * Unwraps a line of CRI, the format in which Kubernetes keeps the output of containers: a time, the stream (stdout or
-       * stderr), a tag and the text. A long line is split into parts, all but the last of which have the tag P, and the
-       * last has F. Returns the whole text at its last part and '' at the parts before; undefined for a line of another
-       * format.
-       */
+      name: 'cri', // of Kubernetes: a time, the stream, `P` for a part of a line or `F` for its end, and the text
       unwrap(line) {
         const [, stream, tag, part] = CRI.exec(line) ?? []
         return part === undefined ? undefined : cri.add(stream, part, tag === 'F')
       },
     },
     { name: 'syslog', unwrap: (line) => SYSLOG.exec(line)?.[1] },
-    { name: 'journald', unwrap: (line) => textAt(jsonOf(line) ?? {}, 'MESSAGE') },
-    { name: 'timestamps', unwrap: (line) => TIMESTAMP.exec(line)?.[1] },
+    ...PREFIXES.map(({ name, form }) => ({ name, unwrap: (line: string) => form.exec(line)?.[1] })),
+    { name: 'a field of JSON', unwrap: inField },
     { name: '', unwrap: (line) => line },
   ]
 }
 
+/** The line in a field of a line of JSON, as journald, fluent-bit, Loki, pino and clouds have it. */
+function inField(line: string): string | undefined {
+  const value = jsonOf(line) ?? {}
+  const field = ['MESSAGE', 'log', 'line', 'msg', 'message', '@message', 'textPayload'].find((name) =>
+    textAt(value, name),
+  )
+  return field === undefined ? undefined : textAt(value, field)?.trimEnd()
+}
+
 const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/
 
-/** The time that `docker logs -t` and `kubectl logs --timestamps` put in front. */
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\S+Z (.+)$/
+const STAMP = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`
+
+/** The words that commands put in front of lines, by command; a time may stand behind those of most. */
+const PREFIXES = Object.entries({
+  timestamps: `${STAMP}:?`, // docker, kubectl
+  'kubectl --prefix': String.raw`\[pod\/\S+\](?: ${STAMP})?`,
+  pm2: String.raw`(?:${STAMP.replace('[T ]', '[T -]')}:? )?\d+\|[^|]{1,64}\|(?: ${STAMP}:)?`,
+  compose: String.raw`[\w.@-]+ *\|(?: ${STAMP})?`,
+  heroku: String.raw`${STAMP} app\[[\w.-]+\]:`,
+  logcli: String.raw`${STAMP} \{[^}]*\}`,
+  stern: String.raw`(?:[a-z\d-]+ )?[a-z][a-z\d.-]*-[a-z\d]+ [a-z\d-]*[a-z][a-z\d-]*(?: ${STAMP})?`,
+  'aws logs': String.raw`${STAMP} \S+`,
+}).map(([name, form]) => ({ name, form: new RegExp(`^${form} (.+)$`) }))
 
 /** `<190>Oct 11 22:14:15 host nginx[7]: line`, RFC 5424, and what `journalctl` prints, with times of any form. */
 const SYSLOG =
-  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
+  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} \d{4}-\d\d-\d\d [\d:.]+ \S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
 
 /** Joins the parts of lines, of which each stream may have one that goes on. */
 class Joiner {
   /** Of stdout and of stderr. */
   readonly #parts = ['', '']
 
-  /**
-   * Adds the next part of a line that a container's log has split. Returns the whole line with its last part, and ''
-   * until then. Parts of stdout and of stderr are kept apart, as they arrive mixed; of a line that is too long only the
-   * beginning is kept.
-   */
+  /** Adds a part of a line. Returns the whole line with its last part, and '' until then; of one that is too long its beginning. */
   add(stream: unknown, part: string, isLast: boolean): string {
     const place = stream === 'stderr' ? 1 : 0
     const whole = this.#parts[place]! + part

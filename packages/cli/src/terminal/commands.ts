@@ -5,27 +5,27 @@ import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
 import { flagOf, type Given, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
-import { asJson, type TextLine, print } from './door.js'
+import { asJson, bold, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
-import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
+import { maxUnreadOf, readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
 import { OTHERS } from './others.gen.js'
-import { count, pageOf } from './page.js'
+import { count, pageOf, percent } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
-/** The command `sluice suggest`: reads the logs and prints the limits that they suggest. Returns the exit code 0. */
+/** The command `sluice suggest`: reads the logs and prints the limits that they suggest. Returns the exit code. */
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
   refuseOverwriting(paths.length > 0 ? paths : [STDIN], given)
+  maxUnreadOf(given)
   const options = suggestOptionsOf(given)
   const reading = await logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, [selector], signal))
   const shelf = new FileShelf()
   const suggested = await logs.suggest(reading, { ...options, shelf, signal }).finally(() => shelf.close())
   const report = hashed(suggested, given)
   const command = replayCommand(paths, given)
-  printReport(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
-  return 0
+  return printReport(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
 }
 
 /**
@@ -34,7 +34,7 @@ export const suggest: Run = async (paths, given, signal) => {
  * shell.
  */
 function replayCommand(paths: readonly string[], given: Given): string {
-  const options = ['cost', 'trustProxy', 'format', 'field', 'skew'].flatMap((name) =>
+  const options = ['cost', 'callers', 'trustProxy', 'format', 'field', 'skew', 'maxUnread'].flatMap((name) =>
     textsOf(given, name).flatMap((text) => [flagOf(name), text]),
   )
   const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options]
@@ -46,7 +46,8 @@ function replayCommand(paths: readonly string[], given: Given): string {
 /**
  * The command `sluice replay`: decides the calls of logs by the policy file, which is the last of the files, and prints
  * who would have been denied. With --against the decisions are compared with another policy file's or the log's own, and
- * with --out each is written to a file. Returns the exit code: 1 if a condition of --fail-if holds, else 0.
+ * with --out each is written to a file. Returns the exit code: 3 if
+ * too many lines were not read, 1 if a condition of --fail-if holds, else 0.
  */
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
@@ -60,9 +61,11 @@ export const replay: Run = async (files, given, signal) => {
   const { limiters } = file!
   const against = other === 'log' ? other : current?.limiters
   const own = selectorOf(given)
+  maxUnreadOf(given)
   const all = [...limiters, ...(current?.limiters ?? [])]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
-  const read = readOptionsOf(given, selectors, signal)
+  const needs = other === 'log' ? ['status'] : []
+  const read = { ...readOptionsOf(given, selectors, signal), needs }
   const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
   /** Writes one decision to the file of --out, as a line of JSON. */
@@ -73,10 +76,10 @@ export const replay: Run = async (files, given, signal) => {
   }
   const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
   const report = hashed(await logs.replay(reading, options), given)
-  printReport(report, given, () => printReplay(report, pageOf(process.stdout)))
+  const code = printReport(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
   for (const { text } of failed) print(process.stderr, [`sluice: --fail-if '${text}' holds`])
-  return failed.length > 0 ? 1 : 0
+  return code > 0 || failed.length === 0 ? code : 1
 }
 
 /**
@@ -183,10 +186,23 @@ function hashed<T>(report: T, given: Given): T {
   return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
-/** Prints a report: as one line of JSON under --json, else the lines that `text` makes. */
-function printReport(report: object, given: Given, text: () => readonly TextLine[]): void {
-  print(process.stdout, given['json'] === true ? [asJson(report)] : text())
+/**
+ * Prints a report: as one line of JSON under --json, else the lines that `text` makes. Returns the exit code: 3 where more of
+ * the lines that look like calls were not read than --max-unread allows, which the first line then says, else 0.
+ */
+function printReport(report: object, given: Given, text: () => readonly TextLine[]): number {
+  const { unread = 0, read = 0, skipped = {} } = (report as { basis?: Partial<logs.Basis> }).basis ?? {}
+  const isRest = unread > (maxUnreadOf(given) / 100) * (unread + read)
+  const advice =
+    'clock ran back' in skipped ? '; give files as arguments, which are merged by time, or --skew' : ''
+  const rest = `${percent(unread / (unread + read))} of the lines that look like calls were not read: this is a report on the rest${advice}`
+  print(
+    process.stdout,
+    given['json'] === true ? [asJson(report)] : [...(isRest ? [bold(rest)] : []), ...text()],
+  )
+  if (isRest) print(process.stderr, [`sluice: ${rest}`])
   if (given['hashKeys'] === true) print(process.stderr, [`sluice: --hash-keys: ${UNSALTED}`])
+  return isRest ? 3 : 0
 }
 
 const UNSALTED =

@@ -87,9 +87,11 @@ const LOGS: Flags = [
   ['--where <conditions>', 'Calls that count: path^=/api,method=POST'],
   ['--cost <part>', 'Cost of a call: field:PATH (default: 1)'],
   ['--trust-proxy <proxies>', 'Proxies that add to X-Forwarded-For (default: 0)'],
-  ['--format <name>', 'common, alb, envoy or json (default: found)'],
+  ['--callers <form>', 'addresses or names (default: addresses)'],
+  ['--format <name>', 'common, json, w3c ... (default: found)'],
   ['--field <name=path>', 'Place of time, ip ... in lines of JSON, repeatable'],
   ['--skew <duration>', 'How far back times may run (default: 5s)'],
+  ['--max-unread <percent>', 'Exit 3 beyond this share of calls (default: 1)'],
   ['--hash-keys', 'Print digests of callers, without a salt'],
 ]
 

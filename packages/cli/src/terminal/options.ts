@@ -68,10 +68,15 @@ export function readOptionsOf(
     cost: valueOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
     format: valueOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
     fields,
+    callers: valueOf(given, 'callers', (text) => oneOf(text, ['addresses', 'names'])),
     trustProxy: valueOf(given, 'trustProxy', (text) => number(text, 0, 100)),
     skewMs: valueOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
   }
 }
+
+/** The percentage of lines that look like calls of which a report may be without (--max-unread). */
+export const maxUnreadOf = (given: Given): number =>
+  valueOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
 
 /**
  * The options of `sluice suggest` from the command line's flags, with their defaults. `limits` is undefined for 'auto':

@@ -71,15 +71,16 @@ export function pageLines(
   sections: readonly (readonly TextLine[])[],
   page: Page,
 ): readonly TextLine[] {
-  const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
+  const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, groups, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
-  const limited = `${percent(denied)} of the calls were answered 429`
+  const limited = denied === null ? '429s not known' : `${percent(denied)} answered 429`
   const formats = [...new Set(Object.values(basis.formats))].join(', ') || 'none, without a line'
   const head = [
     ...(basis.complete ? [] : [bold('interrupted: what was found until then')]),
-    ...(denied > 0.01 ? [bold(`${limited}: callers wanted more than this log shows`)] : []),
+    ...(denied === null ? [bold('no status was found: name it with --field status=PATH')] : []),
+    ...(denied! > 0.01 ? [bold(`${percent(denied!)} of the calls were answered 429: ${HIDDEN}`)] : []),
     `${count(calls, 'call')} of ${count(callers, 'caller')}, ${shown(from)} to ${shown(to)}`,
-    faint(`format: ${formats}; times in ${unit}; ${percent(denied)} answered 429`),
+    faint(`format: ${formats}; times in ${unit}; ${limited}`),
   ]
   const beside = outside > 0 ? ` (${count(outside)} outside --where)` : ''
   const sum = `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`
@@ -87,6 +88,13 @@ export function pageLines(
     const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${text}`
     return faint(printable(first, page.width))
   })
-  const all = [head, ...sections, [faint(sum), ...reasons]].filter((section) => section.length > 0)
+  const kinds = Object.entries(groups).map(([group, { lines: many, read: used }]) => {
+    const use = used === many ? '' : used === 0 ? ', no calls' : `, ${count(used)} read`
+    return faint(printable(`  ${group}: ${count(many, 'line')}${use}`, page.width))
+  })
+  const foot = [faint(sum), ...(kinds.length > 1 ? kinds : []), ...reasons]
+  const all = [head, ...sections, foot].filter((section) => section.length > 0)
   return all.flatMap((section, i) => (i === 0 ? section : ['', ...section]))
 }
+
+const HIDDEN = 'callers wanted more than this log shows'

@@ -63,7 +63,7 @@ function picture({ windowMs, peaks, recommended, cells, without }: WindowReport)
     return `${name.padStart(15)} ${bar}${bar && ' '}${count(callers)}${mark}`
   })
   const callers = without === 'interrupted' && cells.length === 0 ? 'some callers' : 'callers'
-  return [`${callers} by their peak in ${formatDuration(windowMs)}`, ...bars]
+  return [`${callers} by their peak in ${formatDuration(windowMs)}, bars logarithmic`, ...bars]
 }
 
 const BAR = 34

@@ -8,6 +8,10 @@ export interface Basis {
   readonly read: number
   /** Lines that were read and are outside `where`. */
   readonly outside: number
+  /** Lines that look like calls and were not read. */
+  readonly unread: number
+  /** Lines by the fields that they have, and how many of them were read. */
+  readonly groups: Readonly<Record<string, { readonly lines: number; readonly read: number }>>
   readonly skipped: Readonly<Record<string, Skipped>>
   readonly calls: number
   readonly callers: number
@@ -16,8 +20,8 @@ export interface Basis {
   readonly to: string | null
   /** The unit of the log's times in milliseconds. */
   readonly resolutionMs: number
-  /** The share of calls that were answered 429, from 0 to 1. */
-  readonly denied: number
+  /** The share of calls that were answered 429, from 0 to 1; null where a log does not say it. */
+  readonly denied: number | null
   readonly formats: Readonly<Record<string, string>>
   /** Whether the logs were read to their end. */
   readonly complete: boolean
@@ -42,17 +46,18 @@ export class Survey {
    * The figures of the log that a report rests on: its lines from the ledger, and the calls that were counted here, of so
    * many `callers`. It is not complete if `signal` has interrupted the reading.
    */
-  basis({ ledger, resolution, formats }: Reading, callers: number, signal?: AbortSignal): Basis {
-    const { skipped, ...counts } = ledger
+  basis({ ledger, resolution, formats, hasStatus }: Reading, callers: number, signal?: AbortSignal): Basis {
+    const { skipped, groups, ...counts } = ledger
     return {
       ...counts,
+      groups: Object.fromEntries(groups),
       skipped: Object.fromEntries(skipped),
       calls: this.calls,
       callers,
       from: timeOf(this.first),
       to: timeOf(this.last),
       resolutionMs: resolution / 1000,
-      denied: this.#denied / Math.max(1, this.calls),
+      denied: hasStatus ? this.#denied / Math.max(1, this.calls) : null,
       formats: Object.fromEntries(formats),
       complete: signal?.aborted !== true,
     }

@@ -1,0 +1,61 @@
+import { type Format, type FormatOpener, given, microseconds, requestPart } from './format.js'
+import type { TimeReader } from './times.js'
+
+/*
+ * The extended log file format of W3C, as CloudFront and IIS write it: a line `#Fields:` names the columns of those after it.
+ * https://www.w3.org/TR/WD-logfile
+ */
+
+/** The columns that may hold a part of a call, the likeliest first. */
+const COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  ip: ['c-ip'],
+  forwarded: ['x-forwarded-for', 'cs(x-forwarded-for)'],
+  method: ['cs-method'],
+  path: ['cs-uri-stem', 'cs-uri'],
+  status: ['sc-status'],
+  host: ['x-host-header', 'cs-host', 'cs(host)'],
+  duration: ['time-taken'],
+}
+
+export const w3c: FormatOpener = { name: 'w3c', open: (times) => new W3cFormat(times) }
+
+class W3cFormat implements Format {
+  readonly name = 'w3c'
+  time = NaN
+  #columns: readonly string[] = []
+  #values: readonly string[] = []
+
+  constructor(readonly times: TimeReader) {}
+
+  /** Reads a line: the names of the columns, or a value for each of them. A call has a date and a time, in UTC. */
+  read(line: string): boolean {
+    if (line.startsWith('#')) {
+      const [, names] = /^#Fields:\s*(.*)/i.exec(line) ?? []
+      this.#columns = names?.toLowerCase().trim().split(/\s+/) ?? this.#columns
+      return false
+    }
+    const values = line.split(/[\t ]/)
+    if (values.length !== this.#columns.length) return false
+    this.#values = values
+    this.time = this.times.read(`${this.#at('date') ?? ''} ${this.#at('time') ?? ''}`)
+    return true
+  }
+
+  /** How long the call took, in microseconds. CloudFront writes seconds with a fraction, and IIS whole milliseconds. */
+  get duration(): number {
+    const text = this.part('duration')
+    return microseconds(text, text?.includes('.') ? 's' : 'ms')
+  }
+
+  part(name: string): string | undefined {
+    const [, kind, named = ''] = /^(header|field):(.*)/.exec(name) ?? []
+    const columns = kind ? [kind === 'field' ? named : `cs(${named})`] : (COLUMNS[name] ?? [])
+    const text = columns.map((column) => this.#at(column)).find((value) => value !== undefined)
+    return name === 'path' ? requestPart(text, name) : text
+  }
+
+  /** The value in a column; undefined where there is none. */
+  #at(column: string): string | undefined {
+    return given(this.#values[this.#columns.indexOf(column.toLowerCase())])
+  }
+}
