@@ -19,20 +19,26 @@ export interface Queued<T extends Queued<T>> {
  */
 export class PriorityQueue<T extends Queued<T>> {
   readonly #heap: Level<T>[] = []
-  readonly #levels = new Map<number, Level<T>>()
-  /** Turns that wait. Without any, the level that was used last may be kept for the next. */
+  /** By priority, while there are several. */
+  #levels: Map<number, Level<T>> | undefined
+  /** Turns that wait. */
   size = 0
 
   /** Adds a turn behind those of its tenant and priority. */
   add(turn: T): void {
     const { priority } = turn.terms
-    let level = this.#levels.get(priority)
+    const [top] = this.#heap
+    let level = top?.priority === priority ? top : this.#levels?.get(priority)
     if (!level) {
-      if (this.size === 0) this.#clear()
-      level = new Level(priority, this.#heap.length)
-      this.#levels.set(priority, level)
+      level = spare ?? new Level<T>()
+      spare = undefined
+      level.begin(priority, this.#heap.length)
       this.#heap.push(level)
-      this.#rise(level)
+      if (top) {
+        this.#levels ??= new Map([[top.priority, top]])
+        this.#levels.set(priority, level)
+        this.#rise(level)
+      }
     }
     level.add(turn)
     this.size++
@@ -45,10 +51,11 @@ export class PriorityQueue<T extends Queued<T>> {
     const { level } = line
     level.delete(turn, line)
     this.size--
-    if (level.size > 0 || this.size === 0) return
-    this.#levels.delete(level.priority)
+    if (level.size > 0) return
+    if (this.size === 0) this.#levels = undefined
+    this.#levels?.delete(level.priority)
     const last = this.#heap.pop()!
-    if (last === level) return
+    if (last === level) return void (spare = level as Level<never>)
     this.#put(last, level.place)
     this.#rise(last)
     this.#sink(last)
@@ -74,11 +81,6 @@ export class PriorityQueue<T extends Queued<T>> {
       for (const turn of turns) if (!isSuitable || isSuitable(turn)) return turn
     const left = this.first(isSuitable, 2 * place + 1, best)
     return this.first(isSuitable, 2 * place + 2, left)
-  }
-
-  #clear(): void {
-    this.#heap.splice(0)
-    this.#levels.clear()
   }
 
   /** Moves a level up the heap: each one above that comes after it moves one step down. */
@@ -118,14 +120,16 @@ class Level<T extends Queued<T>> {
   /** By tenant, in the order of the round: the first is served. */
   readonly lines = new Map<string | undefined, TenantQueue<T>>()
   size = 0
+  priority = 0
+  place = 0
   /** The highest cost since turns wait here: in a round each tenant can then take one at least. */
   #quantum = 1
 
-  /** A level of `priority`, at a place in the heap of its queue. */
-  constructor(
-    readonly priority: number,
-    public place: number,
-  ) {}
+  /** Holds turns of `priority` from now on, at a place in the heap of a queue. */
+  begin(priority: number, place: number): void {
+    this.priority = priority
+    this.place = place
+  }
 
   standAt(place: number): void {
     this.place = place
@@ -194,3 +198,6 @@ export class TenantQueue<T extends Queued<T>> {
 function isBefore(one: { readonly priority: number }, other: { readonly priority: number }): boolean {
   return one.priority > other.priority
 }
+
+/** The level that was emptied last, for the next queue that needs one: a call that waits alone makes none. */
+let spare: Level<never> | undefined
