@@ -3,6 +3,7 @@
 import pg from 'pg'
 import { answering } from '../processes/child.js'
 import { closedLoop } from '../redis/loops/closed.js'
+import { limitedCalls } from './limited-calls.js'
 import { libraryOf, postgresOf } from './library.js'
 import { postgresPaths } from './postgres-paths.js'
 
@@ -17,18 +18,7 @@ const BURST = 75_000_000
 const contender = Promise.all([libraryOf(root), postgresOf(root)]).then(([library, { postgresStore }]) => {
   const store = postgresStore(new pg.Pool({ connectionString, max: 10 }), { table })
   const policies = [library.gcra({ limit: 1, window: '1m', burst: BURST })]
-  const open = (/** @type {string} */ named) =>
-    library.createLimiter({ name: named, policies, store, onStoreError: 'throw', deadline: '10s' })
-  const [limiter, other] = [open('bench'), open('other')]
-  if (!together) return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
-  return {
-    call: (key) =>
-      library.consumeAll([
-        { limiter, key },
-        { limiter: other, key },
-      ]),
-    allowed: (whole) => whole.allowed,
-  }
+  return limitedCalls(library, store, policies, together)
 })
 let from = 0
 

@@ -3,6 +3,7 @@
 import { answering } from '../processes/child.js'
 import { connect, connectCluster } from '../redis/connection.js'
 import { closedLoop } from '../redis/loops/closed.js'
+import { limitedCalls } from './limited-calls.js'
 import { libraryOf } from './library.js'
 import { redisPaths } from './redis-paths.js'
 
@@ -13,22 +14,10 @@ const { policies, callers, keys, cluster, together } = path
 const nodes = JSON.parse(addresses)
 const redis = cluster ? connectCluster(nodes) : connect(nodes[0])
 
-/** Nothing is answered but by Redis, and no deadline cuts a slow answer off. @type {Promise<import('../contender.js').Contender>} */
+/** @type {Promise<import('../contender.js').Contender>} */
 const contender = libraryOf(root).then((library) => {
   const store = library.redisStore(redis, { prefix, denialCache: false })
-  const rest = /** @type {const} */ ({ onStoreError: 'throw', deadline: '10s' })
-  const open = (/** @type {string} */ name) =>
-    library.createLimiter({ name, policies: policies(library), store, ...rest })
-  const [limiter, other] = [open('bench'), open('other')]
-  if (!together) return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
-  return {
-    call: (key) =>
-      library.consumeAll([
-        { limiter, key },
-        { limiter: other, key },
-      ]),
-    allowed: (whole) => whole.allowed,
-  }
+  return limitedCalls(library, store, policies(library), together)
 })
 let from = 0
 
