@@ -136,11 +136,11 @@ export class CallQueue implements Client {
       const keyQueue = this.#stages[0].get(stored)
       if (!last) this.#budget?.earn()
       if (this.#closed && !(last && this.#drains)) throw new RateLimitExceededError(key, 'closed')
-      if (keyQueue.turns.size >= (this.settings.maxQueue ?? Infinity)) {
+      if (keyQueue.waiting >= (this.settings.maxQueue ?? Infinity)) {
         throw new RateLimitExceededError(key, 'queue')
       }
       const turn = new Turn(this, terms, stored, last)
-      keyQueue.turns.add(turn)
+      keyQueue.waiting++
       this.#waiting.set(turn, keyQueue)
       const delayMs = last ? this.#delayAfter(last) : 0
       if (delayMs > 0) turn.delay(delayMs, () => this.#enqueue(turn))
@@ -172,10 +172,10 @@ export class CallQueue implements Client {
     const isRefusal = answer === 'limited' || answer === 'overloaded'
     const outcome = isRefusal ? 'refused' : answer === 'served' ? 'served' : 'failed'
     const now = nowMs()
-    const ending = { ...verdict, outcome, tookMs: now - sentAt, delayMs: 0 } as const
-    turn.judged(ending)
+    const tookMs = now - sentAt
+    turn.judged({ verdict, outcome, tookMs, delayMs: 0, givenUp: verdict.givenUp })
     const keyQueue = this.#stages[0].get(key === terms.keys[0] ? turn.stored : storedKey(key))
-    const change = this.settings.adaptive?.ended(key, outcome, ending.tookMs, terms.cost)
+    const change = this.settings.adaptive?.ended(key, outcome, tookMs, terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
     const heeded = mayPause ? this.#heed(key, verdict, sentAt, keyQueue) : NO_WAIT
@@ -184,7 +184,7 @@ export class CallQueue implements Client {
     const isLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
     const isPaidFor = isLate || heeded.isPaidFor || (this.#budget?.spend() ?? true)
     const givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
-    turn.judged({ ...ending, delayMs, givenUp })
+    turn.judged({ verdict, outcome, tookMs, delayMs, givenUp })
     return givenUp === undefined
   }
 
@@ -275,10 +275,10 @@ export class CallQueue implements Client {
     const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
     if (isLast && !isPaused) return false
     // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
-    if (turn.stage > 0) this.#waiting.get(turn)!.turns.delete(turn)
+    if (turn.stage > 0) this.#waiting.get(turn)!.waiting--
     turn.goTo(isPaused ? 0 : turn.stage + 1)
     const keyQueue = this.#stages[turn.stage]!.get(storedKey(turn.key))
-    keyQueue.turns.add(turn)
+    if (turn.stage > 0) keyQueue.waiting++
     this.#waiting.set(turn, keyQueue)
     this.#enqueue(turn)
     return true
@@ -290,9 +290,9 @@ export class CallQueue implements Client {
     else {
       const keyQueue = this.#waiting.get(turn)!
       this.#waiting.delete(turn)
-      keyQueue.turns.delete(turn)
+      keyQueue.waiting--
       // At a later limiter it is counted there and at the first one too.
-      if (turn.stage > 0) this.#stages[0].get(turn.stored).turns.delete(turn)
+      if (turn.stage > 0) this.#stages[0].get(turn.stored).waiting--
       if (end === 'granted') this.#pending++
       else keyQueue.remove(turn)
       if (this.#waiting.size === 0) this.events?.emit('empty', {})
@@ -308,7 +308,8 @@ export class CallQueue implements Client {
 
   /** Milliseconds from the end of an attempt to the next: that of the retry and, of another key that has replied, its pause. */
   #delayAfter(last: Turn): number {
-    const { key = last.terms.keys[0], delayMs } = last.ending
+    const { verdict, delayMs } = last.ending
+    const { key = last.terms.keys[0] } = verdict
     // The limiter holds the call's own key.
     return delayMs + (key === last.terms.keys[0] ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
   }

@@ -156,7 +156,8 @@ export class CallEvents {
    */
   ended(turn: Turn, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
-    const { status, givenUp } = turn.ending
+    const { verdict, givenUp } = turn.ending
+    const { status } = verdict
     const end = { ...attemptOf(turn), runMs: nowMs() - turn.sentAt, status, givenUp }
     this.emit(type, { ...end, ...(type === 'failed' && outcome) })
   }

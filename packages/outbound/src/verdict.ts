@@ -32,13 +32,21 @@ export const FINAL: Verdict = { answer: 'other', pauseMs: 0, again: false, given
 export type RefusalKind = boolean | 'final' | 'none' | undefined
 
 /** What became of an attempt: its verdict, and what the queue made of that. */
-export interface Ending extends Verdict {
+export interface Ending {
+  readonly verdict: Verdict
   /** For adaptive limits. */
   readonly outcome: CallOutcome
   readonly tookMs: number
   /** Milliseconds until the next attempt at the earliest. */
   readonly delayMs: number
+  readonly givenUp: Verdict['givenUp']
 }
 
 /** Of an attempt that had no verdict. */
-export const UNJUDGED: Ending = { ...UNANSWERED, outcome: 'failed', tookMs: 0, delayMs: 0 }
+export const UNJUDGED: Ending = {
+  verdict: UNANSWERED,
+  outcome: 'failed',
+  tookMs: 0,
+  delayMs: 0,
+  givenUp: undefined,
+}
