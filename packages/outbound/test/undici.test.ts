@@ -306,6 +306,16 @@ describe('replies that no server sent', () => {
   })
 })
 
+it('knows a host by its name above dns()', async () => {
+  const keys: string[] = []
+  const onEvent = (event: OutboundEvent) => event.type === 'started' && keys.push(event.key)
+  const { limiter } = await open((_, res) => res.end('ok'))
+  const named = other.origin.replace('127.0.0.1', 'localhost')
+  const dispatcher = agent.compose(interceptors.dns(), limitUndici({ limiter, onEvent }))
+  expect(await (await request(named, { dispatcher })).body.text()).toBe('ok')
+  expect([keys, other.arrived.length]).toEqual([[named], 1])
+})
+
 describe('a dispatcher with a limit', () => {
   const dispatcherWith = (limiter: Limiter) => limitUndici(agent, { limiter })
 
