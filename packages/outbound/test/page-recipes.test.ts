@@ -29,7 +29,10 @@ async function held(name: string, status: number, headers: Record<string, string
   const pauses: number[] = []
   const onEvent = (event: OutboundEvent) => void (event.type === 'held' && pauses.push(event.holdMs))
   const send = async () => new Response(body, { status, headers })
-  const clients = run(`${recipes}\n;({ linear, zendesk, dockerHub, cerebras })`, send, { onEvent, retries: 0 })
+  const clients = run(`${recipes}\n;({ linear, zendesk, dockerHub, cerebras })`, send, {
+    onEvent,
+    retries: 0,
+  })
   for (let call = 0; call < 2 && pauses.length === 0; call++) await clients[name]!('https://a.example/')
   return pauses
 }
@@ -120,7 +123,15 @@ it.each<[string, string, number, Record<string, string>, string, number | undefi
 })
 
 it.each([
-  ['global', { 'x-ratelimit-global': 'true' }, [['application', 'https://a.example']], 7000],
+  [
+    'global',
+    { 'x-ratelimit-global': 'true' },
+    [
+      ['application', 'https://a.example'],
+      ['route', '/a'],
+    ],
+    7000,
+  ],
   ['user', { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset-after': '7' }, [['route', '/a']], 0],
 ])('discord: a 429 of scope %s holds its own limit alone', async (scope, named, expected, otherRouteAt) => {
   const held: unknown[] = []
@@ -143,4 +154,15 @@ it.each([
   expect(timeOf('/a')).toBeGreaterThanOrEqual(7000)
   expect(timeOf('/b')).toBeGreaterThanOrEqual(otherRouteAt)
   expect(timeOf('/b')).toBeLessThan(otherRouteAt + 1000)
+})
+
+it('docs/testing.md: a fetch that is looked up at each call is the mock that was installed later', async () => {
+  const limiter = createLimiter({ policies: [gcra({ limit: 50, window: '1s' })] })
+  const kept = limitFetch(fetch, { limiter })
+  const lookedUp = limitFetch((...request) => fetch(...request), { limiter })
+  const mock = jest.spyOn(globalThis, 'fetch').mockImplementation(async () => new Response('mock'))
+  expect(await (await lookedUp('https://a.example/')).text()).toBe('mock')
+  await expect(kept('data:,real').then((response) => response.text())).resolves.toBe('real')
+  expect(mock).toHaveBeenCalledTimes(1)
+  mock.mockRestore()
 })
