@@ -28,8 +28,8 @@ import type { Verdict } from './verdict.js'
 export class KeyQueue {
   /** Undefined until the other side has asked for a pause or refused a call. */
   pause: KeyPause | undefined
-  /** Turns that wait for this key: in this queue, before another attempt, or in a client that is paused. */
-  waiting = 0
+  /** Those that wait for this key: in this queue, before another attempt, or in a client that is paused. */
+  readonly turns = new Set<Turn>()
   readonly #queue = new PriorityQueue<Turn>()
   /** Those of the queue that have a reservation. */
   readonly #reserved = new Set<Turn>()
@@ -54,7 +54,7 @@ export class KeyQueue {
 
   /** Whether turns wait or are reserved. If not, the queue can be dropped, and only its pause is lost. */
   get isUsed(): boolean {
-    return this.waiting + this.#underWay > 0
+    return this.turns.size + this.#underWay > 0
   }
 
   /** Adds a turn to the queue, and makes reservations if more may be made. The turn is granted or refused later. */

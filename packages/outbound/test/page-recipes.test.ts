@@ -139,8 +139,8 @@ it.each([
     if (event.type === 'held') held.push([event.limiter, event.key])
   }
   const sent: { path: string; at: number }[] = []
-  const send = async (input: string | URL | Request) => {
-    sent.push({ path: new URL(String(input)).pathname, at: Date.now() - NOW })
+  const send = async (input: unknown) => {
+    sent.push({ path: new URL(input as string).pathname, at: Date.now() - NOW })
     const headers = { 'x-ratelimit-scope': scope, 'retry-after': '7', ...named }
     return sent.length > 1 ? new Response('') : new Response('', { status: 429, headers })
   }
