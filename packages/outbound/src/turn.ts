@@ -6,6 +6,7 @@ import {
   KEY,
   nowMs,
   onAbort,
+  REPORTS,
   setTimer,
   type TimerHandle,
 } from '@sluice/core/internal'
@@ -71,6 +72,7 @@ export class Turn {
   #reservation: Reservation | undefined
   #isOverdue = false
   #isOut = false
+  readonly #reports: (() => void)[] = []
   #delay: TimerHandle | undefined
   #deadline: TimerHandle | undefined
   #stopListening: (() => void) | undefined
@@ -97,6 +99,16 @@ export class Turn {
     if (this.until < Infinity) {
       this.#deadline = setTimer(() => this.recheck(true), Math.max(0, this.until - this.begunAt))
     }
+  }
+
+  /** Gets what limiter and semaphore reported of a reservation, for `report`. */
+  adopt({ reports }: Reservation): void {
+    this.#reports.push(...reports)
+  }
+
+  /** Makes the reports to listeners. The queue serves in the AsyncLocalStorage context of any call, so the call itself asks for them. */
+  report(): void {
+    for (const report of this.#reports.splice(0)) report()
   }
 
   /** Waits for `ms` milliseconds before it enters a queue, by `enter`. */
@@ -165,6 +177,12 @@ export class Turn {
     this.#reject(error)
   }
 
+  /** Ends the attempt before it goes out, although its turn has come: it gives back what it has. */
+  abandoned(): void {
+    this.#giveBack()
+    this.returned()
+  }
+
   /** Ends the attempt: the permit goes back, with what became of the call (`ending`). Does nothing the second time. */
   returned(): void {
     if (!this.#isOut) return
@@ -200,6 +218,8 @@ export class Turn {
  * policies, so it may pass from one turn to another.
  */
 export class Reservation {
+  /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused. */
+  readonly reports: (() => void)[] = []
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
@@ -236,7 +256,8 @@ export class Reservation {
     const maxWait = Math.max(0, Math.floor(leftMs))
     const { cost, policies } = this
     const { signal } = this.#controller!
-    const options = { [CHECKED]: {}, [KEY]: stored, cost, ...(policies && { policies }), maxWait, signal }
+    const own = { [CHECKED]: {}, [KEY]: stored, [REPORTS]: this.reports, cost }
+    const options = { ...own, ...(policies && { policies }), maxWait, signal }
     options[CHECKED] = options
     return options
   }

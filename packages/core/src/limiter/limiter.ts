@@ -8,12 +8,14 @@ import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
+  AT_ONCE,
   CHECKED,
   type CheckedOptions,
   checkShapeOptions,
   costOf,
   KEY,
   readLimiterOptions,
+  REPORTS,
   waitOf,
 } from './limiter-options.js'
 import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-options.js'
@@ -92,7 +94,8 @@ export class Limiter {
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
     const key = storedKey(callerKey)
-    return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost }
+    const isHeard = this.#events.listeners.heard.decision !== undefined
+    return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
   }
 
   /**
@@ -176,7 +179,10 @@ export class Limiter {
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    if (this.#events.listeners.heard.decision) this.#events.decided('acquire', cost, decision, asked / 1000)
+    if (this.#events.listeners.heard.decision) {
+      const report = (): void => this.#events.decided('acquire', cost, decision, asked / 1000)
+      ;(checked[REPORTS] ?? AT_ONCE).push(report)
+    }
     return decision
   }
 
@@ -317,18 +323,22 @@ class LaterDecision implements Receiver<Answer> {
     if (reports) this.#sentAt = performance.now()
   }
 
-  /** The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. */
+  /**
+   * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
+   * AsyncLocalStorage context of whichever call sent the batch, so listeners hear of them in a reaction, which has this call's.
+   */
   promise(): Promise<Decision> {
-    return new Promise((resolve, reject) => {
+    const made = new Promise<Decision>((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
+    return this.reports ? made.then((decision) => this.#reported(decision)) : made
   }
 
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.decisionOf(answer))
+      this.#resolve(this.#made(answer))
     } catch (error) {
       this.#reject(error)
     }
@@ -341,14 +351,27 @@ class LaterDecision implements Receiver<Answer> {
 
   /**
    * Makes the decision of an answer, and reports it to listeners with the milliseconds that the call has waited: `storeMs`, by
-   * default since it was made. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
-   * lists of policies too.
+   * default since it was made. Not for `answered`, which has no context of its own.
    */
   decisionOf(answer: Answer, storeMs?: number): Decision {
+    const decision = this.#made(answer)
+    return this.reports ? this.#reported(decision, storeMs) : decision
+  }
+
+  /**
+   * The decision of an answer. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
+   * lists of policies too.
+   */
+  #made(answer: Answer): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    this.reports?.decided('consume', cost, decision, storeMs ?? performance.now() - this.#sentAt)
+    return decision
+  }
+
+  /** Reports the decision to the listeners, of which there are some, and returns it. */
+  #reported(decision: Decision, storeMs = performance.now() - this.#sentAt): Decision {
+    this.reports!.decided('consume', this.cost, decision, storeMs)
     return decision
   }
 }
