@@ -38,7 +38,7 @@ const COMMANDS = new Map(
   PAGE.split(/^## /m)
     .slice(1)
     .map((section) => {
-      const blocks = [...section.matchAll(/^```(?:sh|js)\n([^]*?)^```/gm)].map(([, lines = '']) => lines)
+      const blocks = [...section.matchAll(/^```(?:sh|mjs)\n([^]*?)^```/gm)].map(([, lines = '']) => lines)
       return [/^\w+/.exec(section)![0], blocks.join('').split('\n').filter(Boolean)]
     }),
 )

@@ -13,6 +13,10 @@ beforeAll(async () => {
   server = await startRedis()
 })
 afterAll(() => server.stop())
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
 
 const als = new AsyncLocalStorage<string>()
 const idOf = ({ url }: Request): string => new URL(url).pathname.slice(1)
@@ -22,6 +26,7 @@ it.each([
   ['several limits', true],
 ])('callbacks run in the context of their request, 100 at once: %s', async (_, areSeveral) => {
   const store = redisStore({ host: server.host, port: server.port })
+  closing.push(() => store.close())
   const seen = new Map<string, number>()
   const strange: string[] = []
   const note = (name: string, request: Request): void => {
@@ -36,7 +41,9 @@ it.each([
     }
   const limiters: Limiter[] = ['a', 'b'].map((name) => {
     const policies = [slidingLog({ limit: 2, window: '1h' })]
-    return createLimiter({ name: `${name}${areSeveral}`, policies, store, deadline: '20s' })
+    const limiter = createLimiter({ name: `${name}${areSeveral}`, policies, store, deadline: '20s' })
+    closing.unshift(() => limiter.close())
+    return limiter
   })
   const hooks = {
     skip: noting('skip', async () => false),
@@ -69,6 +76,4 @@ it.each([
   expect(seen.get('onDenied')).toBe(300)
   expect(seen.get('onExceeded')).toBe(areSeveral ? 600 : 300)
   expect(seen.get('shouldCharge')).toBe(600)
-  await Promise.all(limiters.map((limiter) => limiter.close()))
-  await store.close()
 })

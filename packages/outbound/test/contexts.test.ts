@@ -18,6 +18,10 @@ import {
 
 const CALLS = 100
 const als = new AsyncLocalStorage<string>()
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
 
 /** Limiter and semaphore with listeners, and what was heard in the context of another call. Each call has a key of its own, or a text of it. */
 function open(isOwn: (key: string, own: string | undefined) => boolean) {
@@ -29,6 +33,7 @@ function open(isOwn: (key: string, own: string | undefined) => boolean) {
   }
   const limiter = createLimiter({ policies: [gcra({ limit: 100_000, window: '1m' })] })
   const semaphore = createSemaphore({ limit: 3 })
+  closing.push(() => limiter.close())
   limiter.on('decision', ({ key }) => note('decision', key))
   for (const type of ['granted', 'waited', 'denied'] as const) {
     semaphore.on(type, ({ key }) => note(`permit ${type}`, key))
@@ -64,21 +69,25 @@ it('a queue reports the turn, the permit and each step of a call to its own cont
   await queue.close()
 })
 
-it('calls of one key get a decision each, in a context of their own', async () => {
-  const decided = new Map<string | undefined, number>()
+it('calls of one key get a decision and a permit each, in a context of their own', async () => {
+  const [decided, granted] = [new Map<string, number>(), new Map<string, number>()]
+  const count = (counts: Map<string, number>) => {
+    const own = String(als.getStore())
+    counts.set(own, (counts.get(own) ?? 0) + 1)
+  }
   const limiter = createLimiter({ policies: [gcra({ limit: 100_000, window: '1m' })] })
-  limiter.on('decision', () => {
-    const own = als.getStore()
-    decided.set(own, (decided.get(own) ?? 0) + 1)
-  })
-  const queue = createQueue({ limiter, semaphore: createSemaphore({ limit: 3 }) })
+  const semaphore = createSemaphore({ limit: 3 })
+  closing.push(() => limiter.close())
+  limiter.on('decision', () => count(decided))
+  semaphore.on('granted', () => count(granted))
+  const queue = createQueue({ limiter, semaphore })
   const ids = Array.from({ length: CALLS }, (_, i) => `call ${i}`)
   // Priorities: a turn that was reserved for one call is given to another.
   const turns = ids.map((id, i) =>
     als.run(id, () =>
       queue.run(
         async () => {
-          expect(decided.get(id)).toBe(1) // before the call goes on
+          expect([decided.get(id), granted.get(id)]).toEqual([1, 1]) // before the call goes on
           await new Promise(setImmediate)
         },
         { priority: i % 7 },
@@ -87,8 +96,8 @@ it('calls of one key get a decision each, in a context of their own', async () =
   )
   await Promise.all(turns)
   expect(decided).toEqual(new Map(ids.map((id) => [id, 1])))
+  expect(granted).toEqual(decided)
   await queue.close()
-  await limiter.close()
 })
 
 it.each(['fetch', 'undici'])(
@@ -124,6 +133,10 @@ it.each(['fetch', 'undici'])(
       },
     }
     const agent = new Agent({ connections: 4 })
+    closing.push(
+      () => agent.destroy(),
+      () => other.close(),
+    )
     const dispatcher = agent.compose(limitUndici(options))
     const limited = limitFetch(fetch, options)
     const call =
@@ -138,8 +151,5 @@ it.each(['fetch', 'undici'])(
     expect(heard.get('retried')).toBeGreaterThan(0)
     expect(heard.get('isRefusal')).toBe(CALLS + heard.get('retried')!)
     expect(heard.get('isRetryable')).toBeGreaterThan(0)
-    await agent.close()
-    other.close()
-    await limiter.close()
   },
 )

@@ -102,19 +102,11 @@ export const KEY = Symbol()
 /** Under `REPORTS` a caller that asks for others has a list, which gets the reports to listeners, to be made in the context of the call. */
 export const REPORTS = Symbol()
 
-/** A list, or what takes its place. */
-interface ReportList {
-  push(report: () => void): unknown
-}
-
-/** For a caller that asks for itself. */
-export const AT_ONCE: ReportList = { push: (report) => report() }
-
 /** Options of `acquire` that its caller has checked. Those of another copy of this package are checked anew. */
 export interface CheckedOptions extends AcquireOptions {
   readonly [CHECKED]: unknown
   readonly [KEY]?: string
-  readonly [REPORTS]?: ReportList
+  readonly [REPORTS]?: (() => void)[]
   readonly cost: number
   /** In milliseconds. */
   readonly maxWait: number

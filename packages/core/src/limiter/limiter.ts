@@ -8,7 +8,6 @@ import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
-  AT_ONCE,
   CHECKED,
   type CheckedOptions,
   checkShapeOptions,
@@ -181,7 +180,7 @@ export class Limiter {
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.heard.decision) {
       const report = (): void => this.#events.decided('acquire', cost, decision, asked / 1000)
-      ;(checked[REPORTS] ?? AT_ONCE).push(report)
+      if (!checked[REPORTS]?.push(report)) report()
     }
     return decision
   }
@@ -307,7 +306,7 @@ export class Limiter {
  */
 class LaterDecision implements Receiver<Answer> {
   #sentAt = 0
-  #resolve!: (decision: Decision) => void
+  #resolve!: (outcome: Decision | Answer) => void
   #reject!: (error: unknown) => void
 
   /**
@@ -325,20 +324,22 @@ class LaterDecision implements Receiver<Answer> {
 
   /**
    * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
-   * AsyncLocalStorage context of whichever call sent the batch, so listeners hear of them in a reaction, which has this call's.
+   * AsyncLocalStorage context of whichever call sent the batch. So for listeners the decision is made in a reaction, which has this
+   * call's.
    */
   promise(): Promise<Decision> {
-    const made = new Promise<Decision>((resolve, reject) => {
+    const outcome = new Promise<Decision | Answer>((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    return this.reports ? made.then((decision) => this.#reported(decision)) : made
+    const made = this.reports ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
+    return made as Promise<Decision>
   }
 
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.#made(answer))
+      this.#resolve(this.reports ? answer : this.decisionOf(answer))
     } catch (error) {
       this.#reject(error)
     }
@@ -351,27 +352,14 @@ class LaterDecision implements Receiver<Answer> {
 
   /**
    * Makes the decision of an answer, and reports it to listeners with the milliseconds that the call has waited: `storeMs`, by
-   * default since it was made. Not for `answered`, which has no context of its own.
-   */
-  decisionOf(answer: Answer, storeMs?: number): Decision {
-    const decision = this.#made(answer)
-    return this.reports ? this.#reported(decision, storeMs) : decision
-  }
-
-  /**
-   * The decision of an answer. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
+   * default since it was made. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
    * lists of policies too.
    */
-  #made(answer: Answer): Decision {
+  decisionOf(answer: Answer, storeMs?: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    return decision
-  }
-
-  /** Reports the decision to the listeners, of which there are some, and returns it. */
-  #reported(decision: Decision, storeMs = performance.now() - this.#sentAt): Decision {
-    this.reports!.decided('consume', this.cost, decision, storeMs)
+    this.reports?.decided('consume', cost, decision, storeMs ?? performance.now() - this.#sentAt)
     return decision
   }
 }

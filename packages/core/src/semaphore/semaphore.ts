@@ -1,6 +1,6 @@
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import { closedError } from '../values/closing.js'
-import { AT_ONCE, type CheckedOptions, REPORTS } from '../limiter/limiter-options.js'
+import { type CheckedOptions, REPORTS } from '../limiter/limiter-options.js'
 import { storedKey } from '../values/key.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { permitsBeside } from '../stores/memory/permit-queues.js'
@@ -83,7 +83,7 @@ export class Semaphore {
     refuseOptionsAsKey(key)
     const stored = storedKey(key)
     const { maxWait, signal } = readAcquireOptions(options)
-    const { [REPORTS]: reports = AT_ONCE } = options as Partial<CheckedOptions>
+    const { [REPORTS]: reports } = options as Partial<CheckedOptions>
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
@@ -104,7 +104,7 @@ export class Semaphore {
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
     const report = <E extends 'denied' | 'waited' | 'granted'>(type: E): void => {
       const emit = (): void => this.#listeners.emit(type, { type, ...wait } as SemaphoreEvents[E])
-      if (this.#listeners.heard[type]) reports.push(emit)
+      if (this.#listeners.heard[type] && !reports?.push(emit)) emit()
     }
     if (ticket === undefined) {
       report('denied')
