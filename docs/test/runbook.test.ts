@@ -266,6 +266,10 @@ it('SluiceWaitsLong: the calls that wait and the permits are seen, and a higher 
   const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1h' })] })
   const semaphore = createSemaphore({ limit: 1 })
   const names = { limiter, semaphore }
+  closing.push(
+    () => limiter.close(),
+    () => semaphore.close(),
+  )
   await semaphore.acquire()
   const waiting = semaphore.acquire()
   await limiter.consume('k')
@@ -279,12 +283,12 @@ it('SluiceWaitsLong: the calls that wait and the permits are seen, and a higher 
   expect((await waiting).allowed).toBe(true)
   await limiter.close()
   expect(await ended).toContain('closed')
-  await semaphore.close()
 })
 
 it('SluiceKeysEvicted: the keys that flood a memory store are listed', async () => {
   expectWarnings(['STORE_FULL'])
   const store = memoryStore({ maxKeys: 50 })
+  closing.push(() => store.close())
   const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 2, window: '1h' })], store })
   observe(limiter, { prometheus: promClient, registry: new promClient.Registry() })
   for (let i = 0; i < 2000; i++) await limiter.consume(`/path/${i}`)
@@ -292,7 +296,6 @@ it('SluiceKeysEvicted: the keys that flood a memory store are listed', async () 
   expect(listed.length).toBeGreaterThan(10)
   expect(listed.every(({ key }) => key.startsWith('/path/'))).toBe(true)
   await limiter.close()
-  await store.close()
 })
 
 it('SluiceStateDiscarded: who else writes is found among the clients', async () => {
