@@ -149,7 +149,7 @@ export class CallQueue implements Client {
       try {
         await turn.comes
       } finally {
-        turn.report()
+        for (const report of turn.reports) report()
       }
       if (signal?.aborted) turn.abandoned() // by one of the listeners
       signal?.throwIfAborted()

@@ -202,7 +202,7 @@ export class KeyQueue {
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
-    first.adopt(reservation)
+    first.reports.push(...reservation.reports)
     first.granted(decision, permit)
     if (turn !== first) turn?.recheck()
     const { lateness } = first.client.settings
@@ -219,7 +219,7 @@ export class KeyQueue {
     const turn = reservation.end()
     if (!turn) return reservation.reports.forEach((report) => report())
     this.#reserved.delete(turn)
-    turn.adopt(reservation)
+    turn.reports.push(...reservation.reports)
     turn.passOn()
     if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
     else turn.refused(failure)

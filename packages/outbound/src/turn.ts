@@ -63,6 +63,11 @@ export class Turn {
   line: TenantQueue<Turn> | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
+  /**
+   * What limiter and semaphore have to report of it. The queue serves in the AsyncLocalStorage context of any call, so the reports
+   * to listeners are made when the call goes on, in its own.
+   */
+  readonly reports: (() => void)[] = []
   /** Those that gave the attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []
   /** When the call went out, and what became of it. */
@@ -72,7 +77,6 @@ export class Turn {
   #reservation: Reservation | undefined
   #isOverdue = false
   #isOut = false
-  readonly #reports: (() => void)[] = []
   #delay: TimerHandle | undefined
   #deadline: TimerHandle | undefined
   #stopListening: (() => void) | undefined
@@ -99,16 +103,6 @@ export class Turn {
     if (this.until < Infinity) {
       this.#deadline = setTimer(() => this.recheck(true), Math.max(0, this.until - this.begunAt))
     }
-  }
-
-  /** Gets what limiter and semaphore reported of a reservation, for `report`. */
-  adopt({ reports }: Reservation): void {
-    this.#reports.push(...reports)
-  }
-
-  /** Makes the reports to listeners. The queue serves in the AsyncLocalStorage context of any call, so the call itself asks for them. */
-  report(): void {
-    for (const report of this.#reports.splice(0)) report()
   }
 
   /** Waits for `ms` milliseconds before it enters a queue, by `enter`. */
