@@ -4,9 +4,19 @@ import { hashKey } from '@sluice/metrics'
 import { loggedApp } from '../../recipes/denial-log.js'
 import { closeServers, serve } from './served.js'
 
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  await closeServers()
+  for (const close of closing.splice(0)) await close()
+})
+
 it('logs one line for each denial, with the id of its own request, and nothing else', async () => {
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })
+  closing.push(
+    () => store.close(),
+    () => server.stop(),
+  )
   const written: string[] = []
   const origin = await serve(loggedApp({ write: (line) => void written.push(line) }, store))
   const responses = await Promise.all(Array.from({ length: 130 }, () => fetch(origin)))
@@ -26,7 +36,4 @@ it('logs one line for each denial, with the id of its own request, and nothing e
     })
   }
   expect(written.join('')).not.toContain('127.0.0.1')
-  await closeServers()
-  await store.close()
-  await server.stop()
 })
