@@ -146,7 +146,13 @@ export class CallQueue implements Client {
       if (delayMs > 0) turn.delay(delayMs, () => this.#enqueue(turn))
       else this.#enqueue(turn)
       this.events?.emit('queued', { key, cost, priority, attempt: turn.attempt })
-      await turn.comes
+      try {
+        await turn.comes
+      } finally {
+        for (const report of turn.reports) report()
+      }
+      if (signal?.aborted) turn.abandoned() // by one of the listeners
+      signal?.throwIfAborted()
       const waitMs = Math.round(turn.sentAt - turn.begunAt)
       if (keyQueue.pause?.takeResumption()) this.events?.emit('resumed', { key })
       if (waitMs > 0)

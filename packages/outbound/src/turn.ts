@@ -6,6 +6,7 @@ import {
   KEY,
   nowMs,
   onAbort,
+  REPORTS,
   setTimer,
   type TimerHandle,
 } from '@sluice/core/internal'
@@ -62,6 +63,11 @@ export class Turn {
   line: TenantQueue<Turn> | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
+  /**
+   * What limiter and semaphore have to report of it. The queue serves in the AsyncLocalStorage context of any call, so the reports
+   * to listeners are made when the call goes on, in its own.
+   */
+  readonly reports: (() => void)[] = []
   /** Those that gave the attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []
   /** When the call went out, and what became of it. */
@@ -165,6 +171,12 @@ export class Turn {
     this.#reject(error)
   }
 
+  /** Ends the attempt before it goes out, although its turn has come: it gives back what it has. */
+  abandoned(): void {
+    this.#giveBack()
+    this.returned()
+  }
+
   /** Ends the attempt: the permit goes back, with what became of the call (`ending`). Does nothing the second time. */
   returned(): void {
     if (!this.#isOut) return
@@ -200,6 +212,8 @@ export class Turn {
  * policies, so it may pass from one turn to another.
  */
 export class Reservation {
+  /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused. */
+  readonly reports: (() => void)[] = []
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
@@ -236,7 +250,8 @@ export class Reservation {
     const maxWait = Math.max(0, Math.floor(leftMs))
     const { cost, policies } = this
     const { signal } = this.#controller!
-    const options = { [CHECKED]: {}, [KEY]: stored, cost, ...(policies && { policies }), maxWait, signal }
+    const own = { [CHECKED]: {}, [KEY]: stored, [REPORTS]: this.reports, cost }
+    const options = { ...own, ...(policies && { policies }), maxWait, signal }
     options[CHECKED] = options
     return options
   }

@@ -76,6 +76,19 @@ it('fails a request whose handler throws once its verdict has come', async () =>
   await expect(stream(other.origin, { dispatcher, method: 'GET' }, factory)).rejects.toThrow('no writable')
 })
 
+it.each([
+  ['a hook', { isRefusal: () => fail() }],
+  ['a listener of the response', {}],
+])('fails a request where %s throws at once', async (_, options) => {
+  const { dispatcher } = await open(ok, options)
+  const factory = () => fail()
+  await expect(stream(other.origin, { dispatcher, method: 'GET' }, factory)).rejects.toThrow('thrown')
+})
+
+function fail(): never {
+  throw new Error('thrown')
+}
+
 it('makes requests wait for their turn', async () => {
   startFakeTime()
   const { dispatcher } = await open(ok)
