@@ -149,9 +149,9 @@ export class CallQueue implements Client {
       try {
         await turn.comes
       } finally {
-        for (const report of turn.reports) report()
+        turn.reports?.forEach((report) => report())
       }
-      if (signal?.aborted) turn.abandoned() // by one of the listeners
+      if (signal?.aborted) turn.refused(signal.reason) // by one of the listeners
       signal?.throwIfAborted()
       const waitMs = Math.round(turn.sentAt - turn.begunAt)
       if (keyQueue.pause?.takeResumption()) this.events?.emit('resumed', { key })

@@ -157,7 +157,7 @@ export class KeyQueue {
     try {
       if (semaphore) {
         const { maxWait, signal } = reservation.options(this.stored)
-        const options = { maxWait, signal, [REPORTS]: reservation.reports }
+        const options = { maxWait, signal, [REPORTS]: reservation }
         permit = await semaphore.acquire(key, options)
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
       }
@@ -192,7 +192,7 @@ export class KeyQueue {
     // One of the two has no reservation from now on.
     if (!(first && this.#reserved.delete(first)) && turn) this.#reserved.delete(turn)
     if (!first) {
-      reservation.reports.forEach((report) => report())
+      reservation.reports?.forEach((report) => report())
       permit?.release('failed').catch(() => {})
       decision?.settle(0).catch(() => {})
       turn?.passOn()
@@ -202,7 +202,7 @@ export class KeyQueue {
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
-    first.reports.push(...reservation.reports)
+    if (reservation.reports) first.hears(reservation.reports)
     first.granted(decision, permit)
     if (turn !== first) turn?.recheck()
     const { lateness } = first.client.settings
@@ -217,9 +217,9 @@ export class KeyQueue {
   #fail(reservation: Reservation, failure: unknown): void {
     const { isCancelled, until } = reservation
     const turn = reservation.end()
-    if (!turn) return reservation.reports.forEach((report) => report())
+    if (!turn) return reservation.reports?.forEach((report) => report())
     this.#reserved.delete(turn)
-    turn.reports.push(...reservation.reports)
+    if (reservation.reports) turn.hears(reservation.reports)
     turn.passOn()
     if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
     else turn.refused(failure)
@@ -236,7 +236,7 @@ export class KeyQueue {
     const windowMs = limiter?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
     const { cost, policies } = reservation
-    const options = { [REPORTS]: [], cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
+    const options = { [REPORTS]: UNHEARD, cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     limiter?.acquire(key, options).catch(() => {})
   }
 }
@@ -334,6 +334,8 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Keeps no report. */
+const UNHEARD = { keep(): void {} }
 /** No store has to know of a pause. */
 const KNOWN = Promise.resolve()
 /** Timers alone cause less lateness than this. */

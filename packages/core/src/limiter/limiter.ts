@@ -180,7 +180,8 @@ export class Limiter {
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.heard.decision) {
       const report = (): void => this.#events.decided('acquire', cost, decision, asked / 1000)
-      if (!checked[REPORTS]?.push(report)) report()
+      if (checked[REPORTS]) checked[REPORTS].keep(report)
+      else report()
     }
     return decision
   }

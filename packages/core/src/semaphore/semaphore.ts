@@ -104,7 +104,9 @@ export class Semaphore {
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
     const report = <E extends 'denied' | 'waited' | 'granted'>(type: E): void => {
       const emit = (): void => this.#listeners.emit(type, { type, ...wait } as SemaphoreEvents[E])
-      if (this.#listeners.heard[type] && !reports?.push(emit)) emit()
+      if (!this.#listeners.heard[type]) return
+      if (reports) reports.keep(emit)
+      else emit()
     }
     if (ticket === undefined) {
       report('denied')
