@@ -7,6 +7,7 @@ import { build } from 'esbuild'
 import { defineConfig } from 'vitepress'
 import { githubSlug } from '../anchors.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
+import { firstPage, withFirstPage } from '../first-page.ts'
 import { drawPictures, withPictures } from '../pictures.ts'
 import { themeRepairs } from '../theme-repairs.js'
 import { BASE } from '../portable.js'
@@ -19,6 +20,7 @@ const { version } = JSON.parse(readFileSync(`${root}/packages/core/package.json`
 const parts = navigation(root)
 const files = filesOf(root)
 const pictures = await drawPictures(BASE)
+const first = await firstPage(root)
 const description = 'Rate limiting for Node that is exact, in one process or across a fleet'
 
 /** The worker of the playground as a text, from which the page makes a blob: a worker of a blob inherits what its page may not do. */
@@ -85,14 +87,13 @@ export default defineConfig({
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
-      const draw = (state) => void (state.src = withPictures(state.src, pictures))
+      const draw = (state) => void (state.src = withFirstPage(withPictures(state.src, pictures), first))
       md.core.ruler.before('normalize', 'pictures', draw)
     },
   },
   vite: {
     plugins: [themeRepairs()],
     define: {
-      HERO_PICTURE: JSON.stringify(pictures.get('boundary')),
       WORKER_SCRIPT: JSON.stringify(outputFiles[0]?.text),
     },
     publicDir: `${root}/site/public`,

@@ -63,14 +63,18 @@ function laneOf(result: ColumnResult, span: Span, bins: number): string {
   ])
 }
 
-/** A strip with its policy's name, how near it came to its promise, and names on the lines. */
+/** A strip with its policy's name, what it let through beside its limit, and names on the lines. */
 function stripHtml(policy: PolicyResult, span: Span, top: number, bins: number): string {
   const { name, windowMs, most, promise, limit } = policy
-  const share = promise > 0 ? Math.floor((100 * most) / promise) : 0
-  const near = `most in any ${timeText(windowMs)}: <b>${units(most)}</b> of ${units(promise)} promised, ${share} %`
+  const isOver = most > limit
+  const beside = isOver
+    ? `${units(most / limit)} times the limit of ${units(limit)}`
+    : `of ${units(limit)} allowed`
+  const near = `most in any ${timeText(windowMs)}: <b${isOver ? ' class="over"' : ''}>${units(most)}</b>${isOver ? ',' : ''} ${beside}`
   const label = (what: string, count: number): string =>
-    `<span class="line-label" style="top:${percent(1 - count / top)}">${what} ${units(count)}</span>`
-  const labels = label('promise', promise) + (limit > promise * 0.8 ? '' : label('limit', limit))
+    `<span class="line-label of-${what}" style="top:${percent(1 - count / top)}">${what} ${units(count)}</span>`
+  const ofLimit = limit === promise || limit <= promise * 0.8 ? label('limit', limit) : ''
+  const labels = (limit === promise ? '' : label('promise', promise)) + ofLimit
   const head = `<div class="strip-head"><b>${escaped(name)}</b> <span>${near}</span></div>`
   return `<div class="strip-box">${head}<div class="plot">${stripOf(policy, span, top, bins)}${labels}</div></div>`
 }
@@ -82,11 +86,15 @@ function stripOf(policy: PolicyResult, span: Span, top: number, bins: number): s
   const line = (name: string, count: number): string => `<path class="${name}" d="M0 ${yOf(count)}H${bins}"/>`
   const step = BINS / bins
   const firsts = Array.from({ length: bins }, (_, i) => i * step)
-  const used = steps(firsts.map((first) => yOf(Math.max(...policy.used.subarray(first, first + step)))))
+  const most = firsts.map((first) => Math.max(...policy.used.subarray(first, first + step)))
+  const used = steps(most.map(yOf))
+  const over = steps(most.map((count) => yOf(Math.max(count, policy.limit))))
+  const isOver = most.some((count) => count > policy.limit)
   const left = steps(firsts.map((first) => yOf(policy.remaining[first] ?? 0)))
   return svg(bins, height, 'strip', [
     policy.isAligned ? `<path class="edges" d="${edges(policy.windowMs, span, bins)}"/>` : '',
     `<path class="used" d="M0 ${height}V${used}V${height}Z"/>`,
+    isOver ? `<path class="over" d="M0 ${yOf(policy.limit)}V${over}V${yOf(policy.limit)}Z"/>` : '',
     `<path class="used-line" d="M0 ${used}"/>`,
     `<path class="left" d="M0 ${left}"/>`,
     policy.limit === policy.promise ? '' : line('limit', policy.limit),

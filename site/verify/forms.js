@@ -1,5 +1,6 @@
 // The forms of the playground: whatever is set comes into the address, and what is copied or saved is what is shown.
 import { readFileSync } from 'node:fs'
+import { algorithms } from '@sluice/core/store'
 
 const START = '2&limits=gcra(limit:20,window:10s,burst:5)&limits=slidingLog(limit:20,window:10s)'
 
@@ -86,7 +87,86 @@ export async function verify(browser, url) {
   await page.evaluate(() => void (location.hash = '9&limits=gcra(limit:1,window:1s)'))
   const said = await page.getByText('was not understood').innerText()
   lines.push([said.includes('version'), `a broken address: ${said}`])
+  lines.push(await choices(page, `${url}playground.html`))
   lines.push([errors.length === 0, `${errors.length} errors ${errors.join('; ')}`])
   await context.close()
   return lines
+}
+
+/** Scenarios in which every option with choices has a field, the algorithm of the first column apart. */
+const CHOICES = [
+  '2&kind=even&limits=slidingWindow(limit:20,window:10s)+tokenBucket(limit:20,window:10s)+penalty(after:3,block:10s)',
+  ...Object.keys(algorithms).map((name) => `2&limits=${name}(limit:20,window:10s)`),
+]
+
+/**
+ * Chooses every choice of every field, by mouse and by keyboard; each has to come into the address, or to be the default.
+ * @param {import('playwright-core').Page} page
+ * @param {string} address
+ * @returns {Promise<[boolean, string]>}
+ */
+async function choices(page, address) {
+  const missed = new Set()
+  let made = 0
+  for (const scenario of CHOICES) {
+    await page.goto(`${address}#${scenario}`)
+    await page.reload()
+    await page.waitForSelector('.drawing svg')
+    const count = await page.locator('.traffic select, .limits select').count()
+    for (let i = 0; i < count; i++) {
+      await page.evaluate(open, scenario)
+      const field = page.locator('.traffic select, .limits select').nth(i)
+      const values = await field.evaluate((/** @type {any} */ each) =>
+        [...each.options].map(({ value }) => value),
+      )
+      const name = await field.evaluate((/** @type {any} */ each) => each.labels[0].textContent)
+      for (const how of ['mouse', 'keyboard']) {
+        for (const value of values) {
+          await page.evaluate(open, scenario)
+          if (how === 'mouse') await field.selectOption(value)
+          else await chooseByKeyboard(page, field, values.indexOf(value))
+          made++
+          const isThere = await page
+            .waitForFunction(isChosen, [value, String(i)], { timeout: 5000 })
+            .then(() => true)
+            .catch(() => false)
+          if (!isThere) missed.add(`${name}: ${value} by ${how}`)
+        }
+      }
+    }
+  }
+  return [
+    missed.size === 0 && made > 0,
+    `${made} choices are made by mouse and keyboard ${[...missed].join(', ')}`,
+  ]
+}
+
+/**
+ * Shows a scenario, whatever was chosen in the last one. Runs in the page.
+ * @param {string} scenario
+ */
+function open(scenario) {
+  history.replaceState(history.state, '', `#${scenario}`)
+  dispatchEvent(new HashChangeEvent('hashchange'))
+}
+
+/**
+ * Whether a field has this value, and none a problem: but for the kind 'list', whose list is empty. Runs in the page.
+ * @param {string[]} given
+ */
+function isChosen([value = '', place = '']) {
+  const fields = document.querySelectorAll('.traffic select, .limits select')
+  const isSound = document.querySelectorAll('.problem:not(:empty)').length === 0 || value === 'list'
+  return /** @type {any} */ (fields[Number(place)])?.value === value && isSound
+}
+
+/**
+ * @param {import('playwright-core').Page} page
+ * @param {import('playwright-core').Locator} field
+ * @param {number} place
+ */
+async function chooseByKeyboard(page, field, place) {
+  await field.focus()
+  await page.keyboard.press('Home')
+  for (let i = 0; i < place; i++) await page.keyboard.press('ArrowDown')
 }

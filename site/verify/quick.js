@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 
 const MOST_BYTES = 120_000
-const MOST_REQUESTS = 20
+const MOST_REQUESTS = 14
 
 /**
  * @param {import('playwright-core').Browser} browser

@@ -1,0 +1,79 @@
+import { readFileSync } from 'node:fs'
+import { columnsHtml } from './playground/draw.js'
+import { run, shownTime } from './playground/run.js'
+import { readScenario } from './playground/scenario.js'
+import { scenarioAt } from './playground/address.js'
+
+/*
+ * What moves and what is copied on the first page. Code and answer are those of the packages' own pages, which tests run; the picture
+ * is drawn of decisions.
+ */
+
+const FRAMEWORKS = { Express: 'express', Fastify: 'fastify', Hono: 'hono', Koa: 'koa', Nest: 'nest' }
+const BINS = 200
+/** Twenty calls before the edge of a window, and twenty after it. */
+const SCENARIO =
+  '2&kind=edge&window=10s&burst=20&span=24s&limits=fixedWindow(limit:20,window:10s)&limits=slidingLog(limit:20,window:10s)'
+
+/** The blocks of the first page by the comments in whose place they stand: `<!-- first: code -->`. */
+export async function firstPage(root: string): Promise<ReadonlyMap<string, string>> {
+  const text = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
+  return new Map([
+    ['code', codeGroup(text)],
+    ['answer', blockOf(text('README.md'), 'http')],
+    ['picture', await picture()],
+  ])
+}
+
+/** Puts the blocks in the place of their comments. */
+export function withFirstPage(markdown: string, blocks: ReadonlyMap<string, string>): string {
+  return markdown.replace(/^<!-- first: (\w+) -->$/gm, (_, name: string) => blocks.get(name)!)
+}
+
+/** A tab for each framework: how it is installed, and a first route behind a limit. */
+function codeGroup(text: (file: string) => string): string {
+  const tabs = Object.entries(FRAMEWORKS).map(([title, name]) => {
+    const page = text(`packages/${name}/README.md`)
+    const [, install = ''] = blockOf(page, 'sh').split('\n')
+    return blockOf(page, 'ts').replace('```ts\n', `\`\`\`ts [${title}]\n// ${install}\n`)
+  })
+  return `::: code-group\n${tabs.join('\n')}\n:::`
+}
+
+/**
+ * The first block of code in a language.
+ * @throws {Error} where there is none.
+ */
+function blockOf(markdown: string, language: string): string {
+  const [block] = new RegExp(`^\`\`\`${language}\n[^]*?^\`\`\`$`, 'm').exec(markdown) ?? []
+  if (block === undefined) throw new Error(`there is no block of ${language}`)
+  return block
+}
+
+/** The same calls through two limits, side by side, as they come. */
+async function picture(): Promise<string> {
+  const { scenario } = readScenario(scenarioAt(SCENARIO).scenario)
+  const [fixed, log] = (await run(scenario))!
+  const drawn = columnsHtml([fixed!, log!], shownTime(scenario), BINS)
+  const [twice, exact] = [fixed!, log!].map(({ policies }) => policies[0]!.most)
+  const panel = (title: string, about: string, said: string, i: number): string =>
+    `<div class="column"><h3>${title}</h3><p>${about}</p><div class="moving">${drawn[i]}</div><p class="said">${said}</p></div>`
+  const refused = log!.totals.denied
+  return [
+    '<figure class="picture race" v-pre>',
+    panel(
+      'Fixed window',
+      'Counts to 20, and begins again every 10 seconds.',
+      `<b class="over">${twice} got through within 10 seconds.</b> Each of the two windows saw only ${twice! / 2}.`,
+      0,
+    ),
+    panel(
+      'Exact log',
+      'Looks back 10 seconds from each call.',
+      `<b>${exact} got through.</b> ${refused} were told when to come back.`,
+      1,
+    ),
+    `<figcaption>The same calls, and the same limit of 20 in 10 seconds. <a href="playground.html#${SCENARIO.replaceAll('&', '&amp;')}">Try your own</a></figcaption>`,
+    '</figure>\n',
+  ].join('')
+}
