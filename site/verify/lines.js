@@ -1,8 +1,8 @@
-// The size of the site: lines that are neither blank nor comment alone. Styles, tests and what verifies are
+// The size of the site: lines that are neither blank nor comment alone. Styles and tests are
 // counted apart, each by itself.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
-const MOST = 1800
+const MOST = 3200
 const APART = /** @type {[string, RegExp][]} */ ([
   ['tests', /\/test\//],
   ['what verifies', /verify/],
@@ -20,8 +20,13 @@ export async function verify() {
     lines.set(part, (lines.get(part) ?? 0) + codeLines(readFileSync(file, 'utf8')))
   }
   const apart = APART.map(([part]) => `${part} ${lines.get(part)}`).join(', ')
-  const own = lines.get('the site')
-  return [[own <= MOST, `${own} lines of code (.ts, .js, .vue), at most ${MOST}; apart from it: ${apart}`]]
+  const all = lines.get('the site') + lines.get('what verifies')
+  return [
+    [
+      all <= MOST,
+      `${all} lines of code with what verifies (.ts, .js, .vue), at most ${MOST}; counted: ${apart}`,
+    ],
+  ]
 }
 
 /**

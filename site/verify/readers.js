@@ -3,14 +3,17 @@ import { runs, snippetsOf } from '../../docs/test/snippets.ts'
 
 /** The aim of each reader, and the links that are clicked. */
 const PATHS = /** @type {const} */ ([
-  ['a first protected route', ['.VPHero a:has-text("Protect a first route")']],
+  ['a first protected route', ['.first-text a:has-text("Protect a first route")']],
   [
     'coming from another library',
-    ['.VPFeature:has-text("Come over")', '.vp-doc a[href$="migrate/rate-limiter-flexible.html#options"]'],
+    [
+      '.vp-doc a:has-text("Come from another library")',
+      '.vp-doc a[href$="migrate/rate-limiter-flexible.html#options"]',
+    ],
   ],
-  ['a 429 explained', ['.VPFeature:has-text("A 429")']],
-  ['Redis is down', ['.VPFeature:has-text("Redis is down")']],
-  ['choosing an algorithm', ['.VPFeature:has-text("Choose an algorithm")']],
+  ['a 429 explained', ['.vp-doc a:has-text("What a 429 says")']],
+  ['Redis is down', ['.vp-doc a:has-text("When Redis is down")']],
+  ['choosing an algorithm', ['.vp-doc a:has-text("Which algorithm")']],
 ])
 
 /**
