@@ -39,7 +39,7 @@ export interface WatchPoliciesOptions {
 export interface WatchedPolicies extends PoliciesInForce {
   /** Resolves once the first read is in force. @throws {PolicyError} INVALID_OPTION, or the error of the read. */
   ready(): Promise<void>
-  /** Milliseconds since a read last found the file in force where it is; Infinity before the first. */
+  /** Milliseconds since a read last found the file in force where it is; before the first since the watch began. */
   readonly ageMs: number
   /** The first 16 digits of the SHA-256 of the file in force; '' before the first. */
   readonly digest: string
@@ -85,7 +85,7 @@ class PolicyWatch implements WatchedPolicies {
   #inForce: { readonly text: string; readonly read: ReadPolicies } | undefined
   /** What the last read found; undefined if it failed. */
   #last: string | undefined
-  #foundAt = -Infinity
+  #foundAt = performance.now()
   #isReading = false
 
   constructor(
