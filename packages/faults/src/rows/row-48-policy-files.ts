@@ -33,7 +33,7 @@ const digitsOf = (i: number): number => 100 + (i % 900)
 const fileOf = (algorithm: string, limit: string): string =>
   `{"limiters":{"api":{"policies":[{"algorithm":"${algorithm}","limit":${limit},"window":"1d"}]}}}`
 
-/** Writes a part of the files, `share`, each for a few milliseconds, and each hundredth long enough to come into force. */
+/** Writes a part of the files, `share`, each for a few milliseconds, and each fiftieth, good or wrong, long enough to come into force. */
 async function write(share: number): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-policy-files-'))
   const path = join(folder, 'policies.json')
@@ -69,6 +69,10 @@ async function write(share: number): Promise<Outcome> {
 async function writeFile(path: string, i: number): Promise<void> {
   if (i % 100 === 0) {
     renameOver(path, goodFile(i))
+    return pause(4 * EVERY_MS)
+  }
+  if (i % 100 === 50) {
+    renameOver(path, i % 200 === 50 ? goodFile(i).slice(0, 40) : fileOf('gcra', '1'))
     return pause(4 * EVERY_MS)
   }
   const good = goodFile(i)

@@ -15,7 +15,7 @@ export interface WatchingJob {
 
 export interface WatchingResult {
   readonly decisions: number
-  /** Decisions whose limit is of no good file: not the same three digits twice. */
+  /** Decisions of no good file: one with errors, or whose limit is not the same three digits twice. */
   readonly wrong: number
   /** How many limits decided. */
   readonly limits: number
@@ -37,7 +37,7 @@ serve<WatchingJob, WatchingResult>(async ({ path, end, everyMs }) => {
       for (let i = 0; i < 50; i++) {
         const { limit } = await limiter.consume(`key ${i}`)
         decisions++
-        if (Math.floor(limit / 1000) !== limit % 1000) wrong++
+        if (Math.floor(limit / 1000) !== limit % 1000 || watched.current.errors.length > 0) wrong++
         limits.add(limit)
         last = limit
       }
