@@ -49,6 +49,8 @@ export class LimitMaker implements OnApplicationShutdown {
   readonly #names = new Set<string>()
   /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
+  /** The lists that functions `limits` have returned, as guards take them. */
+  readonly #looked = new WeakMap<object, unknown>()
   /** The limiters of each function `limits`, which grow with its list. */
   readonly #inForce: (readonly Limiter[])[] = []
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
@@ -202,25 +204,18 @@ export class LimitMaker implements OnApplicationShutdown {
   #partsOf(
     limits: NonNullable<Options.RateLimitOptions['limits']>,
   ): RequestLimitOptions<Options.Call, Options.Call>['limits'] & {} {
-    if (typeof limits === 'function') return this.#lookedUp(limits)
+    if (typeof limits === 'function') {
+      return () => {
+        const list = limits()
+        return getOrMake(this.#looked, list, () => this.#partsOf(list)) as never
+      }
+    }
     if (!Array.isArray(limits)) return limits as never
     return limits.map(({ limiter, key, ...part }: Options.PartOfRateLimit = {}) => ({
       ...part,
       ...(limiter !== undefined && { limiter: this.#limiterOf(limiter) }),
       ...(key && { key: this.#keyOf(key) }),
     }))
-  }
-
-  /** A function `limits` whose lists are as guards take them; of each list of its own that is one list. */
-  #lookedUp(look: () => readonly Options.PartOfRateLimit[]): () => never {
-    let given: unknown
-    let known: unknown
-    return () => {
-      const now = look()
-      if (now !== given) known = this.#partsOf(now)
-      given = now
-      return known as never
-    }
   }
 
   /** The options that limiters take from the module. */

@@ -100,7 +100,7 @@ export function limiterFrom(
   let { policies } = found
   const inForce = (): readonly Policy[] => {
     const { current } = file
-    if (current !== known) policies = policiesIn(current, name) ?? policies
+    if (current !== known) policies = policiesOf(current, name) ?? policies
     known = current
     return policies
   }
@@ -114,12 +114,9 @@ export function limiterFrom(
 export function policiesOf(
   file: ReadPolicies | PoliciesInForce,
   name: string,
-  plan?: string,
+  plan = '',
 ): readonly Policy[] | undefined {
-  return policiesIn(isWatched(file) ? file.current : file, name, plan)
-}
-
-function policiesIn({ limiters }: ReadPolicies, name: string, plan = ''): readonly Policy[] | undefined {
+  const { limiters } = isWatched(file) ? file.current : file
   const limiter = limiters.find((each) => each.name === name)
   return limiter?.plans?.get(plan) ?? limiter?.policies
 }

@@ -1,11 +1,11 @@
 import { type Duration, PolicyError } from '@sluice/core'
 import {
   type DeclarationOf,
-  digest,
   duration,
   func,
   read,
   type Settings,
+  sha256,
   warnProcess,
 } from '@sluice/core/internal'
 import { open } from 'node:fs/promises'
@@ -166,7 +166,7 @@ class PolicyWatch implements WatchedPolicies {
     for (const check of this.#checks) check(next)
     const isChange = this.#inForce !== undefined
     this.#inForce = { text, read: next }
-    this.digest = digest(text).slice(0, 16)
+    this.digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
     this.error = undefined
     if (isChange) this.#options.onChange?.(this.digest)
   }
@@ -209,5 +209,5 @@ async function textOf(source: WatchedSource): Promise<string> {
 function bounded(bytes: Uint8Array): string {
   if (bytes.length > MOST_BYTES)
     throw new PolicyError('INVALID_OPTION', 'the policy file is larger than 1 MB')
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
 }
