@@ -51,6 +51,7 @@ const config: Config = {
     '^@sluice/core/internal$': '<rootDir>/packages/core/src/internal.ts',
     '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis/index.ts',
     '^@sluice/core/store$': '<rootDir>/packages/core/src/stores/authoring.ts',
+    '^@sluice/policies/node$': '<rootDir>/packages/policies/src/node.ts',
     '^@sluice/testing/internal$': '<rootDir>/packages/testing/src/conformance/index.ts',
     '^@sluice/harness/([a-z]+)$': '<rootDir>/packages/harness/src/$1/index.ts',
     '^@sluice/([a-z]+)$': '<rootDir>/packages/$1/src/index.ts',

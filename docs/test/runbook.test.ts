@@ -19,8 +19,10 @@ import {
 } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
 import { fleetTopKeys, observe, topKeys } from '@sluice/metrics'
+import { watchPolicies } from '@sluice/policies/node'
 import { Redis } from 'ioredis'
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { runInThisContext } from 'node:vm'
@@ -313,6 +315,21 @@ it('SluiceStateDiscarded: who else writes is found among the clients', async () 
   })
   const { out } = await shell('SluiceStateDiscarded', 'client list', server)
   expect(out).toMatch(/name=restore-job .*cmd=set /)
+})
+
+it('SluicePoliciesOld: the watch says why the file is not in force, and which one is', async () => {
+  const good = '{"limiters":{"api":{"policies":[{"algorithm":"gcra","limit":100,"window":"1m"}]}}}'
+  let text = good
+  const watched = watchPolicies(async () => text, { every: '10ms', onError: () => {} })
+  closing.push(() => watched.close())
+  await watched.ready()
+  text = '{"limiters":'
+  await until('the file to be refused', () => watched.errors > 0)
+  expect(await evaluate('SluicePoliciesOld', 'watched.error', { watched })).toMatch(
+    /line 1: expected a value/,
+  )
+  const sum = createHash('sha256').update(good).digest('hex')
+  expect(await evaluate('SluicePoliciesOld', 'watched.digest', { watched })).toBe(sum.slice(0, 16))
 })
 
 it('runs every command of the page', async () => {

@@ -32,6 +32,8 @@ export function answersOf(decision: Decision, atMs: number): readonly Answer[] {
 const PLATFORM: Platform<object, Answer> = {
   address: () => undefined,
   socketAddress: () => undefined,
+  method: () => 'GET',
+  url: () => '/',
   header: () => undefined,
   identity: (req) => req,
   headersSent: () => false,

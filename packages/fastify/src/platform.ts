@@ -21,6 +21,8 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   address: (request) => reportedAddress(request, request.raw),
   socketAddress: (request) => request.socket.remoteAddress,
   hungUp: ({ raw }) => hasHungUp(raw),
+  method: ({ method }) => method,
+  url: ({ originalUrl }) => originalUrl,
   header: (request, name) => request.headers[name]?.toString(),
   rawHeaders: ({ raw }) => raw.rawHeaders,
   trustsAll: fastifyTrustsAll,

@@ -59,6 +59,8 @@ export function platformFor(
     address: behindProxies({ header, socketAddress }, trustProxy),
     socketAddress,
     hungUp,
+    method: (c) => c.req.method,
+    url: (c) => c.req.url,
     header,
     rawHeaders: (c) => bindingsOf(c).incoming?.rawHeaders,
     decided: (c, decision) => c.set('rateLimit', decision),

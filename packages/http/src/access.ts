@@ -26,7 +26,7 @@ export function accessChooser<Req, Res>(
   const tests: [Test<Req>, Access][] = []
   if (deny !== undefined) tests.push([testOf('deny', deny, source), 'forbid'])
   if (allow !== undefined) tests.push([testOf('allow', allow, source), 'pass'])
-  if (skip !== undefined) tests.push([skip, 'pass'])
+  if (skip !== undefined) tests.push([(req) => skip(req, source), 'pass'])
   if (tests.length === 0) return undefined
 
   return (req) => ask(req, 0)

@@ -1,9 +1,10 @@
 import { type Limiter, PolicyError } from '@sluice/core'
+import { prepareTogether } from '@sluice/core/internal'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
 import { refuseSlips } from './slips.js'
-import { type AskAboutSeveral, oneLimit, SeveralGuard } from './several-limits.js'
+import { type AskAboutSeveral, type LimitsInForce, oneLimit, SeveralGuard } from './several-limits.js'
 
 /**
  * Makes the guard of an adapter: the function that the adapter calls on each request. It returns undefined if the request
@@ -18,8 +19,9 @@ export function createGuard<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AroundSteps<Req, Res>,
   aroundSeveral?: AskAboutSeveral<Req>,
-): Guard<Req, Res> {
+): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   refuseSlips(options, platform.proxySetting)
+  if (typeof options?.limits === 'function') return guardOfLimitsInForce(options, platform, aroundSeveral)
   if (options?.limits !== undefined) return guardOfSeveral(options, platform, aroundSeveral)
   const limiter = limiterOf(options)
   const { check } = new RequestGuard(options, limiter, platform, around)
@@ -48,6 +50,47 @@ function guardOfSeveral<Req, Res>(
 }
 
 /**
+ * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. Another list
+ * takes effect with that request. Each limit goes on in the limiter of its name, so that what was consumed still counts; a
+ * limit of a new name gets a limiter, which `limiters` has from then on.
+ * @throws {PolicyError} for options that cannot work.
+ */
+function guardOfLimitsInForce<Req, Res>(
+  options: RequestLimitOptions<Req, Res>,
+  platform: Platform<Req, Res>,
+  around?: AskAboutSeveral<Req>,
+): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
+  const limiters: Limiter[] = []
+  const look = options.limits as () => unknown
+  let list: unknown
+  let limits: ReturnType<LimitsInForce<Req, Res>> = []
+  const inForce: LimitsInForce<Req, Res> = () => {
+    const now = look()
+    if (now === list) return limits
+    const isFirst = limiters.length === 0
+    const made = partsOf({ ...options, limits: () => now as never }).map((part) => {
+      refuseSlips(part, platform.proxySetting)
+      const { limiter: given, name, policies } = part
+      const known = given ?? limiters.find((limiter) => limiter.name === name)
+      const limiter = known ?? limiterOf(part)
+      if (!limiters.includes(limiter)) limiters.push(limiter)
+      // A known limiter keeps the policies that it was made with, so others are brought by each call.
+      const chosen = known && Array.isArray(policies) ? () => policies : policies
+      const own = isFirst ? part : { ...part, limiter, ...(chosen && { policies: chosen }) }
+      return oneLimit(own, options, limiter, platform)
+    })
+    const ofLimits = made.map(({ guard }) => guard.limiter)
+    checkNames(ofLimits)
+    if (!isFirst) prepareTogether(ofLimits)
+    list = now
+    limits = made
+    return made
+  }
+  const guard = new SeveralGuard([], platform, around, [inForce])
+  return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options, inForce })
+}
+
+/**
  * Makes one guard of several, so that a request is charged under the limits of all or under none. Each limit keeps its
  * own callbacks, headers and answer. An entry of `guards` is a guard of one limit, or a single limit of a guard that has
  * the option `limits`; then `place` is the index of the limit in that list. `around` is put before the common decision.
@@ -58,12 +101,16 @@ export function combineGuards<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req>,
 ): CombinedGuard<Req, Res> {
-  const parts = guards.map(({ options, limiter, place }) =>
-    oneLimit(place === undefined ? {} : partsOf(options)[place]!, options, limiter, platform),
-  )
-  checkMostParts(parts)
-  const guard = new SeveralGuard(parts, platform, around)
-  const limiters = parts.map(({ guard }) => guard.limiter)
+  const inForce = guards.flatMap((guard) => guard.inForce ?? [])
+  const parts = guards
+    .filter((guard) => !guard.inForce)
+    .map(({ options, limiter, place }) =>
+      oneLimit(place === undefined ? {} : partsOf(options)[place]!, options, limiter, platform),
+    )
+  const all = [...parts, ...inForce.flatMap((limits) => limits())]
+  checkMostParts(all)
+  const guard = new SeveralGuard(parts, platform, around, inForce)
+  const limiters = all.map(({ guard }) => guard.limiter)
   return Object.assign(guard.check.bind(guard), { limiters })
 }
 
@@ -73,6 +120,8 @@ export interface CombinableGuard<Req, Res> {
   readonly options: RequestLimitOptions<Req, Res>
   /** Of one of `options.limits`. */
   readonly place?: number
+  /** The limits themselves, where `options.limits` is a function. */
+  readonly inForce?: LimitsInForce<Req, Res> | undefined
 }
 
 /** A guard that was made of several. */

@@ -1,10 +1,12 @@
 /*
  * The part that HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
  */
+export { addressMatcher } from './access.js'
 export {
   addressesOf,
   byIp,
   type ByIpOptions,
+  callerOf,
   expressTrustsAll,
   fastifyTrustsAll,
   ipKey,
@@ -33,7 +35,7 @@ export {
   remembering,
 } from './headers.js'
 export { joinKey, type KeyPart } from './key-parts.js'
-export { apiKeyKey, byApiKey, byUser, userKey } from './keys.js'
+export { apiKeyIn, apiKeyKey, byApiKey, byUser, userKey } from './keys.js'
 export * from './limit-node-request.js'
 export * from './limit-request.js'
 export { nodePlatform, overseeHead, overseeHeads } from './node-platform.js'
@@ -45,7 +47,14 @@ export {
   REQUEST_LIMIT,
   type RequestLimitOptions,
 } from './options.js'
-export { chain, type KeptHeaders, type Platform, type Problem, type RequestReader } from './platform.js'
+export {
+  chain,
+  pathOf,
+  type KeptHeaders,
+  type Platform,
+  type Problem,
+  type RequestReader,
+} from './platform.js'
 export { refuseSlips, refuseUncalled } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'

@@ -44,14 +44,18 @@ export const byApiKey = toBeCalled(function byApiKey<Req>(header = 'x-api-key'):
     throw expected(PolicyError, 'INVALID_OPTION', 'byApiKey needs the name of a header', header)
   }
   const name = header.toLowerCase()
-  const scheme = CREDENTIALS.has(name) ? ANY_SCHEME : BEARER
   return (req, source) => {
-    const apiKey = source.header(req, name)?.trim().replace(scheme, '')
+    const apiKey = apiKeyIn(name, source.header(req, name))
     if (apiKey) return hashedKey(apiKey)
     source.warn('API_KEY_MISSING')
     return addressKey(req, source)
   }
 }, "byApiKey('x-api-key')")
+
+/** The API key in a header of this name, in lower case: its value without the scheme and the space around. */
+export function apiKeyIn(name: string, value: string | undefined): string | undefined {
+  return value?.trim().replace(CREDENTIALS.has(name) ? ANY_SCHEME : BEARER, '')
+}
 
 /**
  * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it. An

@@ -129,6 +129,8 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
     return address && request.headers.get('x-forwarded-for')?.includes(address) ? undefined : address
   },
   hungUp: ({ signal }) => signal.aborted,
+  method: ({ method }) => method,
+  url: ({ url }) => url,
   header: ({ headers }, name) => headers.get(name) ?? undefined,
   headersSent: () => false,
   setHeader: ({ headers }, name, value) => headers.set(name, value),

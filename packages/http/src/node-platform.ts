@@ -11,6 +11,9 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   address: (req) => req.socket.remoteAddress,
   socketAddress: (req) => req.socket.remoteAddress,
   hungUp: hasHungUp,
+  method: (req) => req.method,
+  // Express keeps in `originalUrl` what a mounted router cuts off.
+  url: (req) => (Reflect.get(req, 'originalUrl') as string | undefined) ?? req.url,
   header: (req, name) => req.headers[name]?.toString(),
   rawHeaders: (req) => req.rawHeaders,
   headersSent: (res) => res.headersSent,

@@ -24,7 +24,7 @@ import {
 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
-import type { KeyFunction } from './caller.js'
+import type { KeyFunction, KeySource } from './caller.js'
 import { chain } from './platform.js'
 import { addName } from './setup-warnings.js'
 import { WAITING, type RequestWaitOptions } from './waiting.js'
@@ -60,10 +60,10 @@ export interface RequestLimitOptions<Req, Res>
    */
   readonly cost?: (req: Req) => MaybePromise<number>
   /**
-   * Whether a request passes uncounted and without headers.
+   * Whether a request passes uncounted and without headers. `source` reads it in the same way in every framework.
    * @default () => false
    */
-  readonly skip?: (req: Req) => MaybePromise<boolean>
+  readonly skip?: (req: Req, source: KeySource<Req>) => MaybePromise<boolean>
   /**
    * Callers that pass uncounted and without headers, after `deny`: addresses and CIDR blocks such as '10.0.0.0/8', or a
    * function of the request.
@@ -100,9 +100,13 @@ export interface RequestLimitOptions<Req, Res>
   /**
    * 1 to 16 limits in place of one, in one decision: a request is charged under all of them, or under none. The options
    * of limiters beside it, `key`, `cost` and `shouldCharge` are the defaults of each; all others are of the whole request.
+   * A function is asked at each request for the list in force: where it returns another list, each limit goes on in the
+   * limiter of its name.
    */
-  readonly limits?: readonly PartLimitOptions<Req, Res>[]
+  readonly limits?: PartsOf<Req, Res> | (() => PartsOf<Req, Res>)
 }
+
+type PartsOf<Req, Res> = readonly PartLimitOptions<Req, Res>[]
 
 /** One limit of several that are decided together. Each needs a name of its own. */
 export interface PartLimitOptions<Req, Res> extends Partial<
@@ -213,7 +217,7 @@ export function partsOf<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
 ): readonly RequestLimitOptions<Req, Res>[] {
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
-  const { limits } = options
+  const limits = typeof options.limits === 'function' ? options.limits() : options.limits
   checkMostParts(limits)
   for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys({ ...LIMIT, ...WAITING })]) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')

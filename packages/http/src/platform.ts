@@ -16,6 +16,10 @@ export interface RequestReader<Req> {
    * request. Default: never.
    */
   hungUp?(req: Req): boolean
+  /** The method of a request, such as 'GET'. */
+  method(req: Req): string | undefined
+  /** The target of a request as the caller wrote it, whatever routers have cut off: a path with its query, or a whole URL. */
+  url(req: Req): string | undefined
   /** The value of a request header; `name` is in lower case. */
   header(req: Req, name: string): string | undefined
   /**
@@ -71,6 +75,11 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   readonly proxySetting: string
   /** Matches a stack trace in which the framework is calling a handler. */
   readonly handlerFrame: RegExp
+}
+
+/** The path of a request's target, without its query and without the host of a whole URL. */
+export function pathOf(url: string): string {
+  return url.replace(/^\w+:\/\/[^/]*/, '').split('?', 1)[0]!
 }
 
 /**

@@ -60,6 +60,9 @@ export function oneLimit<Req, Res>(
   return one
 }
 
+/** Returns the limits of a frame that are in force: 1 to 16, the same list until they change. */
+export type LimitsInForce<Req, Res> = () => readonly OneLimit<Req, Res>[]
+
 /** One of the limits under which a request is counted, with the key, cost and policies of the request under it. */
 interface Counted<Req, Res> {
   readonly part: OneLimit<Req, Res>
@@ -74,7 +77,7 @@ interface Decided<Req, Res> {
 
 /** The limits of one frame, and whether a request is counted under them. */
 interface Framed<Req, Res> {
-  readonly parts: readonly OneLimit<Req, Res>[]
+  readonly parts: LimitsInForce<Req, Res>
   readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 }
 
@@ -83,7 +86,7 @@ export class SeveralGuard<Req, Res> {
 
   /**
    * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
-   * asked once for all of them. `around`, if it is given, is called in place of the decision. It can make the decision, or
+   * asked once for all of them. The limits of the frames `inForce` are looked up at each request. `around`, if it is given, is called in place of the decision. It can make the decision, or
    * answer by an earlier one, as Nest does for the operations of one GraphQL request. The stores make ready for all limits
    * together, as each request may be counted under others of them.
    */
@@ -91,12 +94,18 @@ export class SeveralGuard<Req, Res> {
     parts: readonly OneLimit<Req, Res>[],
     private readonly platform: Platform<Req, Res>,
     private readonly around: AskAboutSeveral<Req> | undefined,
+    inForce: readonly LimitsInForce<Req, Res>[] = [],
   ) {
-    this.#frames = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
+    const fixed = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
       const own = parts.filter((part) => part.frame === frame)
-      return { parts: own, chooseAccess: accessChooser(frame, own[0]!.guard.source) }
+      return () => own
     })
-    prepareTogether(parts.map(({ guard }) => guard.limiter))
+    this.#frames = [...fixed, ...inForce].map((parts) => {
+      const [{ frame, guard }] = parts() as [OneLimit<Req, Res>]
+      return { parts, chooseAccess: accessChooser(frame, guard.source) }
+    })
+    const all = this.#frames.flatMap(({ parts }) => parts())
+    prepareTogether(all.map(({ guard }) => guard.limiter))
   }
 
   /**
@@ -127,8 +136,8 @@ export class SeveralGuard<Req, Res> {
     const framed = this.#frames[next]
     if (!framed) return undefined
     return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
-      if (access === 'forbid') return framed.parts[0]!.guard.respond.forbid(req, res)
-      const parts = access === 'count' ? framed.parts : []
+      if (access === 'forbid') return framed.parts()[0]!.guard.respond.forbid(req, res)
+      const parts = access === 'count' ? framed.parts() : []
       return chain(
         identifyUnder(req, parts, counted, 0),
         (denied) => denied ?? this.#enter(req, res, counted, next + 1),

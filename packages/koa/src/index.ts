@@ -84,6 +84,8 @@ const koa: Platform<Context, Response> = {
   address: (ctx) => ctx.ip,
   socketAddress: (ctx) => ctx.socket.remoteAddress,
   hungUp: ({ req }) => hasHungUp(req),
+  method: (ctx) => ctx.method,
+  url: (ctx) => ctx.originalUrl,
   header: (ctx, name) => ctx.get(name) || undefined,
   rawHeaders: ({ req }) => req.rawHeaders,
   // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.

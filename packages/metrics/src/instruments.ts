@@ -6,6 +6,8 @@ export interface Instrument {
   readonly unit: string
   readonly attributes: readonly string[]
   readonly meaning: string
+  /** Which of the values of several workers counts, of a gauge: by default the smallest. */
+  readonly ofWorkers?: 'max'
 }
 
 /** Every instrument, by the name that the sources use. Both kinds of sinks make theirs from this table. */
@@ -124,6 +126,28 @@ export const INSTRUMENTS = {
     unit: '{key}',
     attributes: ['limiter'],
     meaning: 'Keys whose state was unreadable and was discarded',
+  },
+  policiesAge: {
+    name: 'sluice.policies.age',
+    kind: 'gauge',
+    unit: 's',
+    attributes: ['name'],
+    meaning: 'How long ago a read last found the policy file in force where it is (watchPolicies)',
+    ofWorkers: 'max',
+  },
+  policiesErrors: {
+    name: 'sluice.policies.errors',
+    kind: 'counter',
+    unit: '{error}',
+    attributes: ['name'],
+    meaning: 'Policy files that could not be read or were refused, each reason once until it changes',
+  },
+  policiesInForce: {
+    name: 'sluice.policies.in_force',
+    kind: 'gauge',
+    unit: '{file}',
+    attributes: ['name', 'digest'],
+    meaning: '1 for the policy file in force, by the first 16 digits of its SHA-256',
   },
   warnings: {
     name: 'sluice.warnings',

@@ -36,7 +36,7 @@ export interface ObserveOptions {
    */
   readonly tag?: TagOf
   /**
-   * Queues and stores, which have no names: the attribute `name` or `store`.
+   * Queues, stores and policy files, which have no names: the attribute `name` or `store`.
    * @default 'default'
    */
   readonly name?: string
@@ -61,8 +61,16 @@ export interface QueueLike {
   ): () => void
 }
 
+/** A policy file that is watched, as `watchPolicies` of @sluice/policies/node returns it. */
+export interface PoliciesLike {
+  readonly ageMs: number
+  readonly digest: string
+  readonly errors: number
+  ready(): Promise<void>
+}
+
 /**
- * Reports what a limiter, semaphore, queue or memory store does to a meter of OpenTelemetry or a registry of prom-client.
+ * Reports what a limiter, semaphore, queue, memory store or watched policy file does to a meter of OpenTelemetry or a registry of prom-client.
  * docs/metrics.md lists the instruments. Decisions are counted in arrays and read when they are collected. The keys with the most
  * calls of a limiter are counted too, for `topKeys`.
  *
@@ -78,7 +86,7 @@ export interface QueueLike {
  * observe(limiter, { prometheus: promClient })
  */
 export function observe(
-  observed: Limiter | Semaphore | QueueLike | Store,
+  observed: Limiter | Semaphore | QueueLike | Store | PoliciesLike,
   options: ObserveOptions,
 ): () => void {
   const kind = kindOf(observed)
@@ -98,6 +106,7 @@ export function observe(
   function begin(): () => void {
     if (kind === 'limiter') return observeLimiter(observed as Limiter, sink, tag)
     if (kind === 'semaphore') return observeSemaphore(observed as Semaphore, sink)
+    if (kind === 'policies') return observePolicies(observed as PoliciesLike, sink, name)
     if (kind === 'queue') return observeQueue(observed as QueueLike, sink, name)
     return observeStore(observed as Store, sink, name)
   }
@@ -186,14 +195,26 @@ function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
  */
 function observeStore(store: Store & { readonly size?: number }, sink: Sink, name: string): () => void {
   if (store.size === undefined) return () => {}
-  const id = `store ${name}`
-  if (sink.sources.has(id)) {
-    throw new PolicyError('DUPLICATE_NAME', `two stores are named '${name}': give one a name of its own`)
-  }
-  sink.sources.set(id, {
-    isOver: false,
-    read: (instrument, report) => instrument === 'keys' && report(store.size!, { store: name }),
+  return named(sink, 'store', name, (instrument, report) => {
+    if (instrument === 'keys') report(store.size!, { store: name })
   })
+}
+
+/** Reports the age, the errors and the digest of a watched policy file under `name`. Returns a function that ends it. */
+function observePolicies(watched: PoliciesLike, sink: Sink, name: string): () => void {
+  return named(sink, 'policy file', name, (instrument, report) => {
+    if (instrument === 'policiesAge') report(watched.ageMs / 1000, { name })
+    if (instrument === 'policiesErrors') report(watched.errors, { name })
+    if (instrument === 'policiesInForce' && watched.digest) report(1, { name, digest: watched.digest })
+  })
+}
+
+/** Adds a source that no other may share its name with. @throws {PolicyError} DUPLICATE_NAME. */
+function named(sink: Sink, kind: string, name: string, read: Source['read']): () => void {
+  const id = `${kind} ${name}`
+  if (sink.sources.has(id))
+    throw new PolicyError('DUPLICATE_NAME', `two ${kind}s are named '${name}': give one a name of its own`)
+  sink.sources.set(id, { isOver: false, read })
   return () => void sink.sources.delete(id)
 }
 
@@ -219,7 +240,7 @@ function waits(kind: string, name: string, allowed: boolean): Record<string, str
  * meet in one process.
  * @throws {PolicyError} INVALID_OPTION for any other object.
  */
-function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' {
+function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' | 'policies' {
   const parts = (observed ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>
     names.every((name) => typeof parts[name] === 'function')
@@ -227,9 +248,10 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
   if (has('acquire', 'resize', 'on')) return 'semaphore'
   if (has('setPolicies', 'on')) return 'queue'
   if (has('keyspace', 'now', 'close')) return 'store'
+  if (has('ready', 'require', 'close')) return 'policies'
   throw new PolicyError(
     'INVALID_OPTION',
-    'observe takes a limiter, a semaphore, a queue or a store, made by createLimiter() and the like',
+    'observe takes a limiter, a semaphore, a queue, a store or a watched policy file, made by createLimiter() and the like',
   )
 }
 

@@ -107,6 +107,7 @@ withPromtool.each(Object.entries(WAYS))('the alerts by way of %s', (_, way) => {
       'SluiceDeniesMost',
       'SluiceKeysEvicted',
       'SluiceMisconfigured',
+      'SluicePoliciesOld',
       'SluiceStoreDown',
     ])
   })
@@ -122,7 +123,7 @@ withPromtool.each(Object.entries(WAYS))('the alerts by way of %s', (_, way) => {
       expression.replaceAll('$__rate_interval', '5m').replaceAll('$__range', '10m'),
     )
     expect(ofPanels.length).toBeGreaterThan(15)
-    expect(ofAlerts).toHaveLength(8)
+    expect(ofAlerts).toHaveLength(9)
     expect(recorded.silent(rules, asked)).toEqual([])
     const sums = [...ofPanels, ...ofAlerts].flatMap((expression) => [
       ...expression.matchAll(/ by \(([^)]*)\)/g),
@@ -144,6 +145,15 @@ async function everything(way: Way): Promise<{ readonly recorded: Recorded }> {
   for (const each of [limiter, shadow]) observe(each, { ...pod.exporter.options, tag: () => 'all' })
   observe(semaphore, pod.exporter.options)
   observe(full, { ...pod.exporter.options, name: 'full' })
+  const watched = {
+    ageMs: 300_000,
+    digest: 'abc',
+    errors: 1,
+    ready: async () => {},
+    require() {},
+    close() {},
+  }
+  observe(watched, { ...pod.exporter.options, name: 'limits' })
   closing.push(
     () => limiter.close(),
     () => shadow.close(),

@@ -14,7 +14,6 @@ import {
   type CombinableGuard,
   createGuard,
   getOrMake,
-  type Guard,
   INHERITED,
   pick,
   REQUEST_LIMIT,
@@ -30,7 +29,7 @@ export interface Limit extends CombinableGuard<Options.Call, Options.Call> {
   /** The name that is skipped or overridden: the limiter's, or that of the limit which this one overrides. */
   readonly knownAs: string
   /** The limiter that counts calls under it alone; undefined for one of `limits`. */
-  readonly guard: Guard<Options.Call, Options.Call> | undefined
+  readonly guard: ReturnType<typeof createGuard<Options.Call, Options.Call>> | undefined
   readonly given: Options.RateLimitOptions
   /** Whether it is no part of the decision about a handler's other limits. */
   readonly independent: boolean
@@ -50,6 +49,10 @@ export class LimitMaker implements OnApplicationShutdown {
   readonly #names = new Set<string>()
   /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
+  /** The lists that functions `limits` have returned, as guards take them. */
+  readonly #looked = new WeakMap<object, unknown>()
+  /** The limiters of each function `limits`, which grow with its list. */
+  readonly #inForce: (readonly Limiter[])[] = []
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
   readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
 
@@ -74,7 +77,9 @@ export class LimitMaker implements OnApplicationShutdown {
    * Limiters and stores that were given ready-made are left open.
    */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.#limiters.map((limiter) => limiter.close()))
+    // Of limits that are looked up, some have got their limiters since.
+    const all = [...this.#limiters, ...this.#inForce.flat()]
+    await Promise.all(all.map((limiter) => limiter.close()))
     if (this.#ownsStore) await this.#store.close()
   }
 
@@ -155,6 +160,12 @@ export class LimitMaker implements OnApplicationShutdown {
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     const { limits, ...common } = given
+    const { inForce, limiters } = whole.guard!
+    if (typeof limits === 'function') {
+      for (const { name } of limiters) this.#claim(name)
+      this.#inForce.push(limiters)
+      return [{ ...whole, inForce, knownAs: '', guard: undefined }]
+    }
     return whole.guard!.limiters.map((limiter, place) => {
       const part = limits![place]!
       if (part.limiter === undefined) this.#takeOver(limiter)
@@ -191,8 +202,14 @@ export class LimitMaker implements OnApplicationShutdown {
    * as classes of providers. A value that is no list is returned as it is, since the guard throws the error for it.
    */
   #partsOf(
-    limits: readonly Options.PartOfRateLimit[],
+    limits: NonNullable<Options.RateLimitOptions['limits']>,
   ): RequestLimitOptions<Options.Call, Options.Call>['limits'] & {} {
+    if (typeof limits === 'function') {
+      return () => {
+        const list = limits()
+        return getOrMake(this.#looked, list, () => this.#partsOf(list)) as never
+      }
+    }
     if (!Array.isArray(limits)) return limits as never
     return limits.map(({ limiter, key, ...part }: Options.PartOfRateLimit = {}) => ({
       ...part,

@@ -39,8 +39,11 @@ interface OfNest {
 /** Callbacks get a call in place of both request and response. */
 export interface RateLimitOptions
   extends Omit<RequestLimitOptions<Call, Call>, keyof OfNest | 'limits'>, OfNest {
-  /** 1 to 16 limits, each with a name of its own, in one decision: a call is charged under all of them, or under none. */
-  readonly limits?: readonly PartOfRateLimit[]
+  /**
+   * 1 to 16 limits, each with a name of its own, in one decision: a call is charged under all of them, or under none; or a
+   * function, which is asked at each call for the list in force. It is known by no name that `@SkipRateLimit` could give.
+   */
+  readonly limits?: readonly PartOfRateLimit[] | (() => readonly PartOfRateLimit[])
   /**
    * Whether it counts by itself: before the other limits of a handler, and also the calls that those deny. Otherwise all limits
    * of a handler are one decision. Always so with `maxWait`, as calls do not wait for several turns.

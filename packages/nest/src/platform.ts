@@ -73,6 +73,8 @@ export const nest: Platform<Call, Call> = {
     return hasHungUp(req.raw ?? (req._socket ? { socket: req._socket } : req))
   },
   rawHeaders: ({ req, raw }) => (raw ? req.raw?.rawHeaders : Reflect.get(req, 'rawHeaders')),
+  method: ({ req }) => (req.request ?? req).method,
+  url: ({ req }) => req.originalUrl ?? (req.request ?? req).url,
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   trustsAll: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrustsAll(req) : expressTrustsAll(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),

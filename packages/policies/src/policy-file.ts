@@ -11,6 +11,7 @@ import {
   unchecked,
 } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
+import { addressMatcher } from '@sluice/http'
 import { JsonError, type Located, parseLocated, type PolicyPath, shownPath } from './json.js'
 import { makePolicy, type PolicyEntry, type Registry } from './registry.js'
 import { parseBy, parseWhere, type Where } from './selection.js'
@@ -19,6 +20,12 @@ import { parseBy, parseWhere, type Where } from './selection.js'
 export interface PolicyFile {
   readonly $schema?: string
   readonly limiters: Readonly<Record<string, LimiterEntry>>
+  /**
+   * The limiters whose callers may begin anew when this file replaces another while a service runs: a change of their shapes or
+   * of `by` is refused otherwise.
+   * @default []
+   */
+  readonly reset?: readonly string[]
 }
 
 /** One limiter of a policy file. */
@@ -35,6 +42,22 @@ export interface LimiterEntry {
    * @default all calls
    */
   readonly where?: string
+  /**
+   * Policies in place of `policies` for the calls of a plan, by the plan's name. A call of a plan that is not here counts
+   * under `policies`.
+   * @default {}
+   */
+  readonly plans?: Readonly<Record<string, readonly PolicyEntry[]>>
+  /** Callers that this limiter does not count. */
+  readonly exempt?: ExemptEntry
+}
+
+/** Callers that a limiter of a policy file does not count. */
+export interface ExemptEntry {
+  /** Addresses and CIDR blocks, such as '10.0.0.0/8'. */
+  readonly addresses?: readonly string[]
+  /** Keys as decisions report them, such as 'ip:203.0.113.7'. They are those that `by` makes, so it has to be there. */
+  readonly keys?: readonly string[]
 }
 
 /** A fault of a policy file, or what smells in it. */
@@ -55,12 +78,25 @@ export interface ReadLimiter {
   /** The name of the part of a call that names the caller. */
   readonly by: string | undefined
   readonly where: Where | undefined
+  /** The policies of each plan. */
+  readonly plans?: ReadonlyMap<string, readonly Policy[]>
+  readonly exempt?: Exempt | undefined
+}
+
+/** The callers that a limiter does not count. */
+export interface Exempt {
+  /** Whether an address, in the canonical form of `clientAddress(text, 128)`, is exempt. */
+  hasAddress(address: string): boolean
+  /** Keys as decisions report them. */
+  readonly keys: ReadonlySet<string>
 }
 
 /** A policy file that was read. A limiter with an error is not among the limiters. */
 export interface ReadPolicies {
   readonly limiters: readonly ReadLimiter[]
   readonly errors: readonly PolicyProblem[]
+  /** The limiters that may lose their state when this file replaces another. */
+  readonly reset: readonly string[]
   /** The line of a path of the file. */
   readonly lineOf: (path: PolicyPath) => number
 }
@@ -73,17 +109,24 @@ export function readPolicies(text: string, registry: Registry = algorithms): Rea
   try {
     const located = parseLocated(text)
     const reader = new PolicyReader(located, registry)
-    return { limiters: reader.file(), errors: reader.errors, lineOf: located.lineOf }
+    return { ...reader.file(), errors: reader.errors, lineOf: located.lineOf }
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     const { line, message } = error
     const errors: PolicyProblem[] = [{ severity: 'error', code: 'INVALID_JSON', path: '', line, message }]
-    return { limiters: [], errors, lineOf: () => line }
+    return { limiters: [], reset: [], errors, lineOf: () => line }
   }
 }
 
-const FILE = { $schema: unchecked(), limiters: unchecked() }
-const LIMITER = { policies: unchecked(), by: unchecked(), where: unchecked() }
+const FILE = { $schema: unchecked(), limiters: unchecked(), reset: unchecked() }
+const LIMITER = {
+  policies: unchecked(),
+  by: unchecked(),
+  where: unchecked(),
+  plans: unchecked(),
+  exempt: unchecked(),
+}
+const EXEMPT = { addresses: unchecked(), keys: unchecked() }
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -102,12 +145,18 @@ class PolicyReader {
    * Reads all limiters of the file. A limiter with an error is left out, and each error goes into `errors`. Names that an
    * object has twice are errors too, as JSON would keep only one.
    */
-  file(): readonly ReadLimiter[] {
+  file(): Pick<ReadPolicies, 'limiters' | 'reset'> {
     const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name occurs twice in one object')
     const file = this.#object([], value, FILE)
     const limiters = file && this.#object(['limiters'], file['limiters'])
-    return Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
+    const known = Object.keys(limiters ?? {})
+    const reset = this.#texts(['reset'], file?.['reset'])
+    for (const [i, name] of reset.entries()) {
+      if (!known.includes(name)) this.#report(['reset', i], 'INVALID_OPTION', `there is no limiter '${name}'`)
+    }
+    const read = Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
+    return { limiters: read, reset }
   }
 
   /**
@@ -120,21 +169,53 @@ class PolicyReader {
     this.#attempt(path, () => readOne(printableName, name, 'name', { what: 'a limiter' }))
     const entry = this.#object(path, value, LIMITER)
     if (!entry) return undefined
-    const { policies: list, by, where } = entry
-    const entries: readonly unknown[] = Array.isArray(list) ? list : []
-    const read = entries.map((each, i) => this.#policy([...path, 'policies', i], each))
-    // The checks that only a limiter makes: how many policies there are, and their names beside each other.
-    const policies = read.map(
-      (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
-    )
-    this.#attempt(path, () => createLimiter({ policies }))
+    const { policies: list, by, where, plans = {}, exempt } = entry
+    const policies = this.#policies(path, [...path, 'policies'], list)
+    const ofPlans = Object.entries(this.#object([...path, 'plans'], plans) ?? {}).map(([plan, ofPlan]) => {
+      const at = [...path, 'plans', plan]
+      return [plan, this.#policies(at, at, ofPlan)] as const
+    })
     const limiter: ReadLimiter = {
       name,
       policies,
       by: by === undefined ? undefined : this.#attempt([...path, 'by'], () => parseBy(by)),
       where: where === undefined ? undefined : this.#attempt([...path, 'where'], () => parseWhere(where)),
+      plans: new Map(ofPlans),
+      exempt: exempt === undefined ? undefined : this.#exempt([...path, 'exempt'], exempt, by !== undefined),
     }
     return this.errors.length === before ? limiter : undefined
+  }
+
+  /**
+   * Reads the list of policies at the path `at`, with the checks that only a limiter makes, of how many there are and of their
+   * names beside each other, whose errors are those of the value at `path`.
+   */
+  #policies(path: PolicyPath, at: PolicyPath, list: unknown): readonly Policy[] {
+    const entries: readonly unknown[] = Array.isArray(list) ? list : []
+    const read = entries.map((each, i) => this.#policy([...at, i], each))
+    const policies = read.map(
+      (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
+    )
+    this.#attempt(path, () => createLimiter({ policies }))
+    return policies
+  }
+
+  /** Reads the callers whom a limiter does not count. Their keys are those that `by` makes, which `hasBy` says is there. */
+  #exempt(path: PolicyPath, value: unknown, hasBy: boolean): Exempt | undefined {
+    const entry = this.#object(path, value, EXEMPT)
+    const addresses = this.#texts([...path, 'addresses'], entry?.['addresses'])
+    const keys = this.#texts([...path, 'keys'], entry?.['keys'])
+    if (keys.length > 0 && !hasBy)
+      this.#report([...path, 'keys'], 'INVALID_OPTION', "keys are those of 'by': write it beside exempt")
+    const hasAddress = this.#attempt([...path, 'addresses'], () => addressMatcher(addresses, 'addresses'))
+    return hasAddress && { hasAddress, keys: new Set(keys) }
+  }
+
+  /** Returns `value` if it is a list of texts, and an empty list if it is left out; for any other it reports an error. */
+  #texts(path: PolicyPath, value: unknown = []): readonly string[] {
+    if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value
+    this.#report(path, 'INVALID_OPTION', `expected a list of texts, got ${JSON.stringify(value)}`)
+    return []
   }
 
   /**

@@ -16,12 +16,22 @@ export function policySchema(registry: Registry = algorithms): object {
   const textOf = (description: string, rule: object) => ({ description, type: 'string', ...rule })
   const by = textOf('Whose calls are counted together.', { pattern: '^(ip|(header|field):.+)$' })
   const where = textOf('Which calls are counted: path^=/api,method=POST.', { minLength: 3 })
-  const limiter = objectOf({ policies, by, where }, ['policies'])
+  const texts = (description: string) => ({ description, type: 'array', items: { type: 'string' } })
+  const plans = {
+    description: 'Policies in place of these, by the name of a plan.',
+    type: 'object',
+    additionalProperties: policies,
+  }
+  const addresses = texts('Addresses and CIDR blocks: 10.0.0.0/8.')
+  const keys = texts('Keys as decisions report them: ip:203.0.113.7.')
+  const exempt = { description: 'Callers that are not counted.', ...objectOf({ addresses, keys }, []) }
+  const limiter = objectOf({ policies, by, where, plans, exempt }, ['policies'])
+  const reset = texts('Limiters whose callers may begin anew when this file replaces another.')
   const limiters = { type: 'object', additionalProperties: limiter }
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Rate limits of Sluice',
-    ...objectOf({ $schema: { type: 'string' }, limiters }, ['limiters']),
+    ...objectOf({ $schema: { type: 'string' }, limiters, reset }, ['limiters']),
   }
 }
 

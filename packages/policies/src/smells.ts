@@ -66,14 +66,17 @@ function isNoStricter(policy: Policy, other: Policy): boolean {
  * because policies change their shape, and limits that fall. If the new file has errors, a missing limiter may be one of
  * them, and is not reported.
  */
-export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly PolicyProblem[] {
+export function changesAgainst(
+  file: ReadPolicies,
+  current: ReadPolicies,
+): readonly (PolicyProblem & { readonly limiter: string })[] {
   return current.limiters.flatMap((before) => {
     const path = ['limiters', before.name]
     const after = file.limiters.find(({ name }) => name === before.name)
     const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
     // A limiter with an error is not among the limiters, and not gone.
     const found = after ? changesOf(before, after) : file.errors.length > 0 ? [] : [gone]
-    return smellsAt(path, file.lineOf(path), found)
+    return smellsAt(path, file.lineOf(path), found).map((problem) => ({ ...problem, limiter: before.name }))
   })
 }
 
@@ -83,13 +86,30 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
  * anew; otherwise limits and capacities that fall are listed.
  */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
-  const [was, is] = [before, after].map(({ policies }) => policies.map(({ shape }) => shape).join(', '))
-  const lost = `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`
-  if (was !== is) return [['LOST_SHAPE', lost]]
+  const plans = [...(before.plans ?? [])].flatMap(([name, policies]) => {
+    const next = after.plans?.get(name)
+    return next ? lostShapes(policies, next, ` of the plan '${name}'`) : []
+  })
+  const { by = 'ip' } = after
+  const { by: wasBy = 'ip' } = before
+  const counted = `by was '${wasBy}' and becomes '${by}': what was consumed is forgotten, callers begin anew`
+  const lost: Found = [
+    ...lostShapes(before.policies, after.policies, ''),
+    ...plans,
+    ...(by === wasBy ? [] : [['LOST_BY', counted] as const]),
+  ]
+  if (lost.length > 0) return lost
   return before.policies.flatMap((policy, i): Found => {
     const next = after.policies[i]!
     const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])
     if (name === undefined) return []
     return [['FALLEN_LIMIT', `the ${name} of '${next.name}' falls from ${policy[name]} to ${next[name]}`]]
   })
+}
+
+/** That the state of a list of policies is lost, where the list that replaces it has other shapes. */
+function lostShapes(before: readonly Policy[], after: readonly Policy[], of: string): Found {
+  const [was, is] = [before, after].map((policies) => policies.map(({ shape }) => shape).join(', '))
+  const lost = `the shapes ${was}${of} become ${is}: what was consumed is forgotten, callers begin anew`
+  return was === is ? [] : [['LOST_SHAPE', lost]]
 }

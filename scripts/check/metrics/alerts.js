@@ -10,8 +10,8 @@ const OF_DECISIONS = 'policy, result, reason, decided_by'
  */
 export function alertsOf(way) {
   const { title, service, serviceText } = way
-  const { decisions, storeAvailable, storeDuration, acquireDuration, evicted, healed, warnings } =
-    namesOf(way)
+  const names = namesOf(way)
+  const { decisions, storeAvailable, storeDuration, acquireDuration, evicted, healed, warnings } = names
   const by = (/** @type {string} */ labels) => `by (${service.join(', ')}, ${labels})`
   const share = (/** @type {string} */ of) =>
     `sum ${by('limiter')} (rate(${decisions}{${of}}[5m])) / sum ${by('limiter')} (rate(${decisions}[5m]))`
@@ -71,6 +71,14 @@ export function alertsOf(way) {
       expr: `sum ${by('limiter')} (increase(${healed}[10m])) > 0`,
       severity: 'warn',
       summary: 'Limiter {{ $labels.limiter }} met state that it cannot read',
+    },
+    {
+      alert: 'SluicePoliciesOld',
+      comment: ['Twice the longest time that a good file takes, with reads once a minute at most.'],
+      expr: `max ${by('name')} (${names.policiesAge}) > 120`,
+      for: '1m',
+      severity: 'warn',
+      summary: 'The policy file {{ $labels.name }} in force is older than the file that is there',
     },
     {
       alert: 'SluiceMisconfigured',

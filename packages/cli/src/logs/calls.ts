@@ -1,9 +1,9 @@
 import { ownText } from '@sluice/core/internal'
-import { behindProxies, clientAddress } from '@sluice/http'
+import { apiKeyIn, apiKeyKey, behindProxies, clientAddress, joinKey } from '@sluice/http'
 import type { Format } from './format.js'
 import type { HabitsByCaller } from './habits.js'
 import type { SkipReason } from './ledger.js'
-import type { ReadOptions } from './read-options.js'
+import type { ReadOptions, Selector } from './read-options.js'
 
 /** One call of a log. */
 export interface LoggedCall {
@@ -45,18 +45,29 @@ export function callReader(
     return clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
   }
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
-  const keyOf = (by: string): string | undefined => {
-    const key = part(by)
+  const keyOf = ({ by = 'ip', orAddress = false }: Selector): string | undefined => {
+    const own = by.startsWith('header:') && orAddress ? apiKeyIn(by.slice(7), part(by)) : part(by)
+    const key = orAddress ? own || part('ip') : own
     return key !== undefined && key.length <= 8192 ? ownText(key) : undefined // not with its line
+  }
+  /** Whether a caller is one that the selector exempts, by his address or by the key that adapters give him. */
+  const isExempt = ({ exempt, by = 'ip' }: Selector): boolean => {
+    if (!exempt) return false
+    const whole = clientAddress(address(format), 128) ?? clientAddress(format.part('ip'), 128)
+    if (whole !== undefined && exempt.hasAddress(whole)) return true
+    return (
+      exempt.keys.size > 0 &&
+      exempt.keys.has(keyInApp(by, part(by)) ?? joinKey('ip', part('ip') ?? 'unknown'))
+    )
   }
   let calls = 0
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
-    let isInside = false
-    const keys = selectors.map(({ by = 'ip', where }) => {
-      if (where !== undefined && !where.matches(part)) return undefined
+let isInside = false
+    const keys = selectors.map((selector) => {
+      if ((selector.where && !selector.where.matches(part)) || isExempt(selector)) return undefined
       isInside = true
-      return keyOf(by)
+      return keyOf(selector)
     })
     if (!isInside) return 'outside'
     if (keys.every((key) => key === undefined)) return isByIp ? 'no address' : 'no caller'
@@ -68,6 +79,14 @@ export function callReader(
       habits.add(keys[0] ?? '', part('path') ?? '', part('header:user-agent') ?? '')
     return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
   }
+}
+
+/** The key that adapters give a caller, by the text that names him; undefined for one whom they count by his address. */
+function keyInApp(by: string, text: string | undefined): string | undefined {
+  if (by === 'ip' || !text) return undefined
+  if (by.startsWith('field:')) return joinKey('user', text)
+  const apiKey = apiKeyIn(by.slice(7), text)
+  return apiKey && apiKeyKey(apiKey)
 }
 
 /** A call that took longer is counted this long before its end: until then no later call can be decided. */

@@ -1,3 +1,4 @@
+import { pathOf } from '@sluice/http'
 import type { SkipReason } from './ledger.js'
 import type { ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
@@ -52,7 +53,7 @@ export const given = (text: string | undefined): string | undefined =>
  */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
   const [method, target = method] = request?.split(' ', 2) ?? []
-  return given(name === 'method' ? method : target?.replace(/^\w+:\/\/[^/]*/, '').split('?', 1)[0])
+  return given(name === 'method' ? method : target && pathOf(target))
 }
 
 /**

@@ -11,7 +11,7 @@ export interface Habits {
 }
 
 /** What the calls of one caller were for, but for his first. */
-class Caller {
+class SampledCaller {
   calls = 0
   readonly paths = new Map<string, number>()
   readonly agents = new Set<string>()
@@ -20,7 +20,7 @@ class Caller {
 /** The habits of callers with many calls: of 1,024 callers at most, of whom those with fewest make room for others. */
 export class HabitsByCaller {
   /** A caller of one call is undefined: where most call once, an object for each would fill the memory until it is collected. */
-  readonly #callers = new Map<string, Caller | undefined>()
+  readonly #callers = new Map<string, SampledCaller | undefined>()
   /** Callers with fewer calls have made room. */
   #rare = 0
 
@@ -34,8 +34,8 @@ export class HabitsByCaller {
   }
 
   /** Notes a caller's first call, for which it returns undefined, or begins with his second. */
-  #meet(key: string): Caller | undefined {
-    const caller = this.#callers.has(key) ? new Caller() : undefined
+  #meet(key: string): SampledCaller | undefined {
+    const caller = this.#callers.has(key) ? new SampledCaller() : undefined
     this.#callers.set(ownText(key), caller)
     if (this.#callers.size > MOST_CALLERS) {
       this.#rare++

@@ -1,10 +1,17 @@
-import type { Where } from '@sluice/policies'
+import type { Exempt, Where } from '@sluice/policies'
 
 /** Whose calls are counted together, and which calls. */
 export interface Selector {
   /** @default 'ip' */
   readonly by?: string | undefined
   readonly where?: Where | undefined
+  /** Callers that do not count. */
+  readonly exempt?: Exempt | undefined
+  /**
+   * Whether a call without the header or the field of `by` counts for its address, as adapters count it.
+   * @default false: it is left out
+   */
+  readonly orAddress?: boolean
 }
 
 /** How logs are read. */

@@ -57,12 +57,20 @@ export const replay: Run = async (files, given, signal) => {
   const compared = other === undefined || other === 'log' ? [] : [other]
   refuseOverwriting(files.length === 1 ? [STDIN, ...files, ...compared] : [...files, ...compared], given)
   const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal)
-  const { limiters } = file!
-  const against = other === 'log' ? other : current?.limiters
+  const plan = valueOf(given, 'plan', String)
+  if (plan !== undefined && !file!.limiters.some(({ plans }) => plans?.has(plan)))
+    throw usageError(`no limiter of the policy file has a plan '${plan}'`)
+  const limiters = ofPlan(file!.limiters, plan)
+  const against = other === 'log' ? other : current && ofPlan(current.limiters, plan)
   const own = selectorOf(given)
   maxUnreadOf(given)
   const all = [...limiters, ...(current?.limiters ?? [])]
-  const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
+  const selectors = all.map(({ by = own.by, where = own.where, exempt }) => ({
+    by,
+    where,
+    exempt,
+    orAddress: true,
+  }))
   const needs = other === 'log' ? ['status'] : []
   const read = { ...readOptionsOf(given, selectors, signal), needs }
   const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
@@ -81,10 +89,15 @@ export const replay: Run = async (files, given, signal) => {
   return code > 0 || failed.length === 0 ? code : 1
 }
 
+/** The limiters with the policies of a plan, where they have it. */
+const ofPlan = (limiters: readonly policies.ReadLimiter[], plan = ''): readonly policies.ReadLimiter[] =>
+  limiters.map((limiter) => ({ ...limiter, policies: limiter.plans?.get(plan) ?? limiter.policies }))
+
 /**
  * The command `sluice check`: prints the errors of a policy file and its smells, which are policies that are allowed but
  * seldom meant. With --against it also prints, as smells, what is lost when the file replaces that other one, such as a
- * limiter; errors of the other one are printed behind the file's own. Returns the exit code: 1 for errors, and under --strict
+ * limiter; errors of the other one are printed behind the file's own. With --for app it prints what limits of an application
+ * cannot do. Returns the exit code: 1 for errors, and under --strict
  * for smells too, else 0.
  */
 export const check: Run = async ([path = STDIN], given, signal) => {
@@ -94,13 +107,21 @@ export const check: Run = async ([path = STDIN], given, signal) => {
   const [current] = await Promise.allSettled([withoutErrors(other, signal)])
   const known = current.status === 'fulfilled' ? current.value : []
   const changes = known.flatMap((each) => policies.changesAgainst(file, each))
-  const smells = [...policies.smellsOf(file), ...changes]
-  const problems = [...file.errors, ...smells]
-  const sum = `${count(file.errors.length, 'error')}, ${count(smells.length, 'smell')}`
+  const inApp = valueOf(given, 'for', appOnly) ? policies.problemsInApp(file) : []
+  const problems = [...file.errors, ...inApp, ...policies.smellsOf(file), ...changes]
+  const errors = problems.filter(({ severity }) => severity === 'error').length
+  const smells = problems.length - errors
+  const sum = `${count(errors, 'error')}, ${count(smells, 'smell')}`
   const text = (): string[] => [...linesOf(path, problems), sum]
   printReport({ version: 1, command: 'check', file: path, problems }, given, text)
   if (current.status === 'rejected') throw current.reason
-  return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
+  return errors > 0 || (given['strict'] === true && smells > 0) ? 1 : 0
+}
+
+/** Reads --for. @throws {UsageError} for any other text than 'app'. */
+function appOnly(text: string): true {
+  if (text === 'app') return true
+  throw usageError(`--for takes app, got '${text}'`)
 }
 
 /**

@@ -106,11 +106,13 @@ const SUGGEST: Flags = [
 const REPLAY: Flags = [
   ['--against <file>', "Another policy file, or the log's own 429s: log"],
   ['--fail-if <condition>', "Exit 1 if 'callers > 5', 'lockout > 1h' ..."],
+  ['--plan <name>', 'Policies of this plan, where a limiter has it'],
   ['--out <file>', 'Write each decision as a line of JSON'],
 ]
 
 const CHECK: Flags = [
   ['--against <file>', 'Report what is lost when it replaces this file'],
+  ['--for <place>', 'app: report what an application cannot do'],
   ['--strict', 'Exit 1 for smells too'],
 ]
 

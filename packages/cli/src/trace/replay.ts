@@ -1,5 +1,5 @@
 import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
-import { ownText } from '@sluice/core/internal'
+import { decideTogether, ownText } from '@sluice/core/internal'
 import type { ReadLimiter } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -120,20 +120,19 @@ const allLimiters = ({ limiters, against }: LogReplayOptions): readonly ReadLimi
  */
 class ReplayedSpread {
   readonly spread: Spread
-  readonly #limiters: readonly Replayer[]
+  readonly #limiters: ReplayedFile
   /** The limiters to compare with. */
-  readonly #others: readonly Replayer[]
+  readonly #others: ReplayedFile
   readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
-  /** Makes a replay of each limiter, and of each to compare with, on a store of its own. */
+  /** Makes a replay of the limiters, and of those to compare with, on a store of its own. */
   constructor(
     readonly way: Way,
     reading: Reading,
     readonly options: LogReplayOptions,
   ) {
     const all = allLimiters(options)
-    const replayers = all.map((limiter, index) => new Replayer(limiter, index))
     this.spread = new Spread(
       reading,
       way,
@@ -141,8 +140,8 @@ class ReplayedSpread {
         ...all.flatMap(({ policies }) => policies.map((policy) => policy.algorithm.bounds.scale(policy))),
       ),
     )
-    this.#limiters = replayers.slice(0, options.limiters.length)
-    this.#others = replayers.slice(options.limiters.length)
+    this.#limiters = new ReplayedFile(options.limiters, 0)
+    this.#others = new ReplayedFile(all.slice(options.limiters.length), options.limiters.length)
   }
 
   /**
@@ -151,10 +150,8 @@ class ReplayedSpread {
    */
   take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
-    let isDenied = false
-    for (const limiter of this.#limiters) if (limiter.denies(call, onDecision)) isDenied = true
-    let wasDenied = against === 'log' && call.denied
-    for (const limiter of this.#others) if (limiter.denies(call)) wasDenied = true
+    const isDenied = this.#limiters.denies(call, onDecision)
+    const wasDenied = against === 'log' ? call.denied : this.#others.denies(call)
     if (against === undefined || isDenied === wasDenied) return
     const known = this.#changes.get(key)
     const change = known ?? { key: ownText(key), allowedToDenied: 0, deniedToAllowed: 0 }
@@ -167,8 +164,8 @@ class ReplayedSpread {
    * replays, so no call can be taken after it.
    */
   report(): ReplayAnswer {
-    const limiters = this.#limiters.map((limiter) => limiter.report())
-    for (const limiter of this.#others) limiter.report()
+    const limiters = this.#limiters.report()
+    this.#others.close()
     const isCompared = this.options.against !== undefined
     return { spread: this.way, limiters, ...(isCompared && { against: this.#comparison() }) }
   }
@@ -181,40 +178,69 @@ class ReplayedSpread {
   }
 }
 
-/** One limiter, on a clock that stands at each call's instant. */
-class Replayer {
-  readonly #limiter: Limiter
+/**
+ * The limiters of one file, on a clock that stands at each call's instant. They decide a call together, as the limits of an
+ * adapter do: it is charged under all that count it, or under none.
+ */
+class ReplayedFile {
   readonly #store: MemoryStore
+  readonly #replayers: readonly Replayer[]
+  #now = 0
+
+  /** Makes limiters in memory. A call has a key for each limiter that is replayed; those of this file begin at number `first`. */
+  constructor(limiters: readonly ReadLimiter[], first: number) {
+    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
+    this.#replayers = limiters.map((limiter, i) => new Replayer(limiter, first + i, this.#store))
+  }
+
+  /** Whether a call is denied, at its logged time, by at least one limiter. */
+  denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
+    this.#now = call.at
+    const counting = this.#replayers.filter(({ index }) => call.keys[index] !== undefined)
+    if (counting.length === 0) return false
+    const parts = counting.map(({ limiter, index }) => ({ limiter, key: call.keys[index]!, cost: call.cost }))
+    const decisions = decideTogether(parts, (all) => all) as readonly Decision[]
+    for (const [i, replayer] of counting.entries()) replayer.take(call, decisions[i]!, onDecision)
+    return decisions.some(({ allowed }) => !allowed)
+  }
+
+  /** The figures of each limiter. No call can be taken after it. */
+  report(): readonly LimiterReport[] {
+    this.close()
+    return this.#replayers.map((replayer) => replayer.report())
+  }
+
+  /** Closes the store, which would go on removing expired keys otherwise. */
+  close(): void {
+    Promise.resolve(this.#store.close()).catch(() => {})
+  }
+}
+
+/** The counts of one limiter. */
+class Replayer {
+  readonly limiter: Limiter
   /** Callers who were denied. */
   readonly #hits = new Map<string, Hit>()
   readonly #policies: Record<string, number> = Object.create(null) // for any name, such as `constructor`
   readonly #hours: Record<string, number> = {}
-  #now = 0
   #calls = 0
 
-  /**
-   * Makes a limiter in memory whose clock stands at the logged time of each call. A call has a key for each limiter that is
-   * replayed; this limiter's is number `index` of them.
-   */
+  /** Makes a limiter in `store`. Of the keys of a call, this limiter's is number `index`. */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,
+    store: MemoryStore,
   ) {
-    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
-    this.#limiter = createLimiter({ name, policies, store: this.#store })
+    this.limiter = createLimiter({ name, policies, store })
   }
 
-  /** Whether a call is denied, at its logged time. One without a key for this limiter is not counted. */
-  denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
-    const key = call.keys[this.index]
-    if (key === undefined) return false
-    this.#now = call.at
+  /** Counts the decision about a call. */
+  take(call: LoggedCall, decision: Decision, onDecision: LogReplayOptions['onDecision']): void {
+    const key = call.keys[this.index]!
     this.#calls++
-    const decision = this.#limiter.decide(key, call.cost === 1 ? undefined : { cost: call.cost }) as Decision
-    onDecision?.(timeOf(call.at)!, this.#limiter.name, { ...call, keys: [key] }, decision)
+    onDecision?.(timeOf(call.at)!, this.limiter.name, { ...call, keys: [key] }, decision)
     if (!decision.allowed) this.#count(key, call.at, decision)
     else if (this.#hits.size > 0) this.#hits.get(key)?.allowed()
-    return !decision.allowed
   }
 
   /**
@@ -230,15 +256,11 @@ class Replayer {
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1
   }
 
-  /**
-   * The figures of this limiter: its calls and denials, by policy and by hour, and the callers with most. Closes the store, which
-   * would go on removing expired keys otherwise.
-   */
+  /** The figures of this limiter: its calls and denials, by policy and by hour, and the callers with most. */
   report(): LimiterReport {
-    Promise.resolve(this.#store.close()).catch(() => {})
     const tally = new Tally()
     for (const [key, hit] of this.#hits) tally.add(key, hit)
     const counts = { policies: this.#policies, hours: this.#hours }
-    return { name: this.#limiter.name, calls: this.#calls, ...tally.report(), ...counts }
+    return { name: this.limiter.name, calls: this.#calls, ...tally.report(), ...counts }
   }
 }

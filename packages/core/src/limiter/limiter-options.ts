@@ -15,8 +15,11 @@ export interface LimiterOptions extends GuardOptions {
    * @default 'default'
    */
   readonly name?: string
-  /** 1 to 10 policies. A call must pass all of them; if one denies it, it is charged under none. */
-  readonly policies: readonly Policy[]
+  /**
+   * 1 to 10 policies. A call must pass all of them; if one denies it, it is charged under none. A function is asked at each
+   * call that brings no list for the one in force, which is the same list until it changes.
+   */
+  readonly policies: readonly Policy[] | (() => readonly Policy[])
   /**
    * The other lists of policies that calls may bring, as all processes use them. `block`, `hold`, `reset`, `unblock` and the
    * blocks of a `penalty` are written under each of them, also where this process has not used it yet.

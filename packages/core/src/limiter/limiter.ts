@@ -48,7 +48,10 @@ export class Limiter {
   readonly #ownsStore: boolean
   readonly #events: Events
   readonly #sets: PolicySets
-  readonly #set: PolicySet
+  /** Returns the policies of calls that bring none. */
+  readonly #policies: () => readonly Policy[]
+  /** The set of these, where it is one for good; undefined once the limiter is closed. */
+  #set: PolicySet | undefined
   readonly #queue: WaitQueue
   #closed = false
 
@@ -67,8 +70,11 @@ export class Limiter {
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
-    this.#set = this.#sets.declare([policies, ...tiers], store?.maxShapes)
-    if (penalty) warnIfFresh(name, policies, penalty)
+    this.#policies = typeof policies === 'function' ? policies : () => policies
+    const first = this.#policies()
+    const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
+    this.#set = typeof policies === 'function' ? undefined : set
+    if (penalty) warnIfFresh(name, first, penalty)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -133,7 +139,7 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options?.policies)
+    const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
@@ -236,9 +242,9 @@ export class Limiter {
     await this.#correctKey({ kind: 'hold', key, duration: us }, options)
   }
 
-  /** The policies that it was made with. */
+  /** The policies that it was made with, or those in force if they are a function. */
   get policies(): readonly Policy[] {
-    return this.#set.policies
+    return (this.#set ?? this.#sets.get(this.#policies())).policies
   }
 
   /** Calls of `acquire` in this process that wait for their turn. */
@@ -269,6 +275,7 @@ export class Limiter {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    this.#set = undefined
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
@@ -297,7 +304,7 @@ export class Limiter {
    */
   #setOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
-    return policies === undefined ? this.#set : this.#sets.get(policies)
+    return policies === undefined && this.#set ? this.#set : this.#sets.get(policies ?? this.#policies())
   }
 }
 

@@ -248,6 +248,8 @@ const platform: Platform<Call, unknown> = {
   identity: (req) => req,
   address: () => '192.0.2.1',
   socketAddress: () => '192.0.2.1',
+  method: () => 'GET',
+  url: () => '/',
   header: () => undefined,
   headersSent: () => false,
   setHeader() {},

@@ -6,7 +6,7 @@ import { ietf, rateLimitHeaders } from './headers.js'
 import { stopped, undecided } from './limits.js'
 import type { Serve } from './site.js'
 
-type Limits<Req, Res> = RequestLimitOptions<Req, Res>['limits'] & {}
+type Limits<Req, Res> = Extract<RequestLimitOptions<Req, Res>['limits'] & {}, readonly unknown[]>
 
 /** Declares the tests that every adapter has to pass about several limits that are decided together: a request is charged under all of them, or under none. */
 export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {

@@ -62,7 +62,7 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
  * from all sources, which keep the sums themselves. Values are added, because several sources may report the same
  * attributes. `aggregator` says how prom-client unites the workers of node:cluster. Counts are added up. A value of the kind
  * 'gauge', such as a policy's limit, would be wrong as a sum, so the smallest is taken: a store is reported as available only
- * if no worker reports otherwise.
+ * if no worker reports otherwise. Of an age it is the largest (`ofWorkers`).
  */
 function metricOf(
   client: PromClientLike,
@@ -75,7 +75,7 @@ function metricOf(
   return new Metric({
     ...optionsOf(instrument, registry),
     // How prom-client unites the workers of node:cluster: it adds all metrics up that name no other way.
-    aggregator: instrument.kind === 'gauge' ? 'min' : 'sum',
+    aggregator: instrument.ofWorkers ?? (instrument.kind === 'gauge' ? 'min' : 'sum'),
     /** Called by prom-client at each scrape: the values are set to 0, and those of all sources are added. */
     collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
       this.reset()

@@ -1,0 +1,234 @@
+import { createLimiter, type Limiter, type LimiterOptions, type Policy, PolicyError } from '@sluice/core'
+import { MOST_PARTS } from '@sluice/core/internal'
+import {
+  byApiKey,
+  byIp,
+  byUser,
+  callerOf,
+  chain,
+  clientAddress,
+  type KeyFunction,
+  type KeySource,
+  type PartLimitOptions,
+  pathOf,
+} from '@sluice/http'
+import {
+  type PolicyFile,
+  type PolicyProblem,
+  type ReadLimiter,
+  readPolicies,
+  type ReadPolicies,
+} from './policy-file.js'
+import { shownPath } from './json.js'
+import type { ReadPart } from './selection.js'
+
+/*
+ * A policy file that acts: the limits of adapters, and limiters, as the file has them.
+ */
+
+/** A policy file: its text, its value as JSON gives it, or what was read of it. */
+export type PolicySource = string | PolicyFile | ReadPolicies
+
+/** A policy file that may be replaced while the service runs, as `watchPolicies` gives it. */
+export interface PoliciesInForce {
+  /** The file in force: the same object until another is in force. */
+  readonly current: ReadPolicies
+  /** Adds a check that throws for a file that must not come into force. */
+  require(check: (file: ReadPolicies) => void): void
+}
+
+/** How an application fills in what a policy file leaves to it. */
+export interface LimitsFromOptions<Req> {
+  /**
+   * The name of the plan of a request; undefined, or a name that a limiter has no plan of, for its `policies`.
+   * @default none
+   */
+  readonly plan?: (req: Req) => string | undefined | Promise<string | undefined>
+  /** The values of `field:PATH` in the file, by their paths. A request without a value is counted by its address. */
+  readonly fields?: Readonly<Record<string, (req: Req) => string | number | null | undefined>>
+}
+
+/** Limits as the option `limits` of every adapter takes them. */
+export type LimitsOfFile<Req> = readonly PartLimitOptions<Req, unknown>[]
+
+/**
+ * The option `limits` of every adapter, of a policy file: `where` and `exempt` decide which requests a limit counts, and `by` is
+ * their key. Of a file that is watched it is looked up at each request. Options of limiters, such as `store`, stand beside
+ * `limits`, and so does the `key` of limits without `by`.
+ * @throws {PolicyError} INVALID_OPTION for a file with errors, or whose limits ask what a request does not have.
+ * @example
+ * app.use(rateLimit({ limits: limitsFrom(file), store }))
+ */
+export function limitsFrom<Req>(
+  file: PoliciesInForce,
+  options?: LimitsFromOptions<Req>,
+): () => LimitsOfFile<Req>
+export function limitsFrom<Req>(file: PolicySource, options?: LimitsFromOptions<Req>): LimitsOfFile<Req>
+export function limitsFrom<Req>(
+  file: PolicySource | PoliciesInForce,
+  options: LimitsFromOptions<Req> = {},
+): LimitsOfFile<Req> | (() => LimitsOfFile<Req>) {
+  if (!isWatched(file)) return limitsOf(readSource(file), options)
+  file.require((read) => void limitsOf(read, options))
+  let known: ReadPolicies | undefined
+  let limits: LimitsOfFile<Req> = []
+  return () => {
+    const { current } = file
+    if (current !== known) limits = limitsOf(current, options)
+    known = current
+    return limits
+  }
+}
+
+/**
+ * The limiter of this name in a policy file, made with further options of `createLimiter`, such as the store. Of a file that
+ * is watched its policies are looked up at each call; once the file has no such limiter, the last ones stay. `where`, `by` and
+ * `exempt` are for requests: this limiter counts each call that it gets, under its key.
+ * @throws {PolicyError} INVALID_OPTION for a file with errors, or without this limiter.
+ */
+export function limiterFrom(
+  file: PolicySource | PoliciesInForce,
+  name: string,
+  options: Omit<LimiterOptions, 'name' | 'policies'> = {},
+): Limiter {
+  const read = isWatched(file) ? file.current : readSource(file)
+  const found = read.limiters.find((limiter) => limiter.name === name)
+  if (!found) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
+  const made = { tiers: [...found.plans!.values()], ...options, name }
+  if (!isWatched(file)) return createLimiter({ ...made, policies: found.policies })
+  let known = read
+  let { policies } = found
+  const inForce = (): readonly Policy[] => {
+    const { current } = file
+    if (current !== known) policies = policiesOf(current, name) ?? policies
+    known = current
+    return policies
+  }
+  return createLimiter({ ...made, policies: inForce })
+}
+
+/**
+ * The policies of a plan of a limiter, for the option `policies` of a call; those of the limiter where it has no such plan,
+ * undefined where the file has no such limiter.
+ */
+export function policiesOf(
+  file: ReadPolicies | PoliciesInForce,
+  name: string,
+  plan = '',
+): readonly Policy[] | undefined {
+  const { limiters } = isWatched(file) ? file.current : file
+  const limiter = limiters.find((each) => each.name === name)
+  return limiter?.plans?.get(plan) ?? limiter?.policies
+}
+
+/**
+ * Finds what a limiter of an application cannot do of a file: conditions on the response, which does not exist yet, and fields
+ * of a log, unless the application gives the values of those in `fields`; and more limits than decide together.
+ */
+export function problemsInApp(
+  { limiters, lineOf, errors }: ReadPolicies,
+  fields: readonly string[] = [],
+): readonly PolicyProblem[] {
+  const problem = (severity: PolicyProblem['severity'], path: readonly string[], message: string) => {
+    return { severity, code: 'NOT_IN_REQUEST', path: shownPath(path), line: lineOf(path), message }
+  }
+  const found = limiters.flatMap(({ name, by, where }) => {
+    const asked = [
+      ...(where?.parts ?? []).map((part) => ['where', part]),
+      ...(by === undefined ? [] : [['by', by]]),
+    ]
+    return asked.flatMap(([option, part]) => {
+      const path = ['limiters', name, option!]
+      if (part === 'status') {
+        const write = 'shouldCharge: (req, res) => res.statusCode === 401 beside limits'
+        return problem('error', path, `a request has no 'status' yet: leave it out, and write ${write}`)
+      }
+      const field = part!.startsWith('field:') ? part!.slice(6) : undefined
+      if (field === undefined || fields.includes(field)) return []
+      const write = `limitsFrom(file, { fields: { ${JSON.stringify(field)}: (req) => ... } })`
+      return problem('smell', path, `a request has no '${part}': write ${write}`)
+    })
+  })
+  const isBounded = errors.length > 0 || (limiters.length > 0 && limiters.length <= MOST_PARTS)
+  const most = `an application takes 1 to ${MOST_PARTS} limiters of a file, got ${limiters.length}`
+  return isBounded ? found : [...found, problem('error', ['limiters'], most)]
+}
+
+/** Whether a source of policies is one that is watched. */
+const isWatched = (file: PolicySource | PoliciesInForce): file is PoliciesInForce =>
+  typeof file === 'object' && 'require' in file
+
+/** Reads a policy file. @throws {PolicyError} INVALID_OPTION with all errors of the file. */
+function readSource(file: PolicySource): ReadPolicies {
+  const isRead = typeof file === 'object' && 'lineOf' in file
+  const read = isRead ? file : readPolicies(typeof file === 'string' ? file : JSON.stringify(file))
+  refuse(read.errors)
+  return read
+}
+
+/**
+ * Throws an error with all of these problems of a policy file, unless there are none.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
+export function refuse(problems: readonly PolicyProblem[]): void {
+  if (problems.length === 0) return
+  const lines = problems.map(({ line, path, message }) => `line ${line}: ${path && `${path}: `}${message}`)
+  throw new PolicyError('INVALID_OPTION', `the policy file is not valid: ${lines.join('; ')}`)
+}
+
+/** The limits of a file that was read. @throws {PolicyError} INVALID_OPTION. */
+function limitsOf<Req>(read: ReadPolicies, options: LimitsFromOptions<Req>): LimitsOfFile<Req> {
+  refuse([...read.errors, ...problemsInApp(read, Object.keys(options.fields ?? {}))])
+  return read.limiters.map((limiter) => limitOf(limiter, options))
+}
+
+/** One limit of an adapter. */
+function limitOf<Req>(
+  { name, policies, plans, by, where, exempt }: ReadLimiter,
+  { plan, fields = {} }: LimitsFromOptions<Req>,
+): PartLimitOptions<Req, unknown> {
+  const key = by === undefined ? undefined : keyOf(by, fields)
+  const isPlanned = plan !== undefined && plans !== undefined && plans.size > 0
+  const skip = (req: Req, source: KeySource<Req>) => {
+    if (where && !where.matches(partReader(req, source, fields))) return true
+    if (!exempt) return false
+    const address = callerOf(req, source, wholeAddress)
+    if (address !== undefined && exempt.hasAddress(address)) return true
+    return exempt.keys.size > 0 && chain(key!(req, source), (known) => exempt.keys.has(known))
+  }
+  return {
+    name,
+    ...(isPlanned
+      ? {
+          policies: (req) => chain(plan(req), (chosen) => plans.get(chosen ?? '') ?? policies),
+          tiers: [policies, ...plans.values()],
+        }
+      : { policies }),
+    ...(key && { key }),
+    ...((where || exempt) && { skip }),
+  }
+}
+
+/** The ready key that `by` names. A request without a header or a field is counted by its address. */
+function keyOf<Req>(by: string, fields: NonNullable<LimitsFromOptions<Req>['fields']>): KeyFunction<Req> {
+  if (by === 'ip') return byIp()
+  return by.startsWith('field:') ? byUser(fields[by.slice(6)]!) : byApiKey(by.slice(7))
+}
+
+const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
+
+/** The function that returns a part of a request by its name, as logs have them. */
+function partReader<Req>(
+  req: Req,
+  source: KeySource<Req>,
+  fields: NonNullable<LimitsFromOptions<Req>['fields']>,
+): ReadPart {
+  return (name) => {
+    if (name === 'ip') return callerOf(req, source, clientAddress)
+    if (name === 'method') return source.method(req)
+    if (name === 'path') return pathOf(source.url(req) ?? '')
+    if (name === 'host') return source.header(req, 'host') ?? source.header(req, ':authority')
+    if (name.startsWith('field:')) return fields[name.slice(6)]!(req)?.toString()
+    return source.header(req, name.slice(7))
+  }
+}

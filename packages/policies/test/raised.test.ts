@@ -1,0 +1,114 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type LimiterOptions, memoryStore, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { algorithms } from '@sluice/core/store'
+import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
+import { machineStore } from '@sluice/machine'
+import { postgresSchema, postgresStore } from '@sluice/postgres'
+import { findShapes, sampleOf, type Shape } from '@sluice/testing/internal'
+import { createClient } from 'redis'
+import { Pool } from 'pg'
+import { capacityOption, limiterFrom, type PolicyFile, readPolicies, type Registry } from '../src/index.js'
+
+/*
+ * A raised limit acts at the next call of a process that knows it: nothing that was computed under the old numbers outlives them.
+ */
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-raised-'))
+let redis: RedisServer
+let postgres: PostgresServer
+let client: ReturnType<typeof createClient>
+let pool: Pool
+const stores: Record<string, Store> = {}
+
+beforeAll(async () => {
+  ;[redis, postgres] = await Promise.all([startRedis(), startPostgres()])
+  client = createClient({ socket: { port: redis.port } })
+  await client.connect()
+  pool = new Pool({ connectionString: postgres.url })
+  await pool.query(postgresSchema())
+  Object.assign(stores, {
+    memory: memoryStore(),
+    machine: machineStore({ name: 'raised', folder }),
+    Redis: redisStore(client),
+    Postgres: postgresStore(pool),
+  })
+})
+afterAll(async () => {
+  for (const store of Object.values(stores)) await store.close()
+  client.destroy()
+  await pool.end()
+  await Promise.all([redis.stop(), postgres.stop()])
+  rmSync(folder, { recursive: true })
+})
+
+/** A file of one policy of this shape. A window that is aligned to the epoch is long, so that hardly any ends in between. */
+function fileOf(shape: Shape, numbers: object): PolicyFile {
+  const { algorithm, variant } = shape
+  const policy = sampleOf(shape)
+  const isAligned = policy.algorithm.bounds.most(policy, 2) > policy.capacity
+  const { options } = (algorithms as Registry)[algorithm]!
+  const window = 'window' in options ? { window: isAligned ? '20h' : '1h' } : {}
+  return { limiters: { api: { policies: [{ algorithm, ...window, ...variant, ...numbers }] } } } as never
+}
+
+const { shapes } = findShapes()
+const cases = ['memory', 'machine', 'Redis', 'Postgres'].flatMap((store) =>
+  shapes.map((shape) => [store, shape.title, shape] as const),
+)
+let names = 0
+
+/** A limiter of a file that `change` replaces. */
+function opened(store: string, file: PolicyFile, options: Partial<LimiterOptions> = {}) {
+  const name = `api-${++names}`
+  const named = (each: PolicyFile) => {
+    const read = readPolicies(JSON.stringify({ limiters: { [name]: each.limiters['api'] } }))
+    expect(read.errors).toEqual([])
+    return read
+  }
+  const inForce = { current: named(file), require() {} }
+  const limiter = limiterFrom(inForce, name, { ...options, store: stores[store]! })
+  return { limiter, change: (next: PolicyFile) => void (inForce.current = named(next)) }
+}
+
+describe.each(cases)('in %s, %s', (store, _, shape) => {
+  const capacity = capacityOption(shape.algorithm)
+  const numbers = (limit: number, most: number) => ({ limit, ...(capacity && { [capacity]: most }) })
+
+  it('a raised limit admits at the next call a key that was denied for long, and a lowered one denies', async () => {
+    const { limiter, change } = opened(store, fileOf(shape, numbers(2, 2)))
+    for (let i = 0; i < 2; i++) expect((await limiter.consume('a')).allowed).toBe(true)
+    const denied = await limiter.consume('a')
+    expect([denied.allowed, denied.limit]).toEqual([false, 2])
+    expect(denied.retryAfterMs).toBeGreaterThan(1000)
+    change(fileOf(shape, numbers(100, 4)))
+    const admitted = await limiter.consume('a')
+    expect([admitted.allowed, admitted.limit]).toEqual([true, capacity ? 4 : 100])
+    expect(admitted.remaining).toBe(capacity ? 1 : 97)
+    change(fileOf(shape, numbers(3, 3)))
+    expect((await limiter.consume('a')).allowed).toBe(false)
+    await limiter.close()
+  })
+
+  it('calls wait behind the last booked turn, which keeps its instant', async () => {
+    const { limiter, change } = opened(store, fileOf(shape, numbers(1, 1)))
+    await limiter.consume('a')
+    const controller = new AbortController()
+    const { retryAfterMs } = await limiter.peek('a')
+    const booked = limiter.acquire('a', { maxWait: '1d', signal: controller.signal })
+    booked.catch(() => {})
+    while (limiter.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
+    await limiter.peek('a')
+    change(fileOf(shape, numbers(100, 100)))
+    const behind = await limiter.consume('a')
+    expect([behind.allowed, behind.remaining]).toEqual([false, 0])
+    expect(behind.retryAfterMs).toBeLessThanOrEqual(retryAfterMs)
+    expect(behind.retryAfterMs).toBeGreaterThan(retryAfterMs - 10_000)
+    controller.abort()
+    await expect(booked).rejects.toThrow(/abort/i)
+    await limiter.close()
+  })
+})
