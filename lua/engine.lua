@@ -32,6 +32,7 @@ local expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
   expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, restricted)
+  --@for any beside_calendar whole = whole or written > now and written - now >= @{still}
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
@@ -47,12 +48,15 @@ if exists then
       or restricted ~= max(max(held, blocked), last)
     latest = max(written, last)
   end
-  -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded.
-  if not broken and written > now and written - now < @{longest} then
+  -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded. The
+  -- window of a calendar has a stored end: it makes no time stand still, and what was consumed in it is kept.
+  if not broken and written > now and written - now < @{still} then
     now = written
   end
+  --@for any beside_calendar if not broken and written > now then epoch, held, blocked, last, born, written, latest = nonce, 0, 0, 0, min(born, now), now, now end
+  --@for each beside_calendar if epoch == nonce then @{cells} = @{cleared} end
 end
-if broken or written > now then
+if @{is_lost} then
   @{discard}
   exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
@@ -142,6 +146,8 @@ for call_number = 1, count do
   end
 
   if writes then
+    -- The call is asked once more, with boundaries around its instant.
+    --@for each alone_calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return pack('<dd', broken and 5 or 4, at) end
     if not begun then
       begun, epoch = true, nonce
       --@for any ring call('SET', key, fixed, 'PX', '60000')
@@ -234,16 +240,16 @@ if writes or exists then
   local offset, bytes
   if not writes then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
-    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, now) end
+    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, @{stamp}) end
   elseif whole then
     offset = '0'
-    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, now, @{all_cells}, version)
+    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, @{stamp}, @{all_cells}, version)
   elseif renewed then
-    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
+    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, @{stamp}, @{all_cells}, version)
   elseif @{restricted_written} then
-    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, now, @{all_cells}, version)
+    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, @{stamp}, @{all_cells}, version)
   else
-    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
+    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', @{stamp}, @{all_cells}, version)
   end
   --@for any bucketed if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then

@@ -48,7 +48,10 @@ describe('a caller whose units always pass', () => {
   })
 })
 
-const NAMES = Object.keys(algorithms) as AlgorithmName[]
+/** Those whose window is an option: the log is too short for a day. */
+const NAMES = (Object.keys(algorithms) as AlgorithmName[]).filter(
+  (name) => 'window' in algorithms[name].options,
+)
 
 describe('suggest', () => {
   it.each(NAMES)('recommends a limit of %s that replay confirms to the call', async (algorithm) => {

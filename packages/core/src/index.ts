@@ -16,6 +16,8 @@ export type { PenaltyOptions } from './limiter/penalty-options.js'
 export type {
   Algorithm,
   Bounds,
+  Calendar,
+  Every,
   Policy,
   PolicyFactory,
   PolicyOptions,

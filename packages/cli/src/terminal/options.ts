@@ -1,3 +1,4 @@
+import '@sluice/calendar' // a Temporal for runtimes that have none
 import { parseDuration } from '@sluice/core'
 import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, parseBy, parseWhere } from '@sluice/policies'

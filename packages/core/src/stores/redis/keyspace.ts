@@ -8,7 +8,13 @@ import type { GroupCommit } from './group-commit.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
-import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
+import {
+  unpackAnswer,
+  unpackAnswers,
+  unpackConfirmation,
+  unpackEffect,
+  unpackOutside,
+} from './script/wire.js'
 import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
@@ -71,7 +77,7 @@ export class RedisKeyspace implements Keyspace {
    */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (cost > this.#mostUnits) throw tooCostly(cost)
-    this.#send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
+    this.send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
   }
 
   /**
@@ -140,12 +146,12 @@ export class RedisKeyspace implements Keyspace {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
     const request = { ...asked, policies: this.policies, slowest }
     return new Promise((answered, failed) => {
-      this.#send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
+      this.send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
     })
   }
 
   /** Sends a call with others of its script. */
-  #send<T>(call: KeyspaceCall<T>): void {
+  send<T>(call: KeyspaceCall<T>): void {
     if (this.#group.script === undefined) this.#group = this.options.group()
     this.#group.add(call)
   }
@@ -203,12 +209,13 @@ class KeyspaceCall<T> implements ScriptCall {
 
   /** A call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
   constructor(
-    { options, hasLog }: RedisKeyspace,
+    private readonly owner: RedisKeyspace,
     readonly callerKey: string,
     readonly request: KeyspaceRequest<T>,
     readonly receiver: Receiver<T>,
     readonly caller: Caller | undefined,
   ) {
+    const { options, hasLog } = owner
     this.#context = options
     this.keyspace = options.keyspace
     this.units = hasLog ? (request.cost ?? 1) : 1
@@ -237,6 +244,12 @@ class KeyspaceCall<T> implements ScriptCall {
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.#context.report({ event: 'healed', key: callerKey })
+    const around = unpackOutside(reply)
+    if (around !== undefined) {
+      for (const { receiver, caller } of [this, ...(duplicates ?? [])])
+        this.owner.send(new KeyspaceCall(this.owner, callerKey, { ...request, around }, receiver, caller))
+      return
+    }
     if (!duplicates) return this.receiver.answered(request.read(reply, request, callerKey))
     const answers = unpackAnswers(reply, request.policies, 1 + duplicates.length) as readonly (Answer & T)[]
     this.receiver.answered(answers[0]!)
@@ -268,7 +281,10 @@ export interface WholePart extends ScriptPart {
 /** Whether two requests are plain `consume` calls with the same cost, limits, capacities, and smallest limits seen. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
-  return a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies))
+  if (a === b) return true
+  const { cost, slowest, around } = a
+  const isEqual = cost === b.cost && slowest === b.slowest && around === b.around
+  return isEqual && haveEqualNumbers(a.policies, b.policies)
 }
 
 const NONCES = 2 ** 48

@@ -61,9 +61,12 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   const ring = rings.map(() => ({}))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
-    formats: 'd'.repeat(3 + MOST_PARTS * Math.max(...lists.map(({ policies }) => 4 + 3 * policies.length))),
+    formats: 'd'.repeat(
+      3 + MOST_PARTS * Math.max(...lists.map(({ policies }) => 2 + plainNumbers(policies) + policies.length)),
+    ),
     stride: hasRings ? '5' : '2',
     policies: lists.map(({ policies }) => policies.length).join(', '),
+    numbers: lists.map(({ policies }) => plainNumbers(policies)).join(', '),
     penalties: lists.map(({ penalty }) => `${penalty !== undefined}`).join(', '),
     plain: byList(plain),
     engine: byList(engines),
@@ -96,9 +99,8 @@ function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
   const { bases, end } = placeSlots(all, version + 8)
-  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, bases, penalty)).split(
-    '@{modules}',
-  )
+  const lists = listsOf(all, bases, penalty, text)
+  const [before, after = ''] = expand(outline(text, all, penalty), lists).split('@{modules}')
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const words = { ...wordsOfList(all, end, version), ...wordsOfPenalty(penalty), ...own }
@@ -139,9 +141,12 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
   return inPlace(textOf(text))
 }
 
-/** Returns how many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy. */
+/**
+ * Returns how many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy, and the four
+ * boundaries of one with a calendar.
+ */
 function plainNumbers(policies: readonly Policy[]): number {
-  return 2 + 2 * policies.length
+  return policies.reduce((sum, { calendar }) => sum + (calendar ? 6 : 2), 2)
 }
 
 /**
@@ -168,7 +173,12 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
  * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
  */
-function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty: Penalty | undefined) {
+function listsOf(
+  all: readonly ScriptPolicy[],
+  bases: readonly string[],
+  penalty: Penalty | undefined,
+  text: Text,
+) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
     all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   const isFresh = penalty?.then === 'fresh'
@@ -178,6 +188,10 @@ function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
+    calendar: list(({ policy }) => policy.calendar !== undefined),
+    // A part of a whole that is asked once more would be decided at another instant than the others.
+    alone_calendar: list(({ policy }) => text === 'script' && policy.calendar !== undefined),
+    beside_calendar: list(({ policy }) => !policy.calendar && all.some((other) => other.policy.calendar)),
     penalty: penalty ? [{}] : [],
     fresh: isFresh ? [{}] : [],
     fresh_policy: list(() => isFresh),
@@ -192,17 +206,22 @@ function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty
  */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
-  const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
+  const numbers = all.map((part) =>
+    [`limit_${part.i}`, `capacity_${part.i}`, ...boundariesOf(part)].join(', '),
+  )
+  const longest = Math.max(...all.map(({ policy }) => policy.window))
+  const clocked = all.filter(({ policy }) => !policy.calendar)
+  const hasCalendar = clocked.length < all.length
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
   const load = hasRings ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
-    plain_bytes: `${16 * (1 + all.length)}`,
-    call: `cost, nonce, op, count, clock, span, rest, ${numbers}`,
-    all_numbers: numbers,
-    number_formats: 'dd'.repeat(all.length),
+    plain_bytes: `${8 * plainNumbers(all.map(({ policy }) => policy))}`,
+    call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
+    all_numbers: numbers.join(', '),
+    number_formats: 'd'.repeat(plainNumbers(all.map(({ policy }) => policy)) - 2),
     all_slowest: all.map(({ i }) => `slowest_${i}`).join(', '),
     slowest_formats: 'd'.repeat(all.length),
     all_cells: cells.join(', '),
@@ -221,7 +240,11 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     load,
     load_all: hasRings ? '{}' : ALL_STATES,
     load_one: hasRings ? load : "states[i] or ''",
-    longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
+    longest: `${longest}`,
+    // Windows with a stored end need no clock that runs forward.
+    still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
+    stamp: hasCalendar ? 'max(written, now)' : 'now',
+    is_lost: hasCalendar ? 'broken' : 'broken or written > now',
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
@@ -297,13 +320,20 @@ function placeSlots(all: readonly ScriptPolicy[], start: number) {
   return { bases, end }
 }
 
+/** Returns the names of the boundaries that a call brings for a policy with a calendar, in order. */
+function boundariesOf({ i, policy }: ScriptPolicy): readonly string[] {
+  return policy.calendar ? ['before', 'opened', 'closes', 'after'].map((name) => `${name}_${i}`) : []
+}
+
 /**
  * Returns the words `@{...}` of one policy, for a line that is repeated for each: its cells and numbers, whose names end with its
  * number in the list, the condition under which its cells are sound, and the body of its `take`.
  */
 function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
   const { i, policy, cells } = part
-  const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
+  const { calendar, window, windowTicks, tick, buckets } = policy
+  const own = calendar ? [calendar.shortest, ...boundariesOf(part)] : []
+  const shape = [`capacity_${i}`, window, windowTicks, tick, buckets, ...own].join(', ')
   const numbers = `limit_${i}, ${shape}`
   const state = base === undefined ? cells : [...cells, base]
   const isWhole = cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`)
@@ -314,6 +344,7 @@ function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
     state: state.join(', '),
     numbers,
     slowest: `slowest_${i}, ${shape}`,
+    cleared: cells.map((cell) => (cell === `cap_${i}` ? cell : '0')).join(', '),
     sane: [...isWhole, ...part.valid].join(' and '),
     take: part.take ? takeInPlace(part, part.take, [...state, ...numbers.split(', ')]) : '',
   }

@@ -39,6 +39,18 @@ export interface ScriptRequest {
   readonly token?: Buffer
   /** The smallest limit seen for each policy, if one of them is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
+  /** The instant around which calendars bring their boundaries; default that of the clock, or of this process. */
+  readonly around?: number | undefined
+}
+
+/** The numbers of each policy: limit and capacity, and of a calendar the boundaries around an instant, below 0 for the present. */
+function numbersOf(policies: readonly Policy[], around: number): readonly number[] {
+  const instant = around < 0 ? Date.now() * 1000 : around
+  return policies.flatMap(({ limit, capacity, calendar }) => [
+    limit,
+    capacity,
+    ...(calendar?.around(instant) ?? []),
+  ])
 }
 
 /**
@@ -48,8 +60,7 @@ export interface ScriptRequest {
  */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
-  const numbers = [cost, nonce]
-  for (const { limit, capacity } of policies) numbers.push(limit, capacity)
+  const numbers = [cost, nonce, ...numbersOf(policies, request.around ?? clock)]
   if (operation !== 'consume' || count > 1 || clock >= 0 || slowest) {
     numbers.push(OPERATIONS[operation], count, clock, span)
   }
@@ -77,8 +88,7 @@ export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: ()
   const isPlain = clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)
   const numbers = isPlain ? [parts.length] : [-parts.length, clock, hasSlowest ? 1 : 0]
   for (const { list, request } of parts) {
-    numbers.push(list, request.cost!, nonce())
-    for (const { limit, capacity } of request.policies) numbers.push(limit, capacity)
+    numbers.push(list, request.cost!, nonce(), ...numbersOf(request.policies, clock))
   }
   if (isPlain) return packed(numbers)
   for (const { request, enforce } of parts) {
@@ -142,6 +152,15 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
+/**
+ * Returns the instant of a call that brought boundaries of a calendar too far from it: nothing was written. Undefined where the call
+ * was carried out.
+ */
+export function unpackOutside(reply: Buffer): number | undefined {
+  const isOutside = reply.length > DOUBLE && (reply.readDoubleLE(0) & OUTSIDE) !== 0
+  return isOutside ? reply.readDoubleLE(DOUBLE) : undefined
+}
+
 /** Returns how a booking stands. `confirm` replies 0 for a charge still in the key's state, or a reason: held, or else lost. */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
@@ -158,6 +177,7 @@ const FAILURE = '!'.charCodeAt(0)
 /** In the first number of an answer. */
 const HEALED = 1
 const LONG = 2
+const OUTSIDE = 4
 
 /**
  * Reads the numbers of a reply, one after the other. That to a call of a script with several keys is `isPacked`, and read key by
