@@ -53,6 +53,8 @@ if exists then
   if not broken and written > now and written - now < @{still} then
     now = written
   end
+  -- What was charged before the clock was set back is no booking ahead.
+  --@for any calendar if written > now and last <= written then last = 0 end
   --@for any beside_calendar if not broken and written > now then epoch, held, blocked, last, born, written, latest = nonce, 0, 0, 0, min(born, now), now, now end
   --@for each beside_calendar if epoch == nonce then @{cells} = @{cleared} end
 end

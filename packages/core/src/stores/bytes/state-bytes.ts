@@ -118,6 +118,41 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
   )
 }
 
+/**
+ * What is left of a state where the clock was set back behind its last write by more than time stands still: under policies with a
+ * calendar, whose windows have a stored end, their part of it; undefined without one.
+ */
+export function keptByCalendars(
+  state: KeptState,
+  policies: readonly Policy[],
+  time: number,
+): KeptState | undefined {
+  const clocked = policies.filter(({ calendar }) => !calendar)
+  if (clocked.length === 0) return state
+  if (clocked.length === policies.length) return undefined
+  const cells = new Float64Array(state.cells.length)
+  cells[BORN] = Math.min(state.cells[BORN]!, time)
+  let base = BORN + 1
+  for (const policy of policies) {
+    const end = base + policy.algorithm.cells(policy)
+    if (policy.calendar) cells.set(state.cells.subarray(base, end), base)
+    base = end
+  }
+  const rings = state.rings.map(() => [])
+  // Without a booking that would stand, and without what restricts the key.
+  return {
+    ...state,
+    epoch: 0,
+    written: time,
+    last: 0,
+    blockedUntil: 0,
+    heldUntil: 0,
+    forgottenAt: 0,
+    cells,
+    rings,
+  }
+}
+
 /** Whether instants are in ascending order and none is later than `latest`, all in microseconds. */
 function isInOrder(instants: ArrayLike<number>, latest: number): boolean {
   for (let i = 1; i < instants.length; i++) if (instants[i]! < instants[i - 1]!) return false
