@@ -46,6 +46,7 @@ import { row as bans } from './rows/row-44-bans.js'
 import { row as settledLogs } from './rows/row-45-settled-logs.js'
 import { row as groups } from './rows/row-46-groups.js'
 import { row as killedConnections } from './rows/row-47-killed-connections.js'
+import { row as calendars } from './rows/row-48-calendars.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -95,4 +96,5 @@ export const rows: readonly Row[] = [
   settledLogs,
   groups,
   killedConnections,
+  calendars,
 ]
