@@ -1,4 +1,3 @@
-import '@sluice/calendar'
 import * as core from '@sluice/core'
 import type { algorithms } from '@sluice/core/store'
 

@@ -9,7 +9,7 @@ const DAY = 86_400_000
 const FORMATS = new Map<string, Intl.DateTimeFormat>()
 
 /** How far the clocks of a zone are ahead of UTC at an instant. */
-function offsetOf(zone: string, instant: number): number {
+export function offsetOf(zone: string, instant: number): number {
   if (zone === 'UTC') return 0
   let format = FORMATS.get(zone)
   if (!format) {
@@ -56,6 +56,23 @@ function localOf(every: Every, anchor: string, i: number): number {
   const days = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
   const timeOfDay = at.getTime() - Date.UTC(year, at.getUTCMonth(), at.getUTCDate())
   return Date.UTC(year, month, Math.min(at.getUTCDate(), days)) + timeOfDay
+}
+
+/** All boundaries from the instant `from` to `to`, in order. Equal ones are one. */
+export function boundariesIn(
+  every: Every,
+  zone: string,
+  anchor: string,
+  from: number,
+  to: number,
+): readonly number[] {
+  const found = new Set<number>()
+  let i = Math.floor((from - localOf(every, anchor, 0)) / (MEAN_DAYS[every] * DAY)) - 3
+  for (let at = -Infinity; at <= to; i++) {
+    at = firstAt(zone, localOf(every, anchor, i))
+    if (at >= from && at <= to) found.add(at)
+  }
+  return [...found]
 }
 
 /** The two boundaries at or before an instant and the two after it; 0 for those before 1970. Equal ones are one. */
