@@ -133,7 +133,12 @@ export function markPure(code) {
   for (const statement of body) {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
     if (declared?.type !== 'VariableDeclaration') continue
-    for (const { init } of declared.declarations) {
+    for (const { id, init } of declared.declarations) {
+      // Also a class that computes names of its members or static ones, as bundlers take those for effects.
+      if (init?.type === 'ClassExpression' && computesWhenDefined(init)) {
+        const name = init.id || id.type !== 'Identifier' ? '' : ` ${id.name}`
+        inserted.push([init.start, `${PURE}(()=>`], [init.start + 'class'.length, name], [init.end, ')()'])
+      }
       const computed = computedParts(init)
       const hasSpread = computed.some(({ type }) => type.startsWith('Spread'))
       // A spread has no mark of its own: a function around it has.
@@ -144,6 +149,17 @@ export function markPure(code) {
   return inserted
     .sort(([one], [other]) => one - other)
     .reduceRight((marked, [at, text]) => marked.slice(0, at) + text + marked.slice(at), code)
+}
+
+/** @param {import('acorn').ClassExpression} definition */
+function computesWhenDefined({ body }) {
+  return body.body.some((member) => {
+    return (
+      member.type === 'StaticBlock' ||
+      member.computed ||
+      (member.static && member.type === 'PropertyDefinition')
+    )
+  })
 }
 
 /**

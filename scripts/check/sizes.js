@@ -4,7 +4,8 @@ import { gzipSync } from 'node:zlib'
 
 /** Kilobytes by gzip, at most. @type {Readonly<Record<string, readonly [string, number]>>} */
 const ENTRIES = {
-  createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 20],
+  gcra: ["export { gcra } from '@sluice/core'", 4.5],
+  createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 20.2],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
     60,

@@ -3,6 +3,7 @@
  */
 export type { LoggedCall } from './logs/calls.js'
 export { FORMAT_NAMES, NoLogError } from './logs/detect.js'
+export type { Habits } from './logs/habits.js'
 export type { Ledger, Skipped, SkipReason } from './logs/ledger.js'
 export { type LogSource, type Reading, readLogs } from './logs/read-logs.js'
 export type { FieldNames, ReadOptions, Selector } from './logs/read-options.js'

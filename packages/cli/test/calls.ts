@@ -1,4 +1,5 @@
 import type { LoggedCall, Reading } from '@sluice/cli'
+import { HabitsByCaller } from '../src/logs/habits.js'
 import { Ledger } from '../src/logs/ledger.js'
 
 /** Calls as a log with exact times gives them. */
@@ -8,6 +9,7 @@ export function readingOf(calls: readonly LoggedCall[], resolution = 1): Reading
   }
   return {
     ledger: new Ledger(),
+    habits: new HabitsByCaller(),
     resolution,
     hasDurations: false,
     hasStatus: true,

@@ -604,6 +604,41 @@ describe('output', () => {
     expect((await inHere(['check', 'policies.json'])).stdout).toBe('0 errors, 0 smells\n')
   })
 
+  it('of suggest says what sets a caller apart whom a limit would deny, and what to write for him', async () => {
+    const many = (address: string, make: (i: number) => readonly [path: string, agent: string]): string =>
+      Array.from({ length: 200 }, (_, i) => {
+        const [path, agent] = make(i)
+        const line = lineAt(S + Math.floor(i / 4), address).replace('GET /', `GET ${path}`)
+        return line.replace('\n', ` "-" "${agent}"\n`)
+      }).join('')
+    const others = Array.from({ length: 3000 }, (_, i) => lineAt(S + 49, `10.1.${i >> 8}.${i & 255}`)).join(
+      '',
+    )
+    writeFileSync(
+      join(folder, 'office.log'),
+      many('203.0.113.1', (i) => [`/page/${i}`, `browser ${i % 9}`]),
+    )
+    writeFileSync(
+      join(folder, 'login.log'),
+      many('203.0.113.2', () => ['/login', 'x']),
+    )
+    writeFileSync(
+      join(folder, 'scraper.log'),
+      many('203.0.113.3', (i) => [`/page/${i}`, 'x']),
+    )
+    writeFileSync(join(folder, 'others.log'), others)
+    const logs = ['office.log', 'login.log', 'scraper.log', 'others.log']
+    const { stdout } = await inHere(['suggest', ...logs, '--windows', '10s', '--untouched', '99'])
+    expect(stdout).toMatch(
+      /203\.0\.113\.1: .*\n {4}9 user agents: if it is an office, count by a key, --by header:NAME\n/,
+    )
+    expect(stdout).toMatch(/203\.0\.113\.2: .*\n {4}asks for \/login alone: .* --where path=\/login\n/)
+    expect(stdout).toMatch(
+      /203\.0\.113\.3: .*\n {4}one program on many paths; if it is welcome, --where ip!=ADDRESS\n/,
+    )
+    expect(stdout).toContain('bars logarithmic')
+  })
+
   it('quotes what a shell would take apart', async () => {
     writeFileSync(join(folder, "it's.log"), LOG.join(''))
     const { stdout } = await inHere(['suggest', "it's.log", '--format', 'common'])

@@ -12,6 +12,7 @@ export {
   KEY,
   LIMITER,
   type LimiterSettings,
+  REPORTS,
 } from './limiter/limiter-options.js'
 export { PENALTY } from './limiter/penalty-options.js'
 export { decideTogether, prepareTogether } from './limiter/decide-together.js'
@@ -34,6 +35,6 @@ export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export * from './values/options.js'
-export { isPromise } from './values/promises.js'
-export { warnProcess } from './values/process-warning.js'
+export { inThisContext, isPromise } from './values/promises.js'
+export { warnProcess, warnProcessOnce } from './values/process-warning.js'
 export { sha256 } from './values/sha256.js'

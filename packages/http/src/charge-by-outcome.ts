@@ -4,7 +4,7 @@ import type { MaybePromise } from '@sluice/core/store'
 /**
  * Gives back what decisions about one request charged, if the user's `shouldCharge` returns false. Any other result keeps
  * the charges, and so does an error, which becomes a warning of `limiter`. To be called once the whole response has been
- * sent: a caller that hangs up before stays charged.
+ * sent (`whenSent`): a caller that hangs up before stays charged.
  */
 export async function settleByOutcome(
   limiter: Limiter,

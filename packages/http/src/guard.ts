@@ -10,7 +10,7 @@ import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { holdsRawIpv6 } from './keys.js'
 import { type ChoosePolicies, type RequestLimitOptions, policyChooser } from './options.js'
-import { chain, type Platform } from './platform.js'
+import { chain, type Platform, whenSent } from './platform.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 import { type WaitingRequests, waitingRequests } from './waiting.js'
 
@@ -206,11 +206,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     this.#record(req, res, decision)
     const { shouldCharge } = this.options
     if (shouldCharge) {
-      platform.onFinished(
-        req,
-        res,
-        () => void settleByOutcome(this.limiter, [decision], () => shouldCharge(req, res)).catch(() => {}),
-      )
+      whenSent(platform, req, res)
+        .then(() => settleByOutcome(this.limiter, [decision], () => shouldCharge(req, res)))
+        .catch(() => {})
     }
     return undefined
   }

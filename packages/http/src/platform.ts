@@ -74,6 +74,14 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
 }
 
 /**
+ * Resolves once the whole response has been sent. A reaction to it runs in the AsyncLocalStorage context of the request; the end of
+ * a response may come in another.
+ */
+export function whenSent<Req, Res>(platform: Platform<Req, Res>, req: Req, res: Res): Promise<void> {
+  return new Promise((sent) => platform.onFinished(req, res, sent))
+}
+
+/**
  * Passes the value to `step`: in the same tick if it is available, otherwise when its promise resolves. A request that
  * waits for nothing is thus passed on in the same tick, which a plain `await` would not do.
  */

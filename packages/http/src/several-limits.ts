@@ -9,7 +9,7 @@ import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
 import type { PartLimitOptions, RequestLimitOptions } from './options.js'
-import { chain, type Platform } from './platform.js'
+import { chain, type Platform, whenSent } from './platform.js'
 
 /*
  * A request under several limits, in one decision: it is charged under all of them, or under none. Guards one after the other
@@ -146,7 +146,11 @@ export class SeveralGuard<Req, Res> {
     if (counted.length === 0) return undefined
     const calls = counted.map(({ call }) => call)
     const ask = (): MaybePromise<Denied | undefined> =>
-      decideTogether(calls, (decisions) => this.#obey(req, res, counted, decisions))
+      // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
+      chain(
+        decideTogether(calls, (decisions) => decisions),
+        (decisions) => this.#obey(req, res, counted, decisions),
+      )
     return this.around ? this.around(req, calls, ask) : ask()
   }
 
@@ -187,12 +191,11 @@ export class SeveralGuard<Req, Res> {
       const { shouldCharge } = part.guard.options
       if (shouldCharge) getOrMake(byCallback, shouldCharge, () => []).push(decision)
     }
+    const { limiter } = decided[0]!.part.guard
     for (const [shouldCharge, decisions] of byCallback) {
-      const settle = () =>
-        void settleByOutcome(decided[0]!.part.guard.limiter, decisions, () => shouldCharge(req, res)).catch(
-          () => {},
-        )
-      this.platform.onFinished(req, res, settle)
+      whenSent(this.platform, req, res)
+        .then(() => settleByOutcome(limiter, decisions, () => shouldCharge(req, res)))
+        .catch(() => {})
     }
     return undefined
   }

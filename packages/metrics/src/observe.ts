@@ -16,6 +16,7 @@ import { LimiterCounts } from './sources/limiter-counts.js'
 import { isOverruled } from './sources/policy-counts.js'
 import { tagOf, type TagOf } from './sources/tag-of.js'
 import { WaitingCounts } from './sources/waiting-counts.js'
+import { countKeys } from './top-keys/top-keys.js'
 
 export interface ObserveOptions {
   /** A meter of OpenTelemetry: `metrics.getMeter('app')`. Either this or `prometheus` is required. */
@@ -62,7 +63,8 @@ export interface QueueLike {
 
 /**
  * Reports what a limiter, semaphore, queue or memory store does to a meter of OpenTelemetry or a registry of prom-client.
- * docs/metrics.md lists the instruments. Decisions are counted in arrays and read when they are collected.
+ * docs/metrics.md lists the instruments. Decisions are counted in arrays and read when they are collected. The keys with the most
+ * calls of a limiter are counted too, for `topKeys`.
  *
  * Returns a function that ends it. Observed twice with the same meter or registry, an object is counted once. Limiters of one
  * name are reported together. Once a limiter is closed, what it has counted stays.
@@ -129,11 +131,8 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
     }
     if (tag && isCounted) counts.tags.add(tagOf(decision.key, tag, warn), decision)
   }
-  const stop = limiter.on('decision', counting(count))
-  return () => {
-    stop()
-    end()
-  }
+  const ends = [limiter.on('decision', counting(count)), countKeys(limiter), end]
+  return () => ends.forEach((each) => each())
 }
 
 /**

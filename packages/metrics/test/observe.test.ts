@@ -10,6 +10,7 @@ import {
   slidingLog,
 } from '@sluice/core'
 import { createQueue, limitFetch } from '@sluice/outbound'
+import { createNoopMeter, metrics } from '@opentelemetry/api'
 import * as promClient from 'prom-client'
 import { observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
@@ -329,6 +330,17 @@ describe('observe', () => {
         message: expect.stringContaining(message),
       }),
     )
+  })
+
+  it('warns once of a meter that records nothing, as that of the API before the SDK has started', async () => {
+    const written = expectWarnings(['METER_RECORDS_NOTHING'])
+    const silent = metrics.getMeter('early')
+    const semaphore = createSemaphore({ limit: 1 })
+    for (const each of [limiter, semaphore]) observe(each, { meter: silent })
+    for (const each of [limiter, semaphore]) observe(each, { meter: createNoopMeter() })
+    await new Promise(setImmediate)
+    expect(written.map(({ message }) => message)).toEqual([expect.stringContaining('start the SDK first')])
+    await semaphore.close()
   })
 
   it('reports to a registry of prom-client that was cleared meanwhile', async () => {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { INSTRUMENTS, prometheusName } from '@sluice/metrics'
 
@@ -7,18 +7,32 @@ const read = (path: string) => readFileSync(resolve(folder, path), 'utf8')
 
 const alerts = read('alerts.yml')
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
-const alertExpressions = [...alerts.matchAll(/expr: (.+)/g)].map(([, expression = '']) => expression)
-const panelExpressions = readdirSync(resolve(folder, 'grafana')).flatMap((file) => {
-  const { panels } = JSON.parse(read(`grafana/${file}`)) as { panels: { targets?: { expr: string }[] }[] }
-  return panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
-})
 
-const attributesOf = new Map<string, readonly string[]>(
-  Object.values(INSTRUMENTS).map((instrument) => [prometheusName(instrument), instrument.attributes]),
+/** The expressions of alerts and dashboard for one way to Prometheus, with the names that it gives to instruments. */
+function published(suffix: string, hasUnits: boolean) {
+  const ofAlerts = [...read(`alerts${suffix}.yml`).matchAll(/expr: (.+)/g)].map(
+    ([, expression = '']) => expression,
+  )
+  const { panels, annotations } = JSON.parse(read(`grafana/sluice${suffix}.json`)) as {
+    panels: { targets: { expr: string }[] }[]
+    annotations: { list: { expr: string }[] }
+  }
+  const ofPanels = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr))
+  const expressions = [...ofAlerts, ...ofPanels, ...annotations.list.map(({ expr }) => expr)]
+  const names = Object.values(INSTRUMENTS).map((each) => {
+    const instrument = hasUnits ? each : { ...each, unit: '' }
+    return [prometheusName(instrument), instrument.attributes] as const
+  })
+  return { expressions, attributesOf: new Map<string, readonly string[]>(names) }
+}
+
+const WAYS = [published('', true), published('.exporter-prometheus', false), published('.collector', true)]
+const CASES = WAYS.flatMap(({ expressions, attributesOf }) =>
+  expressions.map((expression) => [expression, attributesOf] as const),
 )
 
 /** The metrics and labels of an expression that no instrument has. */
-function unknownIn(expression: string): string[] {
+function unknownIn(expression: string, attributesOf: ReadonlyMap<string, readonly string[]>): string[] {
   const metrics = [...expression.matchAll(/\b(sluice_\w+?)(?:_bucket|_count|_sum)?\b(?:\{([^}]*)\})?/g)]
   if (metrics.length === 0) return ['no metric of ours']
   return metrics.flatMap(([, name = '', labels = '']) => {
@@ -36,18 +50,15 @@ describe('what is published of the metrics', () => {
     expect(headings).toEqual(alertNames)
   })
 
-  it.each([...alertExpressions, ...panelExpressions])(
-    'asks only for what instruments have: %s',
-    (expression) => {
-      expect(unknownIn(expression)).toEqual([])
-    },
-  )
+  it.each(CASES)('asks only for what instruments have: %s', (expression, attributesOf) => {
+    expect(unknownIn(expression, attributesOf)).toEqual([])
+  })
 
   it.each([
     ['rate(http_requests_total[5m])', 'no metric of ours'],
     ['sluice_nothing_total > 0', 'there is no sluice_nothing_total'],
-    [`${[...attributesOf.keys()][0]}{colour="red"}`, `${[...attributesOf.keys()][0]} has no colour`],
+    ['sluice_limit{colour="red"}', 'sluice_limit has no colour'],
   ])('would not ask for %s', (expression, why) => {
-    expect(unknownIn(expression)).toEqual([why])
+    expect(unknownIn(expression, WAYS[0]!.attributesOf)).toEqual([why])
   })
 })

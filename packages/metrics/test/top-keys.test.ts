@@ -1,9 +1,10 @@
-import { consumeAll, createLimiter, fixedWindow, memoryStore } from '@sluice/core'
+import { consumeAll, createLimiter, fixedWindow, type Limiter, memoryStore } from '@sluice/core'
 import fc from 'fast-check'
+import * as promClient from 'prom-client'
 import { Generations } from '../src/top-keys/key-counts.js'
 import { Sampling, scaled, SAMPLED } from '../src/top-keys/sampling.js'
 import { merge } from '../src/top-keys/summary.js'
-import { topKeys } from '../src/index.js'
+import { hashKey, observe, topKeys } from '../src/index.js'
 import { expectLaws, sizes, streams, summarize, truths } from './summaries.js'
 
 describe('space-saving', () => {
@@ -113,6 +114,62 @@ describe('topKeys', () => {
     expect(topNarrow.denied()).toEqual([{ key: 'user', count: 40, error: 0 }])
     expect([topWide.denied(), topWide.all()]).toEqual([[], []])
     await Promise.all([wide.close(), narrow.close()])
+  })
+
+  describe('of a limiter that is observed', () => {
+    const metrics = () => ({ prometheus: promClient, registry: new promClient.Registry() })
+    const deny = async (limiter: Limiter, times: number) => {
+      for (let i = 0; i < times; i++) await limiter.consume('often', { cost: 3 })
+    }
+
+    it('has counted from the start', async () => {
+      const limiter = open()
+      const stop = observe(limiter, metrics())
+      await deny(limiter, 5)
+      const top = topKeys(limiter)
+      expect(top.denied()).toEqual([{ key: 'often', count: 5, error: 0 }])
+      expect(topKeys(limiter, { size: 3 })).toBe(top) // those of the first call stay
+      stop() // what was asked for goes on
+      await deny(limiter, 1)
+      expect(top.denied()).toMatchObject([{ count: 6 }])
+      expect(topKeys(limiter)).toBe(top)
+      await limiter.close()
+    })
+
+    it('hands its counts over to lists with hashes, and counts each call once', async () => {
+      const limiter = open()
+      observe(limiter, metrics())
+      await deny(limiter, 5)
+      expect(() => topKeys(limiter, { hashKeys: 'yes' as never })).toThrow('hashKeys')
+      const top = topKeys(limiter, { hashKeys: true })
+      await deny(limiter, 2)
+      expect(top.denied()).toEqual([{ key: hashKey('often'), count: 7, error: 0 }])
+      await limiter.close()
+    })
+
+    it.each([{ size: 10 }, { window: '1m' }] as const)('begins anew with %j', async (options) => {
+      const limiter = open()
+      observe(limiter, metrics())
+      await deny(limiter, 5)
+      const top = topKeys(limiter, options)
+      await deny(limiter, 2)
+      expect(top.denied()).toMatchObject([{ count: 2 }])
+      await limiter.close()
+    })
+
+    it('counts no more once it is not observed, and leaves lists alone that were there before', async () => {
+      const limiter = open()
+      observe(limiter, metrics())()
+      await deny(limiter, 5)
+      const top = topKeys(limiter)
+      expect(top.denied()).toEqual([])
+      await deny(limiter, 1)
+      observe(limiter, metrics())()
+      await deny(limiter, 1)
+      expect(topKeys(limiter)).toBe(top)
+      expect(top.denied()).toMatchObject([{ count: 2 }])
+      await limiter.close()
+    })
   })
 
   it('forgets what is older than the window', async () => {

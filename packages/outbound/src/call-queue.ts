@@ -136,17 +136,23 @@ export class CallQueue implements Client {
       const keyQueue = this.#stages[0].get(stored)
       if (!last) this.#budget?.earn()
       if (this.#closed && !(last && this.#drains)) throw new RateLimitExceededError(key, 'closed')
-      if (keyQueue.waiting >= (this.settings.maxQueue ?? Infinity)) {
+      if (keyQueue.turns.size >= (this.settings.maxQueue ?? Infinity)) {
         throw new RateLimitExceededError(key, 'queue')
       }
       const turn = new Turn(this, terms, stored, last)
-      keyQueue.waiting++
+      keyQueue.turns.add(turn)
       this.#waiting.set(turn, keyQueue)
       const delayMs = last ? this.#delayAfter(last) : 0
       if (delayMs > 0) turn.delay(delayMs, () => this.#enqueue(turn))
       else this.#enqueue(turn)
       this.events?.emit('queued', { key, cost, priority, attempt: turn.attempt })
-      await turn.comes
+      try {
+        await turn.comes
+      } finally {
+        turn.reports?.forEach((report) => report())
+      }
+      if (signal?.aborted) turn.refused(signal.reason) // by one of the listeners
+      signal?.throwIfAborted()
       const waitMs = Math.round(turn.sentAt - turn.begunAt)
       if (keyQueue.pause?.takeResumption()) this.events?.emit('resumed', { key })
       if (waitMs > 0)
@@ -275,10 +281,10 @@ export class CallQueue implements Client {
     const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
     if (isLast && !isPaused) return false
     // A call stays counted at the first limiter until it goes out, so that maxQueue bounds the calls at all limiters.
-    if (turn.stage > 0) this.#waiting.get(turn)!.waiting--
+    if (turn.stage > 0) this.#waiting.get(turn)!.turns.delete(turn)
     turn.goTo(isPaused ? 0 : turn.stage + 1)
     const keyQueue = this.#stages[turn.stage]!.get(storedKey(turn.key))
-    if (turn.stage > 0) keyQueue.waiting++
+    keyQueue.turns.add(turn)
     this.#waiting.set(turn, keyQueue)
     this.#enqueue(turn)
     return true
@@ -290,9 +296,9 @@ export class CallQueue implements Client {
     else {
       const keyQueue = this.#waiting.get(turn)!
       this.#waiting.delete(turn)
-      keyQueue.waiting--
+      keyQueue.turns.delete(turn)
       // At a later limiter it is counted there and at the first one too.
-      if (turn.stage > 0) this.#stages[0].get(turn.stored).waiting--
+      if (turn.stage > 0) this.#stages[0].get(turn.stored).turns.delete(turn)
       if (end === 'granted') this.#pending++
       else keyQueue.remove(turn)
       if (this.#waiting.size === 0) this.events?.emit('empty', {})

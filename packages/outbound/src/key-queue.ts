@@ -11,6 +11,7 @@ import {
   clearTimer,
   onAbort,
   ownText,
+  REPORTS,
   setTimer,
   type TimerHandle,
 } from '@sluice/core/internal'
@@ -28,8 +29,8 @@ import type { Verdict } from './verdict.js'
 export class KeyQueue {
   /** Undefined until the other side has asked for a pause or refused a call. */
   pause: KeyPause | undefined
-  /** Turns that wait for this key: in this queue, before another attempt, or in a client that is paused. */
-  waiting = 0
+  /** Those that wait for this key: in this queue, before another attempt, or in a client that is paused. */
+  readonly turns = new Set<Turn>()
   readonly #queue = new PriorityQueue<Turn>()
   /** Those of the queue that have a reservation. */
   readonly #reserved = new Set<Turn>()
@@ -54,7 +55,7 @@ export class KeyQueue {
 
   /** Whether turns wait or are reserved. If not, the queue can be dropped, and only its pause is lost. */
   get isUsed(): boolean {
-    return this.waiting + this.#underWay > 0
+    return this.turns.size + this.#underWay > 0
   }
 
   /** Adds a turn to the queue, and makes reservations if more may be made. The turn is granted or refused later. */
@@ -156,7 +157,8 @@ export class KeyQueue {
     try {
       if (semaphore) {
         const { maxWait, signal } = reservation.options(this.stored)
-        permit = await semaphore.acquire(key, { maxWait, signal })
+        const options = { maxWait, signal, [REPORTS]: reservation }
+        permit = await semaphore.acquire(key, options)
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
       }
       if (!holder && this.pause) await outlast(this.pause, key, () => reservation.options(this.stored))
@@ -190,6 +192,7 @@ export class KeyQueue {
     // One of the two has no reservation from now on.
     if (!(first && this.#reserved.delete(first)) && turn) this.#reserved.delete(turn)
     if (!first) {
+      reservation.reports?.forEach((report) => report())
       permit?.release('failed').catch(() => {})
       decision?.settle(0).catch(() => {})
       turn?.passOn()
@@ -199,6 +202,7 @@ export class KeyQueue {
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
+    if (reservation.reports) first.hears(reservation.reports)
     first.granted(decision, permit)
     if (turn !== first) turn?.recheck()
     const { lateness } = first.client.settings
@@ -213,8 +217,9 @@ export class KeyQueue {
   #fail(reservation: Reservation, failure: unknown): void {
     const { isCancelled, until } = reservation
     const turn = reservation.end()
-    if (!turn) return
+    if (!turn) return reservation.reports?.forEach((report) => report())
     this.#reserved.delete(turn)
+    if (reservation.reports) turn.hears(reservation.reports)
     turn.passOn()
     if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
     else turn.refused(failure)
@@ -224,13 +229,14 @@ export class KeyQueue {
    * A call that goes out late comes closer to those behind it than the limit allows. Therefore one more turn is booked at the end
    * of the queue and left unused: if the queue is shorter than a window, each window with the late call has a gap, here or where
    * it was due. Without the option `lateness`, 1 % of the window is free, as your limit should be below the provider's by more.
+   * It is no call, so the listeners of the limiter do not hear of it.
    */
   #payAgain(key: string, reservation: Reservation, lateness: number | undefined, decision: Decision): void {
     const { limiter } = this.shared
     const windowMs = limiter?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
     const { cost, policies } = reservation
-    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
+    const options = { [REPORTS]: UNHEARD, cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     limiter?.acquire(key, options).catch(() => {})
   }
 }
@@ -328,6 +334,8 @@ function sleep(ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
+/** Keeps no report. */
+const UNHEARD = { keep(): void {} }
 /** No store has to know of a pause. */
 const KNOWN = Promise.resolve()
 /** Timers alone cause less lateness than this. */

@@ -137,6 +137,8 @@ function perRequest<Setting>(
 export interface OutboundSettings extends Omit<Settings<typeof OUTBOUND>, 'retries'> {
   readonly isRetryable: (request: OutboundRequest) => boolean
   readonly retries: number
+  /** Whether functions of the user judge requests and replies. */
+  readonly hasHooks: boolean
   readonly queue: CallQueue
 }
 
@@ -152,7 +154,8 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
   checkSources(settings)
   const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.on(type, onEvent)
-  return { ...settings, isRetryable, retries, queue }
+  const hasHooks = Boolean(settings.isRetryable ?? settings.isRefusal ?? settings.pauseOf)
+  return { ...settings, isRetryable, retries, hasHooks, queue }
 }
 
 /**

@@ -76,10 +76,11 @@ export class Queue<D extends Decision | undefined = Decision> {
         key = defaults.key,
         cost = defaults.cost,
         priority = defaults.priority,
-        ...rest
+        signal,
+        maxWait: maxWaitMs = defaults.maxWait ?? Infinity,
+        timeout,
       } = options === undefined ? NONE : read(RUN, options, ABOUT_RUN)
-      const { signal, maxWait: maxWaitMs = defaults.maxWait ?? Infinity } = rest
-      timeoutMs = rest.timeout
+      timeoutMs = timeout
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
       const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)

@@ -1,3 +1,4 @@
+import { inThisContext } from '@sluice/core/internal'
 import { isResendable } from './body.js'
 import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
@@ -29,6 +30,11 @@ export class RelayedRequest implements Handler {
   /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
   #skipped: number | undefined
   #skipTimer: ReturnType<typeof setTimeout> | undefined
+  /**
+   * Runs a step of the request: at once, or, if there are hooks or listeners, in its own AsyncLocalStorage context, as undici reports
+   * in that of its connection.
+   */
+  readonly #run: (step: () => void) => void
 
   /** A request to undici, with the handler that gets its response. */
   constructor(
@@ -36,7 +42,9 @@ export class RelayedRequest implements Handler {
     readonly dispatch: Dispatch,
     readonly options: DispatchOptions,
     readonly handler: Handler,
-  ) {}
+  ) {
+    this.#run = settings.hasHooks || settings.queue.events ? inThisContext() : (step) => step()
+  }
 
   /**
    * Begins the wait for the request's turn, after which it is sent. `ended` is the error of a dispatcher that was closed.
@@ -114,16 +122,19 @@ export class RelayedRequest implements Handler {
       } else pass()
       held.release()
     }
-    const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, () =>
-      held.json(reply.header('content-encoding')),
-    )
-    if ('answer' in verdict) return decide(verdict)
+    const fail = (error: Error): void =>
+      held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error)
     this.#held = held
-    verdict
-      .then(decide)
-      .catch((error: Error) =>
-        held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error),
-      )
+    const readJson = (): unknown => held.json(reply.header('content-encoding'))
+    this.#run(() => {
+      try {
+        const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, readJson)
+        if ('answer' in verdict) decide(verdict)
+        else verdict.then(decide).catch(fail)
+      } catch (error) {
+        fail(error as Error)
+      }
+    })
   }
 
   /**
@@ -140,18 +151,20 @@ export class RelayedRequest implements Handler {
   /** Passes the end of the response on, keeps it for a verdict, or sends the request again if the response was skipped. */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
-    if (this.#skipped !== undefined) return this.#sendAgain()
+    if (this.#skipped !== undefined) return this.#run(() => this.#sendAgain())
     this.#end()
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
   /** Passes the failure of an attempt on. That of a response that is skipped does not matter: the request is sent again. */
-  onResponseError(controller: RequestController, error: Error): void {
-    this.#held = undefined
-    if (this.#skipped !== undefined) return this.#sendAgain()
-    if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })
-    this.#end()
-    this.#fail(error)
+  onResponseError(_: RequestController, error: Error): void {
+    this.#run(() => {
+      this.#held = undefined
+      if (this.#skipped !== undefined) return this.#sendAgain()
+      if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })
+      this.#end()
+      this.#fail(error)
+    })
   }
 
   /**

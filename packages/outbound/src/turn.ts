@@ -6,6 +6,7 @@ import {
   KEY,
   nowMs,
   onAbort,
+  REPORTS,
   setTimer,
   type TimerHandle,
 } from '@sluice/core/internal'
@@ -62,6 +63,8 @@ export class Turn {
   line: TenantQueue<Turn> | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
+  /** Those of limiter and semaphore to their listeners, which are made in the AsyncLocalStorage context of the call; if there are any. */
+  reports: readonly (() => void)[] | undefined = undefined
   /** Those that gave the attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []
   /** When the call went out, and what became of it. */
@@ -158,11 +161,17 @@ export class Turn {
     this.#resolve()
   }
 
-  /** Ends the wait: the call does not go out, and gives back what it has. */
+  /** The call does not go out, and gives back what it has: ends the wait, or the attempt where the turn has come. */
   refused(error: unknown): void {
     this.#giveBack()
+    if (this.#isOut) return this.returned()
     this.#endWait('refused')
     this.#reject(error)
+  }
+
+  /** Takes over what is to be reported of its reservation. */
+  hears(reports: readonly (() => void)[]): void {
+    this.reports = [...(this.reports ?? []), ...reports]
   }
 
   /** Ends the attempt: the permit goes back, with what became of the call (`ending`). Does nothing the second time. */
@@ -200,6 +209,8 @@ export class Turn {
  * policies, so it may pass from one turn to another.
  */
 export class Reservation {
+  /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused; undefined without listeners. */
+  reports: (() => void)[] | undefined = undefined
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
@@ -220,6 +231,10 @@ export class Reservation {
     return this.#controller?.signal.aborted === true
   }
 
+  keep(report: () => void): void {
+    ;(this.reports ??= []).push(report)
+  }
+
   /** Passes to another turn; without one it is cancelled, unless it has ended. */
   moveTo(turn: Turn | undefined): void {
     this.#turn = turn
@@ -236,7 +251,15 @@ export class Reservation {
     const maxWait = Math.max(0, Math.floor(leftMs))
     const { cost, policies } = this
     const { signal } = this.#controller!
-    const options = { [CHECKED]: {}, [KEY]: stored, cost, ...(policies && { policies }), maxWait, signal }
+    const options = {
+      [CHECKED]: {},
+      [KEY]: stored,
+      [REPORTS]: this,
+      cost,
+      ...(policies && { policies }),
+      maxWait,
+      signal,
+    }
     options[CHECKED] = options
     return options
   }

@@ -37,8 +37,8 @@ process.on('uncaughtException', (error) => {
 
 /** Holds the key of every client. */
 const HELD = `
-const origins = ['openai', 'anthropic', 'stripe', 'github'].map((host) => 'https://api.' + host + '.com')
-const keys = [...origins, 'https://www.googleapis.com', PROVIDER, 'sqs']
+const origins = ['openai', 'anthropic', 'stripe'].map((host) => 'https://api.' + host + '.com')
+const keys = [...origins, 'github:core', 'https://www.googleapis.com', PROVIDER, 'sqs']
 for (const key of keys) await limiter.hold(key, '1m')
 `
 
@@ -156,6 +156,20 @@ it.each(clients)('%s fails as its row says if there is no turn, and sends nothin
   expect([sent, failure?.name]).toEqual([0, error])
   const refusal = where === undefined ? failure : failure![where as 'cause' | 'detail']
   expect(refusal).toMatchObject({ name: 'RateLimitExceededError', reason: 'held' })
+})
+
+it('a used-up search of GitHub holds no other resource', async () => {
+  const calls = `await octokit.request('GET /search/issues', { q: 'a' })
+await octokit.request('GET /user')
+await octokit.request('GET /search/issues', { q: 'a' })`
+  const code = pieces.get('octokit')!.replace("maxWait: '10m'", "maxWait: '1s'")
+  const { sent, failure } = await run(`${code}\n${calls}`, (n, res, req) => {
+    if (req.url?.startsWith('/search')) res.setHeader('x-ratelimit-remaining', '0')
+    res.setHeader('x-ratelimit-reset', Math.ceil(Date.now() / 1000) + 60)
+    serve(n, res, req)
+  })
+  const refusal = { name: 'RateLimitExceededError', reason: 'held' }
+  expect([sent, failure]).toMatchObject([3, { cause: refusal }])
 })
 
 it('the last example finds RateLimitExceededError in the error of an SDK', async () => {

@@ -76,6 +76,19 @@ it('fails a request whose handler throws once its verdict has come', async () =>
   await expect(stream(other.origin, { dispatcher, method: 'GET' }, factory)).rejects.toThrow('no writable')
 })
 
+it.each([
+  ['a hook', { isRefusal: () => fail() }],
+  ['a listener of the response', {}],
+])('fails a request where %s throws at once', async (_, options) => {
+  const { dispatcher } = await open(ok, options)
+  const factory = () => fail()
+  await expect(stream(other.origin, { dispatcher, method: 'GET' }, factory)).rejects.toThrow('thrown')
+})
+
+function fail(): never {
+  throw new Error('thrown')
+}
+
 it('makes requests wait for their turn', async () => {
   startFakeTime()
   const { dispatcher } = await open(ok)
@@ -304,6 +317,16 @@ describe('replies that no server sent', () => {
     }
     expect(other.arrived).toHaveLength(1)
   })
+})
+
+it('knows a host by its name above dns()', async () => {
+  const keys: string[] = []
+  const onEvent = (event: OutboundEvent) => event.type === 'started' && keys.push(event.key)
+  const { limiter } = await open((_, res) => res.end('ok'))
+  const named = other.origin.replace('127.0.0.1', 'localhost')
+  const dispatcher = agent.compose(interceptors.dns(), limitUndici({ limiter, onEvent }))
+  expect(await (await request(named, { dispatcher })).body.text()).toBe('ok')
+  expect([keys, other.arrived.length]).toEqual([[named], 1])
 })
 
 describe('a dispatcher with a limit', () => {

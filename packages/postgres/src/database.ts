@@ -64,7 +64,7 @@ export function fields(...columns: readonly string[]): string {
 
 /** Returns the fields of a row of one column, as `fields` has made it: a text, or its bytes. */
 function rowOf(row: unknown): Row {
-  return String(Object.values(row as object)[0])
+  return String((row as readonly unknown[])[0])
     .slice(1)
     .split('|')
 }
@@ -127,7 +127,7 @@ function overPg(client: PgPool, prepare: boolean): Database {
 }
 
 /** In place of the parsers that the application has set, for text too. */
-const AS_TEXT = { types: { getTypeParser: () => String } }
+const AS_TEXT = { rowMode: 'array', types: { getTypeParser: () => String } }
 
 /**
  * Returns a database over a client of postgres that was handed in, and stays open. That client prepares statements by itself,

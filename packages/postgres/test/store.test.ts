@@ -269,9 +269,9 @@ describe('calls of many keys that come together', () => {
     const sent: [text: string, values: readonly string[]][] = []
     const counting = {
       totalCount: 0,
-      query: ({ text, values }: { text: string; values: readonly string[] }) => {
-        sent.push([text, values])
-        return own.pool.query(text, [...values])
+      query: (asked: { text: string; values: string[] }) => {
+        sent.push([asked.text, asked.values])
+        return own.pool.query(asked)
       },
     }
     const store = open({ table }, counting)

@@ -1,6 +1,7 @@
 import { ownText } from '@sluice/core/internal'
 import { behindProxies, clientAddress } from '@sluice/http'
 import type { Format } from './format.js'
+import type { HabitsByCaller } from './habits.js'
 import type { SkipReason } from './ledger.js'
 import type { ReadOptions } from './read-options.js'
 
@@ -19,12 +20,14 @@ export interface LoggedCall {
 
 /**
  * Makes the function that returns the call of the line that `format` read last, or the reason to skip it, and 'outside' if the
- * `where` of no selector matches. `hasDurations` says whether the format knows how long calls took.
+ * `where` of no selector matches. `hasDurations` says whether the format knows how long calls took; `habits`
+ * gets the first 4,096 calls, and every 256th behind them.
  */
 export function callReader(
   format: Format,
   hasDurations: boolean,
   options: ReadOptions,
+  habits: HabitsByCaller,
 ): () => LoggedCall | SkipReason | 'outside' {
   const { selectors, cost: costPart, trustProxy, callers } = options
   const isByIp = selectors.some(({ by = 'ip' }) => by === 'ip')
@@ -44,6 +47,7 @@ export function callReader(
     const key = part(by)
     return key !== undefined && key.length <= 8192 ? ownText(key) : undefined // not with its line
   }
+  let calls = 0
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
     const isInside = selectors.map(({ where }) => where === undefined || where.matches(part))
@@ -53,6 +57,9 @@ export function callReader(
     const cost = costPart === undefined ? 1 : Number(part(costPart)?.trim() || NaN)
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
+    // Not a part of calls, of which some would have it and others not: they are read often.
+    if (++calls <= 4096 || calls % 256 === 0)
+      habits.add(keys[0] ?? '', ownText(part('path') ?? ''), ownText(part('header:user-agent') ?? ''))
     return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
   }
 }

@@ -1,6 +1,7 @@
 import { ownText } from '@sluice/core/internal'
 import { callReader, type LoggedCall } from './calls.js'
 import { detect, type Detected, NoLogError } from './detect.js'
+import { HabitsByCaller } from './habits.js'
 import { Ledger, type SkipReason } from './ledger.js'
 import { type LogLine, LineSplitter, packedBy, refused, textOf } from './lines.js'
 import { merge, Sorter } from './order.js'
@@ -16,6 +17,8 @@ export interface LogSource {
 /** Logs that are being read. */
 export interface Reading {
   readonly ledger: Ledger
+  /** What callers with many calls ask for. */
+  readonly habits: HabitsByCaller
   /** The unit of the times, in microseconds: of several logs the coarsest. */
   readonly resolution: number
   /** Whether a log says how long its calls took. */
@@ -36,12 +39,14 @@ export interface Reading {
  */
 export async function readLogs(sources: readonly LogSource[], options: ReadOptions): Promise<Reading> {
   const ledger = new Ledger()
-  const logs = sources.map((source) => new Log(source, options, ledger))
+  const habits = new HabitsByCaller()
+  const logs = sources.map((source) => new Log(source, options, ledger, habits))
   for (const log of logs) await log.open()
   const opened = logs.filter(({ detected }) => detected !== undefined)
   const all = opened.map(({ source, detected }) => ({ name: source.name, ...detected! }))
   return {
     ledger,
+    habits,
     resolution: Math.max(1, ...all.map(({ resolution }) => resolution)),
     hasDurations: all.some(({ hasDurations }) => hasDurations),
     hasStatus: all.every(({ hasStatus }) => hasStatus),
@@ -66,6 +71,7 @@ class Log {
     readonly source: LogSource,
     readonly options: ReadOptions,
     readonly ledger: Ledger,
+    readonly habits: HabitsByCaller,
   ) {
     this.#chunks = source.chunks[Symbol.asyncIterator]()
   }
@@ -98,7 +104,7 @@ class Log {
   async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this
     const { format, hasDurations } = this.detected!
-    const callOf = callReader(format, hasDurations, this.options)
+    const callOf = callReader(format, hasDurations, this.options, this.habits)
     const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
     for (let lines: LogLine[] | undefined = this.#first.splice(0); lines; lines = await this.#next()) {
       for (const line of lines) {

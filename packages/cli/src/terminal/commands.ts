@@ -170,7 +170,7 @@ const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'
 
 /**
  * The report as it may be shown. With --hash-keys each caller's key is replaced by the first 16 digits of its digest, and
- * quoted lines of the log (`text`) are left out, as they contain keys too.
+ * quoted lines of the log (`text`) and paths are left out, as they contain keys too.
  */
 function hashed<T>(report: T, given: Given): T {
   if (given['hashKeys'] !== true) return report
@@ -180,7 +180,7 @@ function hashed<T>(report: T, given: Given): T {
    */
   const replaced = (name: string, value: unknown): unknown => {
     if (typeof value !== 'string') return value // a policy may be named `key`
-    if (name === 'text') return '(left out by --hash-keys)'
+    if (name === 'text' || name === 'path') return '(left out by --hash-keys)'
     return name === 'key' ? `sha256:${digest(value).slice(0, 16)}` : value
   }
   return JSON.parse(JSON.stringify(report, replaced)) as T

@@ -1,5 +1,5 @@
 import { formatDuration } from '@sluice/core/internal'
-import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
+import type { Basis, Habits, Selector, SuggestReport, WindowReport } from '../index.js'
 import { asJson, bold, type TextLine, printable } from './door.js'
 import { count, lengthOfTime, type Page, pageLines, percent, table } from './page.js'
 
@@ -95,11 +95,20 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): TextLin
   const hit = peaks.reduce((sum, [peak, many]) => sum + ((peak ?? Infinity) > policy.limit ? many : 0), 0)
   const title = `${count(policy.limit)} per ${formatDuration(windowMs)}`
   const alone = `leaves ${percent(1 - hit / callers)} of ${count(callers, 'caller')} alone`
-  const beyond = worst.map(({ key, calls = 0, denied }) => {
-    return `  ${printable(key, page.keys)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
+  const beyond = worst.flatMap(({ key, calls = 0, denied, habits }) => {
+    const figures = `  ${printable(key, page.keys)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
+    const advice = habits && adviceOn(habits)
+    return [figures, ...(advice ? [printable(`    ${advice}`, page.width)] : [])]
   })
   const gap = next === null ? 'no caller needs more' : `the next one needs ${count(next)}`
   return [bold(`${title} ${alone}; ${gap}`), ...beyond]
+}
+
+/** The kind of caller whom a limit would deny, and what to write for him; undefined for one like others. */
+function adviceOn({ path, share, paths, agents }: Habits): string | undefined {
+  if (agents >= 5) return `${agents} user agents: if it is an office, count by a key, --by header:NAME`
+  if (share > 0.9 && path !== '') return `asks for ${path} alone: for a limit of its own --where path=${path}`
+  return paths >= 16 ? 'one program on many paths; if it is welcome, --where ip!=ADDRESS' : undefined
 }
 
 /**

@@ -101,11 +101,8 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
 const CALLS_BETWEEN_PAUSES = 2 ** 14
 
 /**
- * The ways to lay out calls within a unit of the log's times, such as a second, as the log does not say where in it a call
- * lay. A policy's scale is the time in which a caller's calls affect each other: its window, or the time in which its full
- * debt drains. If each scale has at least 10 units, where calls lie matters little, and they are only spread evenly.
- * Otherwise the log is replayed in three ways: calls lie evenly, all at the start of their unit, or as close together as
- * possible across the edge of two units. The answers show how much depends on it.
+ * The ways to lay out calls within a unit of the log's times: evenly where each policy's scale, the time in which a caller's
+ * calls affect each other, has at least 10 units, so that it matters little; otherwise all three.
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
@@ -129,12 +126,7 @@ class ReplayedSpread {
   readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
-  /**
-   * Makes a replay of each limiter, and of each limiter to compare with, on a store of its own. All get the same calls,
-   * which the spread lays out in one way (`way`) within the log's units of time. The spread is told the longest time in
-   * which calls affect each other under any policy. For 'alternating', a caller that pauses longer begins anew, as his
-   * calls before the pause do not matter any more.
-   */
+  /** Makes a replay of each limiter, and of each to compare with, on a store of its own. */
   constructor(
     readonly way: Way,
     reading: Reading,
@@ -154,9 +146,8 @@ class ReplayedSpread {
   }
 
   /**
-   * Has all limiters decide a call of the caller `key`, which is denied if at least one of them denies it. The limiters to
-   * compare with decide it in the same way; in a comparison with the log itself, the logged answer stands for theirs.
-   * Where the two outcomes differ, this counts as a change, in the sum of all callers and for this caller.
+   * Has all limiters decide a call of the caller `key`, which is denied if at least one of them denies it, and counts a change
+   * where those to compare with, or the logged answer, differ.
    */
   take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
@@ -213,11 +204,7 @@ class Replayer {
     this.#limiter = createLimiter({ name, policies, store: this.#store })
   }
 
-  /**
-   * Decides one call at its logged time, to which the store's clock is set, and returns whether it is denied. A call
-   * without a key for this limiter, because `where` leaves it out, is not counted and not denied. The limiter's store is
-   * in memory, so the decision comes at once.
-   */
+  /** Whether a call is denied, at its logged time. One without a key for this limiter is not counted. */
   denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
     const key = call.keys[this.index]
     if (key === undefined) return false

@@ -3,6 +3,7 @@ import { formatDuration, ownText } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
+import type { HabitsByCaller } from '../logs/habits.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey } from './basis.js'
@@ -82,7 +83,12 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const decide = (column: Column, calls: CallerCalls): void => column.decide(calls, keys[calls.caller]!)
   const isDecided = isMeasured && (await trace.forEach(columns, decide, signal))
   const basis = survey.basis(reading, callers.size, options.signal)
-  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(isDecided)) }
+  return {
+    version: 1,
+    command: 'suggest',
+    basis,
+    windows: columns.map((each) => each.report(isDecided, reading.habits)),
+  }
 }
 
 /** One window: first the peaks of all callers, then the limits that these suggest. */
@@ -98,9 +104,8 @@ class Column {
   #recommended: number | undefined
 
   /**
-   * One window of the report, of `windowMs` milliseconds. It gets no figures if the window is shorter than `leastScale`,
-   * in microseconds, for which the log's times are too coarse, or if the log, which spans `spanMs`, is shorter than 0.9
-   * of it.
+   * A window without figures if it is shorter than `leastScale`, in microseconds, for which the log's times are too coarse, or
+   * if the log, which spans `spanMs`, is shorter than 0.9 of it.
    */
   constructor(
     readonly windowMs: number,
@@ -113,10 +118,7 @@ class Column {
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
 
-  /**
-   * Counts one caller under his peak, the smallest limit that never denies him. Nothing is counted where the log is too
-   * coarse or too short for the window.
-   */
+  /** Counts one caller under his peak, the smallest limit that never denies him. */
   measure(calls: CallerCalls): void {
     if (this.#without) return
     const peak = this.#peakOf(calls)
@@ -146,10 +148,8 @@ class Column {
   }
 
   /**
-   * Whether a limit denies none of a caller's calls. Its cell is a policy of that limit, with state to replay calls in.
-   * Each policy has a span, such as its window: it never denies a caller whose units in every stretch of that length are
-   * at most its capacity. So such a caller needs no replay, which takes longer; the calls of any other are replayed up to
-   * the first denial. False for a limit that the algorithm does not take, of which there is no cell.
+   * Whether a limit denies none of a caller's calls; false for one that the algorithm does not take. Calls are replayed where
+   * the caller has more units than the capacity in a stretch as long as the policy's span.
    */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)
@@ -176,11 +176,7 @@ class Column {
     if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 
-  /**
-   * The smallest limit that never denies this percentage of the callers. `beyond` is how many callers it may deny: they
-   * are taken off from the highest peak down, and the first peak with more callers than are left is the limit. 1e-9 makes
-   * up for rounding just below a whole number of callers.
-   */
+  /** The smallest limit that never denies this percentage of the callers. 1e-9 makes up for rounding below a whole number. */
   #limitFor(percentage: number, callers: number): number {
     let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
     const descending = [...this.#peaks].sort(([one], [other]) => other - one)
@@ -192,10 +188,8 @@ class Column {
   }
 
   /**
-   * Replays the calls of one caller (`key`) under each chosen limit, and adds his denials to that limit's figures. Each
-   * policy has a `span`, such as its window: it never denies a caller who asks for no more units than its capacity in any
-   * stretch of that length, so he needs no replay. His `peak`, the most units in such a stretch, is computed once for
-   * policies in a row that have equal spans.
+   * Replays the calls of one caller (`key`) under each chosen limit, and adds his denials to that limit's figures. A caller
+   * whose `peak` in the policy's span is within its capacity needs no replay.
    */
   decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]
@@ -207,12 +201,8 @@ class Column {
     }
   }
 
-  /**
-   * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended limit
-   * with `next`, the smallest peak above it. `isWhole` is false after an interruption: denials of only some callers say
-   * nothing, and are left out.
-   */
-  report(isWhole: boolean): WindowReport {
+  /** The figures of this window. `isWhole` is false after an interruption: denials of only some callers are left out. */
+  report(isWhole: boolean, habits: HabitsByCaller): WindowReport {
     const limit = this.#recommended
     const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
@@ -221,7 +211,7 @@ class Column {
     const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
       const isDecided = isWhole && this.#decided.includes(cell)
-      return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report() }) }
+      return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(habits) }) }
     })
     return {
       windowMs: this.windowMs,
@@ -232,10 +222,7 @@ class Column {
     }
   }
 
-  /**
-   * The cell of a limit, made once: a policy of this limit and window, with the state to replay calls in. Undefined for a
-   * limit that the algorithm does not take.
-   */
+  /** The cell of a limit, made once; undefined for a limit that the algorithm does not take. */
   #cellOf(limit: number): Cell | undefined {
     if (this.#cells.has(limit)) return this.#cells.get(limit)
     let cell: Cell | undefined

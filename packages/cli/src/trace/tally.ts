@@ -1,3 +1,4 @@
+import type { Habits, HabitsByCaller } from '../logs/habits.js'
 import { timeOf } from './basis.js'
 
 /** The denials of a policy or a limiter. */
@@ -18,6 +19,8 @@ export interface HitCaller {
   readonly longestLockOutMs: number | null
   /** All calls of the caller, from `suggest`. */
   readonly calls?: number | undefined
+  /** From `suggest`, where enough of his calls are known. */
+  readonly habits?: Habits | undefined
 }
 
 /** The denials of one caller. */
@@ -72,9 +75,16 @@ export class Tally {
    * The sums of all callers' denials, and the five callers with most. Lock-outs are in milliseconds; null is one that
    * never ends.
    */
-  report(): Figures {
+  report(all?: HabitsByCaller): Figures {
     const worst = this.#worst.map(({ key, hit: { first, longest, ...hit } }): HitCaller => {
-      return { key, ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }
+      const habits = all?.of(key)
+      return {
+        key,
+        ...hit,
+        first: timeOf(first),
+        longestLockOutMs: lockOutMs(longest),
+        ...(habits && { habits }),
+      }
     })
     const { denied, callersHit } = this
     return { denied, callersHit, longestLockOutMs: lockOutMs(this.#longest), worst }

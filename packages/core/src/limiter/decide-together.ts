@@ -5,6 +5,7 @@ import { checkCost } from '../values/cost.js'
 import { InputError } from '../values/errors.js'
 import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
+import { isPromise } from '../values/promises.js'
 import type { CallOptions } from './limiter-options.js'
 import type { LimiterPart } from './limiter-part.js'
 
@@ -30,7 +31,12 @@ export function decideTogether<T>(
   if (parts.length === 1) return decideOne(call, given[0]!)
   const guard = parts.find(({ isHere }) => !isHere)?.store.guard
   if (!guard) return call.charged(decideHere(parts), 0)
-  return guard.decideParts(parts, (answers, storeMs) => call.charged(answers, storeMs))
+  if (!parts.some(({ isHeard }) => isHeard)) return guard.decideParts(parts, call.charged.bind(call))
+  // Answers may come in the AsyncLocalStorage context of another call; a reaction that is made here has that of this one.
+  const answered = guard.decideParts(parts, (...answered) => answered)
+  return isPromise(answered)
+    ? Promise.resolve(answered).then((later) => call.charged(...later))
+    : call.charged(...answered)
 }
 
 /** Has the store of these limiters make ready for calls on some or all of them together, so that all of these have one program. */

@@ -99,11 +99,14 @@ export function costOf(options: CallOptions | undefined, declaration: option.Dec
 /** Under `CHECKED` they have themselves, so that a copy is checked anew; under `KEY` the key they are for, as stores keep it. */
 export const CHECKED = Symbol()
 export const KEY = Symbol()
+/** Under `REPORTS` who asks for another has what keeps the reports to listeners, to be made in the context of that call. */
+export const REPORTS = Symbol()
 
 /** Options of `acquire` that its caller has checked. Those of another copy of this package are checked anew. */
 export interface CheckedOptions extends AcquireOptions {
   readonly [CHECKED]: unknown
   readonly [KEY]?: string
+  readonly [REPORTS]?: { keep(report: () => void): void }
   readonly cost: number
   /** In milliseconds. */
   readonly maxWait: number

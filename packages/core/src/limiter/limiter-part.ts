@@ -13,6 +13,8 @@ export interface LimiterPart extends PlacedPart {
   /** Limiters of one store and name share the state of a key. */
   readonly store: Store
   readonly callerKey: string
+  /** Whether the limiter has listeners of decisions. */
+  readonly isHeard: boolean
   /** The sum, if the caller has named the key twice. */
   cost: number
 }

@@ -14,6 +14,7 @@ import {
   costOf,
   KEY,
   readLimiterOptions,
+  REPORTS,
   waitOf,
 } from './limiter-options.js'
 import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-options.js'
@@ -92,7 +93,8 @@ export class Limiter {
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
     const key = storedKey(callerKey)
-    return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost }
+    const isHeard = this.#events.listeners.heard.decision !== undefined
+    return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
   }
 
   /**
@@ -176,7 +178,11 @@ export class Limiter {
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    if (this.#events.listeners.heard.decision) this.#events.decided('acquire', cost, decision, asked / 1000)
+    if (this.#events.listeners.heard.decision) {
+      const report = (): void => this.#events.decided('acquire', cost, decision, asked / 1000)
+      if (checked[REPORTS]) checked[REPORTS].keep(report)
+      else report()
+    }
     return decision
   }
 
@@ -301,7 +307,7 @@ export class Limiter {
  */
 class LaterDecision implements Receiver<Answer> {
   #sentAt = 0
-  #resolve!: (decision: Decision) => void
+  #resolve!: (outcome: Decision | Answer) => void
   #reject!: (error: unknown) => void
 
   /**
@@ -317,18 +323,24 @@ class LaterDecision implements Receiver<Answer> {
     if (reports) this.#sentAt = performance.now()
   }
 
-  /** The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. */
+  /**
+   * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
+   * AsyncLocalStorage context of whichever call sent the batch. So for listeners the decision is made in a reaction, which has this
+   * call's.
+   */
   promise(): Promise<Decision> {
-    return new Promise((resolve, reject) => {
+    const outcome = new Promise<Decision | Answer>((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
+    const made = this.reports ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
+    return made as Promise<Decision>
   }
 
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.decisionOf(answer))
+      this.#resolve(this.reports ? answer : this.decisionOf(answer))
     } catch (error) {
       this.#reject(error)
     }

@@ -19,7 +19,9 @@ export class WaitQueue {
   readonly #turns: Turns
   /** By key, the place that was booked last, until its call has passed or left. */
   readonly #latest = new Map<string, InOrder>()
-  readonly #unsettled = new Set<Promise<unknown>>()
+  /** Calls, and bookings that are given back, which have not ended. */
+  #unsettled = 0
+  #settled: (() => void) | undefined
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
@@ -56,7 +58,8 @@ export class WaitQueue {
     for (const reject of this.#waiters) reject(error)
     let timer: ReturnType<typeof setTimeout>
     const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSING_MS)))
-    await Promise.race([Promise.allSettled(this.#unsettled), timeout])
+    const settled = new Promise<void>((resolve) => (this.#settled = resolve))
+    if (this.#unsettled > 0) await Promise.race([settled, timeout])
     clearTimeout(timer!)
   }
 
@@ -217,9 +220,9 @@ export class WaitQueue {
 
   /** Notes that `work`, such as giving a booking back, is going on, so that `close` waits until it has settled. */
   #track(work: Promise<unknown>): void {
-    this.#unsettled.add(work)
-    const forget = (): unknown => this.#unsettled.delete(work)
-    work.then(forget, forget)
+    this.#unsettled++
+    const ended = (): unknown => --this.#unsettled === 0 && this.#settled?.()
+    work.then(ended, ended)
   }
 }
 

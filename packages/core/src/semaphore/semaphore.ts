@@ -1,5 +1,6 @@
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import { closedError } from '../values/closing.js'
+import { type CheckedOptions, REPORTS } from '../limiter/limiter-options.js'
 import { storedKey } from '../values/key.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { permitsBeside } from '../stores/memory/permit-queues.js'
@@ -13,6 +14,7 @@ import { SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
 import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
 import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
 import { readOne } from '../values/options.js'
+import { inThisContext } from '../values/promises.js'
 import { Waiters } from './waiters.js'
 import { nowMs } from '../values/clock.js'
 
@@ -81,6 +83,7 @@ export class Semaphore {
     refuseOptionsAsKey(key)
     const stored = storedKey(key)
     const { maxWait, signal } = readAcquireOptions(options)
+    const { [REPORTS]: reports } = options as Partial<CheckedOptions>
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
@@ -92,19 +95,27 @@ export class Semaphore {
       this.#inUse--
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
-    const lost = (): void => ended('lost')
+    // The store is found to have lost a permit in the context of another call.
+    const run = this.#listeners.heard.lost && inThisContext()
+    const lost = (): void => (run ? run(() => ended('lost')) : ended('lost'))
     const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
+    const report = <E extends 'denied' | 'waited' | 'granted'>(type: E): void => {
+      const emit = (): void => this.#listeners.emit(type, { type, ...wait } as SemaphoreEvents[E])
+      if (!this.#listeners.heard[type]) return
+      if (reports) reports.keep(emit)
+      else emit()
+    }
     if (ticket === undefined) {
-      this.#listeners.emit('denied', { type: 'denied', ...wait })
+      report('denied')
       return new Permit(waitMs, undefined)
     }
     const grantedAt = (heldSince = nowMs())
     this.#inUse++
-    if (waiter.hasWaited) this.#listeners.emit('waited', { type: 'waited', ...wait })
-    this.#listeners.emit('granted', { type: 'granted', ...wait })
+    if (waiter.hasWaited) report('waited')
+    report('granted')
     return new Permit(waitMs, (outcome, tookMs = nowMs() - grantedAt) => {
       const change = this.#limits.ended(stored, outcome, tookMs, waiter.hasWaited)
       // Before the permit is released, so that waiting calls are served under the new limit.

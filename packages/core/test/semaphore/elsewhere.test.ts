@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createSemaphore, type SemaphoreOptions, StoreError } from '../../src/index.js'
 import type { TicketState } from '../../src/stores/permits.js'
 import { outcome, PermitsElsewhere } from './permits-elsewhere.js'
@@ -127,6 +128,20 @@ it('an onLost that throws holds up neither the other permits nor the releases of
   expect(store.calls).toEqual(['renew 2,3', 'release 1'])
   const message = "semaphore 'jobs': a listener of 'lost' threw: Error: from onLost"
   expect(warned).toEqual([{ code: 'LISTENER_FAILED', message }])
+})
+
+it('the loss of a permit is reported in the context of the call that got it', async () => {
+  const als = new AsyncLocalStorage<string>()
+  const lost: unknown[] = []
+  const semaphore = open({ limit: 4, lease: '1m', onLost: (key) => lost.push([key, als.getStore()]) })
+  await Promise.all(['a', 'b', 'c'].map((key) => als.run(key, () => semaphore.acquire(key))))
+  store.answerAll('unknown')
+  await pass(500)
+  expect(lost).toEqual([
+    ['a', 'a'],
+    ['b', 'b'],
+    ['c', 'c'],
+  ])
 })
 
 describe('a call that ends without a permit', () => {

@@ -1,13 +1,18 @@
 import { PolicyError } from '@sluice/core'
+import { warnProcessOnce } from '@sluice/core/internal'
 import { DURATION_BUCKETS, type Instrument, type InstrumentId, INSTRUMENTS } from '../instruments.js'
 import { type Attributes, readAll, type RecordDuration, type Sink } from './sink.js'
 
 /** The part of an OpenTelemetry `Meter` that is used. A meter is handed in: a second copy of its API would be silent. */
 export interface MeterLike {
   createHistogram(name: string, options: object): { record(value: number, attributes: Attributes): void }
-  createObservableCounter(name: string, options: object): ObservableLike
-  createObservableUpDownCounter(name: string, options: object): ObservableLike
+  createCounter(name: string, options: object): CounterLike
+  createUpDownCounter(name: string, options: object): CounterLike
   createObservableGauge(name: string, options: object): ObservableLike
+}
+
+interface CounterLike {
+  add(value: number, attributes: Attributes): void
 }
 
 interface ObservableLike {
@@ -15,14 +20,17 @@ interface ObservableLike {
 }
 
 const CREATE = {
-  counter: 'createObservableCounter',
-  'up-down counter': 'createObservableUpDownCounter',
+  counter: 'createCounter',
+  'up-down counter': 'createUpDownCounter',
   gauge: 'createObservableGauge',
 } as const
 
 /**
- * Makes the sink of a meter of OpenTelemetry. Counters and gauges are observable instruments: whenever the meter collects
- * them, they read their values from all sources, which keep the sums. Durations are recorded in histograms at once.
+ * Makes the sink of a meter of OpenTelemetry. Whenever the meter collects, gauges read their values from all sources, and each
+ * counter is given what it has grown by since. An observable counter would be read more simply, but of several values under one set
+ * of attributes, as where a View drops some or there are too many sets, it keeps the last, while those of a counter add up.
+ * Durations are recorded in histograms at once. A meter whose instruments are all one object records nothing, which is a warning of
+ * the process.
  * @throws {PolicyError} INVALID_OPTION for an object that is no meter.
  */
 export function openTelemetrySink(meter: MeterLike): Sink {
@@ -34,18 +42,49 @@ export function openTelemetrySink(meter: MeterLike): Sink {
     )
   }
   const sources: Sink['sources'] = new Map()
-  for (const [id, instrument] of Object.entries(INSTRUMENTS)) {
-    if (instrument.kind === 'histogram') continue
-    const observable = meter[CREATE[instrument.kind]](instrument.name, optionsOf(instrument))
-    observable.addCallback((result) => {
-      readAll(sources, id as InstrumentId, (value, attributes) => result.observe(value, attributes))
-    })
+  const instruments: object[] = []
+  const counters: (() => void)[] = []
+  for (const [id, { kind, ...instrument }] of Object.entries(INSTRUMENTS) as [InstrumentId, Instrument][]) {
+    if (kind === 'histogram') continue
+    const made = meter[CREATE[kind]](instrument.name, optionsOf(instrument))
+    instruments.push(made)
+    if ('add' in made) counters.push(growth(made, sources, id))
+    else
+      made.addCallback((result) => {
+        // With one of the gauges: the SDK calls all callbacks before it reads any instrument.
+        if (id === 'limit') for (const add of counters) add()
+        readAll(sources, id, (value, attributes) => result.observe(value, attributes))
+      })
   }
+  if (new Set(instruments).size < instruments.length)
+    warnProcessOnce('METER_RECORDS_NOTHING', RECORDS_NOTHING)
   return {
     sources,
     observed: new WeakMap(),
     storeDuration: histogram(meter, INSTRUMENTS.storeDuration),
     acquireDuration: histogram(meter, INSTRUMENTS.acquireDuration),
+  }
+}
+
+const RECORDS_NOTHING =
+  'observe() was given a meter that records nothing, as metrics.getMeter() returns it before the SDK has started: start the SDK first'
+
+/** Returns a function that adds to a counter what each of its series has grown by since the last call, of 0 units the first time. */
+function growth(counter: CounterLike, sources: Sink['sources'], id: InstrumentId): () => void {
+  let before = new Map<string, readonly [value: number, attributes: Attributes]>()
+  return () => {
+    const now: typeof before = new Map()
+    readAll(sources, id, (value, attributes) => {
+      const series = JSON.stringify(attributes)
+      now.set(series, [value + (now.get(series)?.[0] ?? 0), attributes])
+    })
+    // A queue or store that is observed no more has nothing that waits or is kept.
+    for (const [series, [, attributes]] of before) if (!now.has(series)) now.set(series, [0, attributes])
+    for (const [series, [value, attributes]] of now) {
+      const known = before.get(series)?.[0]
+      if (value !== known) counter.add(value - (known ?? 0), attributes)
+    }
+    before = now
   }
 }
 
@@ -60,6 +99,6 @@ function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
 }
 
 /** The options with which a meter makes an instrument: its unit, and its meaning as the description. */
-function optionsOf({ unit, meaning }: Instrument): object {
+function optionsOf({ unit, meaning }: Pick<Instrument, 'unit' | 'meaning'>): object {
   return { unit, description: meaning }
 }

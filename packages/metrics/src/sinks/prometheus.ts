@@ -91,8 +91,8 @@ function optionsOf(instrument: Instrument, registry: RegistryLike): object {
 }
 
 /**
- * The instrument's name in Prometheus, with the unit and for a counter `_total` behind it: `sluice_decisions_total`. It
- * is the name that OpenTelemetry's exporters write too, so that dashboards and alerts fit both.
+ * The instrument's name in Prometheus, with the unit and for a counter `_total` behind it: `sluice_decisions_total`. Collectors of
+ * OpenTelemetry write it too; `@opentelemetry/exporter-prometheus` leaves the unit out.
  */
 export function prometheusName({ name, kind, unit }: Instrument): string {
   const withUnit = name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')

@@ -13,19 +13,24 @@ export class KeyCounts {
   readonly #denied: Generations
   readonly #sampled: Generations
   readonly #sampling = new Sampling()
-  readonly #decisions: DecisionCounts | undefined
+  #decisions: DecisionCounts | undefined
 
   /**
    * Keeps two lists of `size` keys each: those with the most denials, and those with the most calls, of which only a random
-   * sample is counted. If the counts are shared with other processes (`isShared`), decisions are counted by policy and result
-   * too. A process that shows the counts of the whole fleet knows only what each process shares, so these numbers must be part of
-   * it.
+   * sample is counted.
    */
-  constructor(size: number, isShared: boolean) {
+  constructor(size: number) {
     this.size = size
     this.#denied = new Generations(size)
     this.#sampled = new Generations(size)
-    this.#decisions = isShared ? new DecisionCounts() : undefined
+  }
+
+  /**
+   * Counts decisions by policy and result too, from now on, as the counts are shared with other processes. A process that shows the
+   * counts of the whole fleet knows only what each process shares, so these numbers must be part of it.
+   */
+  countDecisions(): void {
+    this.#decisions ??= new DecisionCounts()
   }
 
   /**

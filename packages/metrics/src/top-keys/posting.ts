@@ -96,6 +96,7 @@ class Posting {
 export function share(store: Store, shared: Shared): () => void {
   let posting = POSTINGS.get(store)
   if (!posting) POSTINGS.set(store, (posting = new Posting(boardOf(store))))
+  shared.counts.countDecisions()
   return posting.add(shared)
 }
 

@@ -5,6 +5,7 @@ import {
   type DecisionCounter,
   duration,
   read,
+  type Settings,
   unchecked,
   whole,
 } from '@sluice/core/internal'
@@ -59,9 +60,10 @@ export interface TopKeys {
 }
 
 /**
- * Begins to count the keys with the most calls of a limiter in this process; a second call returns the same lists. A key came
- * at most `count` times and at least `count - error` times. A key of more than 128 characters is listed as stores keep it:
- * `sha256:` and its digest.
+ * Begins to count the keys with the most calls of a limiter in this process; a second call returns the same lists. Those of a
+ * limiter that is observed (`observe`) are counted from then on; the first call returns them, and may change `hashKeys` and `fleet`,
+ * but with another `size` or `window` they begin anew. A key came at most `count` times and at least `count - error` times. A key of
+ * more than 128 characters is listed as stores keep it: `sha256:` and its digest.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION; StoreError CLOSED for a limiter that is closed.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
@@ -76,11 +78,31 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
     throw new PolicyError('INVALID_OPTION', 'topKeys takes a limiter that createLimiter() made')
   }
   const known = COUNTED.get(limiter)
-  if (known) return known
+  const isAsAsked = !IMPLIED.has(limiter) || Object.keys(options ?? {}).length === 0
+  if (known && isAsAsked) {
+    IMPLIED.delete(limiter)
+    return known
+  }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  const counted = beginCounting(limiter, options)
+  const settings = read(TOP_KEYS, options, { what: 'topKeys' })
+  const areOfSpan = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
+  const counted = beginCounting(limiter, settings, areOfSpan ? IMPLIED.get(limiter) : undefined)
+  known?.stop()
   COUNTED.set(limiter, counted)
   return counted
+}
+
+/**
+ * Begins to count the keys of a limiter for a later call of `topKeys`, as whoever asks in an incident asks about the minutes before.
+ * Returns a function that ends it, unless they have been asked for.
+ */
+export function countKeys(limiter: Limiter): () => void {
+  if (COUNTED.has(limiter)) return () => {}
+  const counts = new KeyCounts(DEFAULTS.size)
+  const counted = beginCounting(limiter, DEFAULTS, counts)
+  COUNTED.set(limiter, counted)
+  IMPLIED.set(limiter, counts)
+  return () => void (IMPLIED.get(limiter) === counts && counted.stop())
 }
 
 /**
@@ -90,21 +112,18 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
  * ends the counting; so does the end of the first half after the limiter is closed. With `fleet` the counts are posted for
  * other processes.
  */
-function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
-  const { size, window: windowMs, hashKeys, fleet } = read(TOP_KEYS, options, { what: 'topKeys' })
+function beginCounting(
+  limiter: Limiter,
+  { size, window: windowMs, hashKeys, fleet }: Settings<typeof TOP_KEYS>,
+  counts = new KeyCounts(size),
+): TopKeys {
   const hash = keyHashOf(hashKeys)
-  const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })
   const count: DecisionCounter = (decision, _operation, decidedBy, _storeMs, together) => {
     if (!isOverruled(decision, decidedBy, together)) counts.count(decision.key, decision)
   }
   const end = limiter.on('decision', counting(count))
-  // A timer, because to read the clock for each decision takes longer than to count it.
-  const timer = setInterval(() => {
-    counts.beginGeneration()
-    if (limiter.isClosed) stop()
-  }, windowMs / 2)
-  timer.unref?.()
+  const timer = generationsOf(counts, windowMs, new WeakRef(limiter))
   return {
     denied: () => sorted(hashed(counts.denied(), hash).keys),
     all: () => sorted(hashed(counts.sampled(), hash).keys.map(scaled)),
@@ -117,7 +136,26 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
     unshare?.()
     clearInterval(timer)
     COUNTED.delete(limiter)
+    IMPLIED.delete(limiter)
   }
 }
 
+/**
+ * Begins a generation of the counts each half of the window, until the limiter is closed. A timer, because to read the clock for each
+ * decision takes longer than to count it; it keeps no limiter in memory.
+ */
+function generationsOf(counts: KeyCounts, windowMs: number, limiter: WeakRef<Limiter>): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    counts.beginGeneration()
+    const left = limiter.deref()
+    if (!left) clearInterval(timer)
+    else if (left.isClosed) COUNTED.get(left)?.stop()
+  }, windowMs / 2)
+  timer.unref?.()
+  return timer
+}
+
 const COUNTED = new WeakMap<Limiter, TopKeys>()
+/** The counts that `observe` has begun, until they are asked for. */
+const IMPLIED = new WeakMap<Limiter, KeyCounts>()
+const DEFAULTS = read(TOP_KEYS, {}, { what: 'topKeys' })

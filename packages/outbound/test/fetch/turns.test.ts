@@ -137,6 +137,16 @@ describe('a call that goes out late', () => {
     expect(at()).toEqual([0, 100, 300, 400])
   })
 
+  it('is one decision for those who listen: the turn that is left unused is no call', async () => {
+    const limiter = lateBy(0, 11, 0)
+    const { fetch, at } = open({ limiter })
+    let decisions = 0
+    limiter.on('decision', () => decisions++)
+    for (let i = 0; i < 4; i++) outcome(fetch(URL_))
+    await pass(1000)
+    expect([decisions, at().length]).toEqual([4, 4])
+  })
+
   it('is charged nothing more within its lateness', async () => {
     const { fetch, at } = open({ limiter: lateBy(10, 10, 10) })
     const tolerant = open({ limiter: lateBy(0, 900), lateness: '1s' })

@@ -1,0 +1,40 @@
+/** The habits of one caller, by a part of his calls: what tells an office from a scraper. */
+export interface Habits {
+  /** The path that he asked for most, and the share of his calls that it had, from 0 to 1. */
+  readonly path: string
+  readonly share: number
+  /** Different paths and user agents, up to 32. */
+  readonly paths: number
+  readonly agents: number
+}
+
+/** The habits of callers with many calls: of 1,024 callers at most, of whom those with fewest make room for others. */
+export class HabitsByCaller {
+  readonly #callers = new Map<string, { calls: number; paths: Map<string, number>; agents: Set<string> }>()
+  /** Callers with so many calls have made room. */
+  #rare = 0
+
+  add(key: string, path: string, agent: string): void {
+    const caller = this.#callers.get(key) ?? { calls: 0, paths: new Map(), agents: new Set() }
+    if (caller.calls++ === 0) this.#callers.set(key, caller)
+    if (this.#callers.size > MOST_CALLERS) {
+      this.#rare++
+      for (const [each, { calls }] of this.#callers) if (calls <= this.#rare) this.#callers.delete(each)
+    }
+    if (caller.paths.has(path) || caller.paths.size < MOST_VALUES)
+      caller.paths.set(path, (caller.paths.get(path) ?? 0) + 1)
+    if (caller.agents.size < MOST_VALUES) caller.agents.add(agent)
+  }
+
+  /** The habits of a caller; undefined where too few of his calls are known. */
+  of(key: string): Habits | undefined {
+    const { calls = 0, paths, agents } = this.#callers.get(key) ?? {}
+    if (!paths || !agents || calls < LEAST_CALLS) return undefined
+    const [path, most] = [...paths].reduce((one, other) => (other[1] > one[1] ? other : one))
+    return { path, share: most / calls, paths: paths.size, agents: agents.size }
+  }
+}
+
+const MOST_CALLERS = 1024
+const MOST_VALUES = 32
+const LEAST_CALLS = 8
