@@ -1,18 +1,11 @@
 -- Calendar window; twin of algorithms/calendar-window.ts.
 -- cells: start, ends, count
--- valid: start <= ends, ends - start <= 2 * window, ends <= latest + 2 * window
+-- brings: before, opened, closes, after
+-- valid: start <= ends, ends <= latest + 3 * window
 --   start  microseconds, start of the newest window that was booked
 --   ends   its end: the state stays in the window until then
 --   count  units booked in it
 -- Behind buckets its functions have the shortest period in microseconds and the four boundaries that the call has brought.
-
--- Returns the units that count at `instant`: those of the kept window until it ends.
-local function calendar_window_count_at(ends, count, instant)
-  if instant < ends then
-    return count
-  end
-  return 0
-end
 
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from` itself, the end of the
 -- window, or HUGE, never, for a cost above the limit.
@@ -22,7 +15,7 @@ local function calendar_window_earliest(
   if cost > limit then
     return HUGE
   end
-  if calendar_window_count_at(ends, count, from) + cost <= limit then
+  if from >= ends or count + cost <= limit then
     return from
   end
   return ends
@@ -31,7 +24,7 @@ end
 -- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 takes units out of the kept window, and
 -- does nothing before it or behind it. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
 -- more. Where the kept window has ended, each next one begins where the one before it has ended, and ends at the first boundary that is
--- at least half a shortest period away; that of a new state begins at a boundary. The engine has asked for boundaries around the
+-- at least half a shortest period away; those of a new state begin at boundaries. The engine has asked for boundaries around the
 -- instant where it lies outside of these. Returns the cells and how many units took effect.
 local function calendar_window_admit(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
@@ -42,25 +35,13 @@ local function calendar_window_admit(
   if at >= ends then
     count = 0
     if ends == 0 then
-      start, ends = before, opened
-      if at >= closes then
-        start, ends = closes, after
-      elseif at >= opened then
-        start, ends = opened, closes
-      end
+      ends = before
     end
     while at >= ends do
       local least = ends + shortest / 2
-      start, ends = ends, ends + window
-      if before >= least then
-        ends = before
-      elseif opened >= least then
-        ends = opened
-      elseif closes >= least then
-        ends = closes
-      elseif after >= least then
-        ends = after
-      end
+      start = ends
+      ends = before >= least and before or opened >= least and opened or closes >= least and closes
+        or after >= least and after or start + window
     end
   end
   local kept = count
@@ -73,11 +54,10 @@ end
 local function calendar_window_view(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now
 )
-  local used = calendar_window_count_at(ends, count, now)
-  if used == 0 then
+  if now >= ends or count == 0 then
     return limit, now
   end
-  return limit - used, ends
+  return limit - count, ends
 end
 
 -- Decides a call of cost units at now in one pass, as long as the kept window lasts. Returns whether they fit and, valid only if so: the

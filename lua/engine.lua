@@ -53,12 +53,12 @@ if exists then
   if not broken and written > now and written - now < @{still} then
     now = written
   end
-  -- What was charged before the clock was set back is no booking ahead.
+  -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
   --@for any calendar if written > now and last <= written then last = 0 end
-  --@for any beside_calendar if not broken and written > now then epoch, held, blocked, last, born, written, latest = nonce, 0, 0, 0, min(born, now), now, now end
+  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = nonce, 0, min(born, now), now, now end
   --@for each beside_calendar if epoch == nonce then @{cells} = @{cleared} end
 end
-if @{is_lost} then
+if broken or written > now and written - now >= @{lost} then
   @{discard}
   exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
@@ -148,8 +148,8 @@ for call_number = 1, count do
   end
 
   if writes then
-    -- The call is asked once more, with boundaries around its instant.
-    --@for each alone_calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return pack('<dd', broken and 5 or 4, at) end
+    -- The call is sent once more, with boundaries around its instant.
+    --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
     if not begun then
       begun, epoch = true, nonce
       --@for any ring call('SET', key, fixed, 'PX', '60000')
@@ -240,18 +240,20 @@ if writes or exists then
     ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
   local offset, bytes
+  -- The latest write stays the latest where the clock was set back.
+  --@for any calendar now = max(now, written)
   if not writes then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
-    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, @{stamp}) end
+    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, now) end
   elseif whole then
     offset = '0'
-    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, @{stamp}, @{all_cells}, version)
+    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, now, @{all_cells}, version)
   elseif renewed then
-    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, @{stamp}, @{all_cells}, version)
+    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
   elseif @{restricted_written} then
-    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, @{stamp}, @{all_cells}, version)
+    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, now, @{all_cells}, version)
   else
-    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', @{stamp}, @{all_cells}, version)
+    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
   end
   --@for any bucketed if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then

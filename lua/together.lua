@@ -92,7 +92,7 @@ while next_key < #keys do
     if not decide then
       -- Per list: its engine, made where a part needs it, how many policies it has, how many numbers the argument of a plain call has,
       -- and whether refusals of its keys are counted.
-      local lists, policies, sizes, penalties = {}, { @{policies} }, { @{numbers} }, { @{penalties} }
+      local lists, policies, sizes, penalties = {}, { @{policies} }, { @{sizes} }, { @{penalties} }
       local function open(list)
         @{engine}
       end

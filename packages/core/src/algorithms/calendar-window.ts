@@ -1,6 +1,6 @@
 import * as option from '../values/options.js'
-import { calendarOf, EVERY, longestOf } from './calendar/calendar.js'
-import { type Algorithm, type Every, factory, POLICY, Policy, windowOf } from './contract/policy.js'
+import { calendarOf, EVERY, type Every, MOST_MOVED_MS } from './calendar/calendar.js'
+import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import type { State } from './contract/state.js'
 
@@ -38,6 +38,7 @@ const CALENDAR_WINDOW = {
   anchor: option.text(
     "a local date such as '2025-01-31' or '2025-01-31T08:00'",
     /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d)?)?$/,
+    '2024-01-01', // a Monday
   ),
 } satisfies option.DeclarationOf<CalendarWindowOptions>
 
@@ -59,7 +60,7 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
   CALENDAR_WINDOW,
   ({ every, timeZone, anchor, limit, name }) => {
     const calendar = calendarOf(every, timeZone, anchor)
-    return new Policy(algorithm, { limit, name, window: longestOf(every) }, { calendar })
+    return new Policy(algorithm, { limit, name, window: calendar.longestMs }, { calendar })
   },
 )
 
@@ -74,7 +75,7 @@ const algorithm: Algorithm = {
    */
   earliest(state, policy, from, cost) {
     if (cost > policy.limit) return Infinity
-    return countAt(state, from) + cost <= policy.limit ? from : state.get(ENDS)
+    return from >= state.get(ENDS) || state.get(COUNT) + cost <= policy.limit ? from : state.get(ENDS)
   },
 
   /**
@@ -93,69 +94,54 @@ const algorithm: Algorithm = {
 
   /** Calendar window: fills `view` with the units that its window has left at `now`, and with its end if any are counted. */
   view(state, policy, now, view) {
-    const count = countAt(state, now)
+    const count = now < state.get(ENDS) ? state.get(COUNT) : 0
     view.remaining = policy.limit - count
     view.resetAt = count === 0 ? now : state.get(ENDS)
   },
 
-  /**
-   * Calendar window: counts `cost` units in the window of `now` if they fit, and fills `view`. Returns `now` if they were counted,
-   * otherwise the end of the window; Infinity for a cost above the limit.
-   */
+  /** Calendar window: the three functions in one pass, for a call at `now`. */
   take(state, policy, now, cost, view) {
-    const { limit } = policy
-    const count = countAt(state, now)
-    const fits = count + cost <= limit
-    if (fits) {
-      moveTo(state, policy, now)
-      state.set(COUNT, count + cost)
-    }
-    view.remaining = fits ? limit - count - cost : limit - count
-    view.resetAt = fits || count > 0 ? state.get(ENDS) : now
-    if (fits) return now
-    return cost > limit ? Infinity : state.get(ENDS)
+    const at = algorithm.earliest(state, policy, now, cost)
+    if (at <= now) algorithm.admit(state, policy, now, cost)
+    algorithm.view(state, policy, now, view)
+    return at
   },
 
   /** Calendar window: gives back units of a charge while the window lasts in which it was made; returns how many took effect. */
   release(state, _policy, now, charge, units) {
-    if (charge.at < state.get(START) || charge.at >= state.get(ENDS)) return 0
-    const given = Math.min(units, countAt(state, now))
-    if (given > 0) state.set(COUNT, state.get(COUNT) - given)
+    const [start, ends] = [state.get(START), state.get(ENDS)]
+    if (charge.at < start || charge.at >= ends || now >= ends) return 0
+    const given = Math.min(units, state.get(COUNT))
+    state.set(COUNT, state.get(COUNT) - given)
     return given
   },
 
-  /** Whether calls can have left this state: its window is no longer than one and a half, and does not lie ahead of `latest`. */
+  /** Whether calls can have left this state: its window ends at most three periods after `latest`. */
   isValid(state, { window }, latest) {
-    const [start, ends] = [state.get(START), state.get(ENDS)]
-    return start <= ends && ends - start <= 2 * window && ends <= latest + 2 * window
+    return state.get(START) <= state.get(ENDS) && state.get(ENDS) <= latest + 3 * window
   },
 
   bounds: {
     // A span may begin with the last microsecond of a window.
     most: ({ limit, calendar }, span) => limit * (Math.ceil((span - 1) / calendar!.shortest) + 1),
-    reach: windowOf,
+    // With what the clocks are moved in it.
+    reach: ({ window }) => window + MOST_MOVED_MS * 1000,
     scale: windowOf,
   },
 }
 
-/** The units counted at an instant: those of the kept window until it ends. */
-function countAt(state: State, instant: number): number {
-  return instant < state.get(ENDS) ? state.get(COUNT) : 0
-}
-
 /**
  * Moves a state to the window in which `instant` lies, unless the kept one lasts until later. Each window begins where the one before
- * it has ended, and ends at the first boundary that is at least half a shortest period away; that of a new state begins at a boundary.
+ * it has ended, and ends at the first boundary that is at least half a shortest period away; those of a new state begin at boundaries.
  */
 function moveTo(state: State, { calendar, window }: Policy, instant: number): void {
   let [start, ends] = [state.get(START), state.get(ENDS)]
   if (instant < ends) return
   const boundaries = calendar!.around(instant)
-  if (ends === 0) [, start, ends] = boundaries as [number, number, number]
+  if (ends === 0) ends = boundaries[0]!
   while (ends <= instant) {
-    const least = ends + calendar!.shortest / 2
     start = ends
-    ends = boundaries.find((boundary) => boundary >= least) ?? start + window
+    ends = boundaries.find((boundary) => boundary >= start + calendar!.shortest / 2) ?? start + window
   }
   state.set(START, start)
   state.set(ENDS, ends)

@@ -5,12 +5,11 @@
 import { calendarWindow, fixedWindow, slidingLog, slidingWindow } from '../algorithms/index.js'
 import { gcra, leakyBucket, tokenBucket } from '../algorithms/index.js'
 
+export type { Calendar, Every } from '../algorithms/calendar/calendar.js'
 export type {
   Algorithm,
   Bounds,
-  Calendar,
   Charge,
-  Every,
   Leasing,
   PolicyFactory,
   View,

@@ -1,5 +1,5 @@
 import '@sluice/calendar'
-import { calendarWindow, createLimiter, gcra, slidingLog, type Policy } from '@sluice/core'
+import { calendarWindow, consumeAll, createLimiter, gcra, slidingLog, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
 import { oneRedis } from './redis/one-redis.js'
@@ -87,6 +87,17 @@ describe.each([
     expect(await passed(6)).toBe(5)
   })
 
+  it.each(EVERY)(
+    'years ahead for a while locks no key of a %s for longer than two of its windows',
+    async (every) => {
+      const { time, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+      time.now += 4000 * DAY
+      expect(await passed(6)).toBe(5)
+      time.now -= 4000 * DAY
+      expect(await passed(6)).toBe(5)
+    },
+  )
+
   it('forgets a short window beside a calendar, and what is booked in it, but not the calendar', async () => {
     const gcraOfASecond = gcra({ limit: 2, window: '1s' })
     const year = calendarWindow({ limit: 5, every: 'year' })
@@ -133,6 +144,29 @@ describe('a process whose clock is wrong', () => {
     expect(calls.filter(({ allowed }) => allowed)).toHaveLength(4)
     await limiter.consume('wrong')
     expect((await scripts()) - before).toBeLessThanOrEqual(2 + 7)
+  })
+
+  it.each([1999, 2099])('in the year %i is asked once more in a call on several keys', async (year) => {
+    const store = redisStore(client, { denialCache: false })
+    const [days, months] = (['day', 'month'] as const).map((every) =>
+      createLimiter({
+        name: `whole-${every}-${year}`,
+        policies: [calendarWindow({ limit: 4, every }), gcra({ limit: 9, window: '1s' })],
+        store,
+        onStoreError: 'throw',
+        deadline: '30s',
+      }),
+    )
+    const whole = () => consumeAll([days!, months!].map((limiter) => ({ limiter, key: 'wrong' })))
+    const right = await months!.consume('right')
+    jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(year, 0))
+    const before = await scripts()
+    await whole()
+    expect((await scripts()) - before).toBe(2)
+    const calls = await Promise.all(Array.from({ length: 6 }, whole))
+    expect(calls.filter(({ allowed }) => allowed)).toHaveLength(3)
+    expect(Math.abs((await months!.peek('wrong')).resetAfterMs - right.resetAfterMs)).toBeLessThan(30_000)
+    expect((await days!.peek('wrong')).resetAfterMs).toBeLessThanOrEqual(86_400_000)
   })
 
   it('shares one script and one state with a thousand customers in all zones, and admits a limit to each', async () => {

@@ -1,6 +1,5 @@
 import { inCommon } from '../../values/contract.js'
 import { PolicyError } from '../../values/errors.js'
-import type { Calendar, Every } from '../contract/policy.js'
 
 /*
  * The boundaries of a calendar: whole periods added to its anchor, never to the boundary before, so that a day which a month lacks
@@ -13,7 +12,7 @@ export interface TemporalSource {
 }
 
 interface LocalTime {
-  add(duration: { readonly months?: number; readonly days?: number }): LocalTime
+  add(duration: object): LocalTime
   toString(): string
   toZonedDateTime(timeZone: string, options: { readonly disambiguation: 'earlier' }): ZonedTime
 }
@@ -32,26 +31,24 @@ export function provideTemporal(temporal: TemporalSource): void {
 /** What all copies of this package in a process share. */
 const provided = (): { temporal?: TemporalSource } => inCommon('temporal', () => ({}))
 
-const DAY_MS = 86_400_000
-/** Of each period: its unit, its length in it, the least and the most days, and the default anchor. 1970-01-05 is a Monday. */
+/** The periods of a calendar. */
+export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'
+
+/** Of each period: what Temporal adds, and the least, the mean and the most days. */
 const PERIODS = {
-  day: { days: 1, least: 1, most: 1, anchor: '1970-01-01' },
-  week: { days: 7, least: 7, most: 7, anchor: '1970-01-05' },
-  month: { months: 1, least: 28, most: 31, anchor: '1970-01-01' },
-  quarter: { months: 3, least: 89, most: 92, anchor: '1970-01-01' },
-  year: { months: 12, least: 365, most: 366, anchor: '1970-01-01' },
-} as const satisfies Readonly<Record<Every, object>>
+  day: { days: 1, least: 1, mean: 1, most: 1 },
+  week: { days: 7, least: 7, mean: 7, most: 7 },
+  month: { months: 1, least: 28, mean: 365.2425 / 12, most: 31 },
+  quarter: { months: 3, least: 89, mean: 365.2425 / 4, most: 92 },
+  year: { months: 12, least: 365, mean: 365.2425, most: 366 },
+} satisfies Readonly<Record<Every, object>>
 
 /** The periods, by the name of the option `every`. */
 export const EVERY = Object.keys(PERIODS) as readonly Every[]
 
+const DAY_MS = 86_400_000
 /** The most by which a zone has moved its clocks since 1995 without skipping a day: 3 hours, Antarctica/Casey. */
-const MOST_MOVED_MS = 3 * 3_600_000
-
-/** The longest period in milliseconds. */
-export function longestOf(every: Every): number {
-  return PERIODS[every].most * DAY_MS + MOST_MOVED_MS
-}
+export const MOST_MOVED_MS = 10_800_000
 
 /** The calendars of this process by what they were made of, the oldest first. */
 const CALENDARS = new Map<string, Calendar>()
@@ -62,22 +59,25 @@ const MOST_CALENDARS = 10_000
  * Returns the calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
  * @throws {PolicyError} INVALID_OPTION for a zone or date that does not exist, or where there is no Temporal.
  */
-export function calendarOf(every: Every, timeZone: string, anchor: string = PERIODS[every].anchor): Calendar {
+export function calendarOf(every: Every, timeZone: string, anchor: string): Calendar {
   const id = `${every} ${timeZone} ${anchor}`
-  const known = CALENDARS.get(id)
-  if (known) return known
-  const made = new ZonedCalendar(every, timeZone, anchor)
+  let calendar = CALENDARS.get(id)
+  if (calendar) return calendar
+  calendar = new Calendar(every, timeZone, anchor)
   if (CALENDARS.size === MOST_CALENDARS) CALENDARS.delete(CALENDARS.keys().next().value!)
-  CALENDARS.set(id, made)
-  return made
+  CALENDARS.set(id, calendar)
+  return calendar
 }
 
-class ZonedCalendar implements Calendar {
+/** The boundaries of a calendar's periods. */
+export class Calendar {
+  /** The shortest period in microseconds, in a zone that skips no day. */
   readonly shortest: number
+  /** The longest period in milliseconds, without what clocks are moved. */
+  readonly longestMs: number
   readonly #anchor: LocalTime
-  /** The instant of the anchor, and the mean length of a period, in microseconds. */
+  /** The instant of the anchor, and those around the latest instant that was asked for, in microseconds. */
   readonly #origin: number
-  readonly #mean: number
   #latest: readonly number[] = []
 
   constructor(
@@ -87,7 +87,7 @@ class ZonedCalendar implements Calendar {
   ) {
     const { least, most } = PERIODS[every]
     this.shortest = (least * DAY_MS - MOST_MOVED_MS) * 1000
-    this.#mean = ((least + most) / 2) * DAY_MS * 1000
+    this.longestMs = most * DAY_MS
     const source = (globalThis as { Temporal?: TemporalSource }).Temporal ?? provided().temporal
     if (!source) {
       const why =
@@ -103,35 +103,25 @@ class ZonedCalendar implements Calendar {
     }
   }
 
+  /** The two boundaries at or before an instant and the two after it, in microseconds, 0 for those before 1970. Equal ones are one. */
   around(instant: number): readonly number[] {
     const known = this.#latest
     if (instant >= known[1]! && instant < known[2]!) return known
-    let i = Math.floor((instant - this.#origin) / this.#mean)
-    while (this.#boundary(i) > instant) i--
-    while (this.#boundary(i + 1) <= instant) i++
-    const opened = this.#boundary(i)
-    const [before] = this.#next(i, -1, opened)
-    const [closes, next] = this.#next(i, 1, opened)
-    const [after] = this.#next(next, 1, closes)
-    return (this.#latest = [before, opened, closes, after].map((boundary) => Math.max(0, boundary)))
-  }
-
-  /** The nearest boundary before or behind number `i` that differs from `from`, and its number: a zone may skip a whole day. */
-  #next(i: number, step: 1 | -1, from: number): readonly [instant: number, i: number] {
-    const instant = this.#boundary(i + step)
-    return instant === from ? this.#next(i + step, step, from) : [instant, i + step]
+    const near = Math.floor((instant - this.#origin) / (PERIODS[this.every].mean * DAY_MS * 1000))
+    const all = [...new Set([-3, -2, -1, 0, 1, 2, 3, 4].map((i) => this.#boundary(near + i)))]
+    const closes = all.findIndex((boundary) => boundary > instant)
+    return (this.#latest = all.slice(closes - 2, closes + 2).map((boundary) => Math.max(0, boundary)))
   }
 
   /**
-   * The instant, in microseconds, of the anchor and `i` whole periods. A local time that comes twice is the first; one that does not exist is
-   * the instant at which the clocks were moved, where Temporal would move the time by as much.
+   * The instant, in microseconds, of the anchor and `i` whole periods. A local time that comes twice is the first; one that
+   * does not exist is the instant at which the clocks were moved, where Temporal would move the time by as much.
    */
   #boundary(i: number): number {
     const { days = 0, months = 0 }: { readonly days?: number; readonly months?: number } = PERIODS[this.every]
     const local = this.#anchor.add({ days: i * days, months: i * months })
     const zoned = local.toZonedDateTime(this.timeZone, { disambiguation: 'earlier' })
     const exists = zoned.toPlainDateTime().toString() === local.toString()
-    const { epochMilliseconds } = (exists ? undefined : zoned.getTimeZoneTransition('next')) ?? zoned
-    return epochMilliseconds * 1000
+    return 1000 * ((exists ? undefined : zoned.getTimeZoneTransition('next')) ?? zoned).epochMilliseconds
   }
 }

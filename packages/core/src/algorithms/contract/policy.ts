@@ -3,6 +3,7 @@ import { type Duration, formatDuration } from '../../values/duration.js'
 import { PolicyError } from '../../values/errors.js'
 import * as option from '../../values/options.js'
 import { notShort } from '../../values/short-duration.js'
+import type { Calendar } from '../calendar/calendar.js'
 import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
@@ -86,20 +87,6 @@ export interface Bounds {
   readonly reach: (policy: Policy) => number
   /** The window, or of a debt the time in which a full one drains: calls of a key affect each other for about so long. */
   readonly scale: (policy: Policy) => number
-}
-
-/** The periods of a calendar. */
-export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'
-
-/** The boundaries of a calendar's periods. */
-export interface Calendar {
-  readonly every: Every
-  readonly timeZone: string
-  readonly anchor: string
-  /** The shortest period in microseconds, in a zone that skips no day. */
-  readonly shortest: number
-  /** The two boundaries at or before an instant and the two after it, in microseconds; 0 for those before 1970. */
-  around(instant: number): readonly number[]
 }
 
 /** Makes policies of one algorithm. */

@@ -53,8 +53,12 @@ interface KeptBooking extends Booking {
 
 class KeyspaceOver implements Keyspace {
   readonly #idPrefix: string
-  /** While the clock stands less than this behind the last write, time stands still. Windows with a stored end need that not. */
+  /**
+   * While the clock stands less than `#still` behind the last write, time stands still; windows of a calendar, which have a stored end,
+   * need not that. From `#lost` on the state is discarded.
+   */
   readonly #still: number
+  readonly #lost: number
   readonly #gathering: Gathering
   readonly #table: ScratchTable
   readonly #list: PolicyList
@@ -74,7 +78,9 @@ class KeyspaceOver implements Keyspace {
   ) {
     // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
+    const longest = Math.max(...policies.map(({ window }) => window))
     this.#still = Math.max(0, ...policies.map(({ calendar, window }) => (calendar ? 0 : window)))
+    this.#lost = policies.some(({ calendar }) => calendar) ? 2 * longest : longest
     this.#gathering = gatheringOf(updates)
     const tables = TABLES.get(this.#gathering) ?? new WeakValues()
     TABLES.set(this.#gathering, tables)
@@ -220,8 +226,7 @@ class KeyspaceOver implements Keyspace {
     const change: Change<T> = (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
-      const isStill = state !== undefined && state.written - time < this.#still
-      const now = isStill ? Math.max(time, state.written) : time
+      const now = this.#still > 0 ? Math.max(time, state?.written ?? 0) : time
       this.#table.load(state, now)
       const { result, isReset = false, epoch, version } = operate(state, now, time)
       if (isReset) return { result, state: undefined, expiresAt: now }
@@ -240,9 +245,11 @@ class KeyspaceOver implements Keyspace {
    */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#table.layout)
-    if (!state || !isSound(state, this.policies)) return undefined
-    const behind = state.written - time
-    return behind <= 0 || behind < this.#still ? state : keptByCalendars(state, this.policies, time)
+    const behind = state ? state.written - time : 0
+    if (!state || behind >= this.#lost || !isSound(state, this.policies)) return undefined
+    return behind > 0 && behind >= this.#still && this.#still > 0
+      ? keptByCalendars(state, this.policies, time)
+      : state
   }
 }
 

@@ -119,38 +119,19 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
 }
 
 /**
- * What is left of a state where the clock was set back behind its last write by more than time stands still: under policies with a
- * calendar, whose windows have a stored end, their part of it; undefined without one.
+ * What is left at `time` of a state where the clock was set back by more than time stands still: the cells of calendars, whose windows
+ * have a stored end, and what restricts the key. Bookings that were made before are lost.
  */
-export function keptByCalendars(
-  state: KeptState,
-  policies: readonly Policy[],
-  time: number,
-): KeptState | undefined {
-  const clocked = policies.filter(({ calendar }) => !calendar)
-  if (clocked.length === 0) return state
-  if (clocked.length === policies.length) return undefined
-  const cells = new Float64Array(state.cells.length)
-  cells[BORN] = Math.min(state.cells[BORN]!, time)
+export function keptByCalendars(state: KeptState, policies: readonly Policy[], time: number): KeptState {
+  const cells = state.cells.slice()
+  cells[BORN] = Math.min(cells[BORN]!, time)
   let base = BORN + 1
   for (const policy of policies) {
     const end = base + policy.algorithm.cells(policy)
-    if (policy.calendar) cells.set(state.cells.subarray(base, end), base)
+    if (!policy.calendar) cells.fill(0, base, end)
     base = end
   }
-  const rings = state.rings.map(() => [])
-  // Without a booking that would stand, and without what restricts the key.
-  return {
-    ...state,
-    epoch: 0,
-    written: time,
-    last: 0,
-    blockedUntil: 0,
-    heldUntil: 0,
-    forgottenAt: 0,
-    cells,
-    rings,
-  }
+  return { ...state, epoch: 0, written: time, last: 0, cells, rings: state.rings.map(() => []) }
 }
 
 /** Whether instants are in ascending order and none is later than `latest`, all in microseconds. */

@@ -5,16 +5,11 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
+import { outsideAt } from './clients/failure.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
-import {
-  unpackAnswer,
-  unpackAnswers,
-  unpackConfirmation,
-  unpackEffect,
-  unpackOutside,
-} from './script/wire.js'
+import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
 import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
@@ -244,12 +239,6 @@ class KeyspaceCall<T> implements ScriptCall {
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.#context.report({ event: 'healed', key: callerKey })
-    const around = unpackOutside(reply)
-    if (around !== undefined) {
-      for (const { receiver, caller } of [this, ...(duplicates ?? [])])
-        this.owner.send(new KeyspaceCall(this.owner, callerKey, { ...request, around }, receiver, caller))
-      return
-    }
     if (!duplicates) return this.receiver.answered(request.read(reply, request, callerKey))
     const answers = unpackAnswers(reply, request.policies, 1 + duplicates.length) as readonly (Answer & T)[]
     this.receiver.answered(answers[0]!)
@@ -264,9 +253,12 @@ class KeyspaceCall<T> implements ScriptCall {
     if (duplicates) for (const call of duplicates) call.receiver.answered(reply.passed(length))
   }
 
-  /** Fails this call alone; its duplicates are failed by the sender. */
+  /** Fails this call alone; its duplicates are failed by the sender. One that is outside of its boundaries is sent once more. */
   fail(error: unknown): void {
-    this.receiver.failed(error)
+    const { owner, callerKey, request, receiver, caller } = this
+    const around = outsideAt(error)
+    if (around === undefined) return receiver.failed(error)
+    owner.send(new KeyspaceCall(owner, callerKey, { ...request, around }, receiver, caller))
   }
 }
 
@@ -281,10 +273,8 @@ export interface WholePart extends ScriptPart {
 /** Whether two requests are plain `consume` calls with the same cost, limits, capacities, and smallest limits seen. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
-  if (a === b) return true
-  const { cost, slowest, around } = a
-  const isEqual = cost === b.cost && slowest === b.slowest && around === b.around
-  return isEqual && haveEqualNumbers(a.policies, b.policies)
+  const areEqual = a.cost === b.cost && a.slowest === b.slowest && a.around === b.around
+  return a === b || (areEqual && haveEqualNumbers(a.policies, b.policies))
 }
 
 const NONCES = 2 ** 48

@@ -59,14 +59,15 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     compose('list', policies, penalty, { number: `${i + 1}` }),
   )
   const ring = rings.map(() => ({}))
+  const sizes = lists.map(({ policies }) => plainNumbers(policies))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
     formats: 'd'.repeat(
-      3 + MOST_PARTS * Math.max(...lists.map(({ policies }) => 2 + plainNumbers(policies) + policies.length)),
+      3 + MOST_PARTS * Math.max(...sizes.map((size, i) => 2 + size + lists[i]!.policies.length)),
     ),
     stride: hasRings ? '5' : '2',
     policies: lists.map(({ policies }) => policies.length).join(', '),
-    numbers: lists.map(({ policies }) => plainNumbers(policies)).join(', '),
+    sizes: sizes.join(', '),
     penalties: lists.map(({ penalty }) => `${penalty !== undefined}`).join(', '),
     plain: byList(plain),
     engine: byList(engines),
@@ -99,8 +100,9 @@ function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
   const { bases, end } = placeSlots(all, version + 8)
-  const lists = listsOf(all, bases, penalty, text)
-  const [before, after = ''] = expand(outline(text, all, penalty), lists).split('@{modules}')
+  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, bases, penalty)).split(
+    '@{modules}',
+  )
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const words = { ...wordsOfList(all, end, version), ...wordsOfPenalty(penalty), ...own }
@@ -141,12 +143,9 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
   return inPlace(textOf(text))
 }
 
-/**
- * Returns how many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy, and the four
- * boundaries of one with a calendar.
- */
+/** Returns how many numbers the argument of a plain call has: cost and nonce, then those that it brings for each policy. */
 function plainNumbers(policies: readonly Policy[]): number {
-  return policies.reduce((sum, { calendar }) => sum + (calendar ? 6 : 2), 2)
+  return 2 + policies.flatMap((policy, i) => describePolicy(policy, i).brought).length
 }
 
 /**
@@ -173,12 +172,7 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
  * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
  */
-function listsOf(
-  all: readonly ScriptPolicy[],
-  bases: readonly string[],
-  penalty: Penalty | undefined,
-  text: Text,
-) {
+function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
     all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   const isFresh = penalty?.then === 'fresh'
@@ -189,8 +183,6 @@ function listsOf(
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
     calendar: list(({ policy }) => policy.calendar !== undefined),
-    // A part of a whole that is asked once more would be decided at another instant than the others.
-    alone_calendar: list(({ policy }) => text === 'script' && policy.calendar !== undefined),
     beside_calendar: list(({ policy }) => !policy.calendar && all.some((other) => other.policy.calendar)),
     penalty: penalty ? [{}] : [],
     fresh: isFresh ? [{}] : [],
@@ -206,9 +198,7 @@ function listsOf(
  */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
-  const numbers = all.map((part) =>
-    [`limit_${part.i}`, `capacity_${part.i}`, ...boundariesOf(part)].join(', '),
-  )
+  const numbers = all.flatMap(({ brought }) => brought)
   const longest = Math.max(...all.map(({ policy }) => policy.window))
   const clocked = all.filter(({ policy }) => !policy.calendar)
   const hasCalendar = clocked.length < all.length
@@ -218,10 +208,10 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
-    plain_bytes: `${8 * plainNumbers(all.map(({ policy }) => policy))}`,
+    plain_bytes: `${8 * (2 + numbers.length)}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
     all_numbers: numbers.join(', '),
-    number_formats: 'd'.repeat(plainNumbers(all.map(({ policy }) => policy)) - 2),
+    number_formats: 'd'.repeat(numbers.length),
     all_slowest: all.map(({ i }) => `slowest_${i}`).join(', '),
     slowest_formats: 'd'.repeat(all.length),
     all_cells: cells.join(', '),
@@ -243,8 +233,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     longest: `${longest}`,
     // Windows with a stored end need no clock that runs forward.
     still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
-    stamp: hasCalendar ? 'max(written, now)' : 'now',
-    is_lost: hasCalendar ? 'broken' : 'broken or written > now',
+    lost: `${hasCalendar ? 2 * longest : longest}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
@@ -320,11 +309,6 @@ function placeSlots(all: readonly ScriptPolicy[], start: number) {
   return { bases, end }
 }
 
-/** Returns the names of the boundaries that a call brings for a policy with a calendar, in order. */
-function boundariesOf({ i, policy }: ScriptPolicy): readonly string[] {
-  return policy.calendar ? ['before', 'opened', 'closes', 'after'].map((name) => `${name}_${i}`) : []
-}
-
 /**
  * Returns the words `@{...}` of one policy, for a line that is repeated for each: its cells and numbers, whose names end with its
  * number in the list, the condition under which its cells are sound, and the body of its `take`.
@@ -332,7 +316,7 @@ function boundariesOf({ i, policy }: ScriptPolicy): readonly string[] {
 function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
   const { i, policy, cells } = part
   const { calendar, window, windowTicks, tick, buckets } = policy
-  const own = calendar ? [calendar.shortest, ...boundariesOf(part)] : []
+  const own = calendar ? [calendar.shortest, ...part.brought.slice(2)] : []
   const shape = [`capacity_${i}`, window, windowTicks, tick, buckets, ...own].join(', ')
   const numbers = `limit_${i}, ${shape}`
   const state = base === undefined ? cells : [...cells, base]

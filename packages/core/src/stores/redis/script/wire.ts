@@ -43,14 +43,12 @@ export interface ScriptRequest {
   readonly around?: number | undefined
 }
 
-/** The numbers of each policy: limit and capacity, and of a calendar the boundaries around an instant, below 0 for the present. */
-function numbersOf(policies: readonly Policy[], around: number): readonly number[] {
-  const instant = around < 0 ? Date.now() * 1000 : around
-  return policies.flatMap(({ limit, capacity, calendar }) => [
-    limit,
-    capacity,
-    ...(calendar?.around(instant) ?? []),
-  ])
+/** The numbers of each policy: limit and capacity, and the boundaries of a calendar. `clock` is -1 or microseconds. */
+function numbersOf({ policies, around }: ScriptRequest, clock: number): readonly number[] {
+  const instant = around ?? (clock < 0 ? Date.now() * 1000 : clock)
+  return policies.flatMap(({ limit, capacity, calendar }) =>
+    calendar ? [limit, capacity, ...calendar.around(instant)] : [limit, capacity],
+  )
 }
 
 /**
@@ -59,8 +57,8 @@ function numbersOf(policies: readonly Policy[], around: number): readonly number
  * smaller limits seen. The script stores the random `nonce` with what it writes, so that a booking notices later changes.
  */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
-  const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
-  const numbers = [cost, nonce, ...numbersOf(policies, request.around ?? clock)]
+  const { operation, cost = 0, count = 1, span = 0, token, slowest } = request
+  const numbers = [cost, nonce, ...numbersOf(request, clock)]
   if (operation !== 'consume' || count > 1 || clock >= 0 || slowest) {
     numbers.push(OPERATIONS[operation], count, clock, span)
   }
@@ -88,7 +86,7 @@ export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: ()
   const isPlain = clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)
   const numbers = isPlain ? [parts.length] : [-parts.length, clock, hasSlowest ? 1 : 0]
   for (const { list, request } of parts) {
-    numbers.push(list, request.cost!, nonce(), ...numbersOf(request.policies, clock))
+    numbers.push(list, request.cost!, nonce(), ...numbersOf(request, clock))
   }
   if (isPlain) return packed(numbers)
   for (const { request, enforce } of parts) {
@@ -152,15 +150,6 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
-/**
- * Returns the instant of a call that brought boundaries of a calendar too far from it: nothing was written. Undefined where the call
- * was carried out.
- */
-export function unpackOutside(reply: Buffer): number | undefined {
-  const isOutside = reply.length > DOUBLE && (reply.readDoubleLE(0) & OUTSIDE) !== 0
-  return isOutside ? reply.readDoubleLE(DOUBLE) : undefined
-}
-
 /** Returns how a booking stands. `confirm` replies 0 for a charge still in the key's state, or a reason: held, or else lost. */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
@@ -177,7 +166,6 @@ const FAILURE = '!'.charCodeAt(0)
 /** In the first number of an answer. */
 const HEALED = 1
 const LONG = 2
-const OUTSIDE = 4
 
 /**
  * Reads the numbers of a reply, one after the other. That to a call of a script with several keys is `isPacked`, and read key by
