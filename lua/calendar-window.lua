@@ -39,9 +39,9 @@ local function calendar_window_admit(
     end
     while at >= ends do
       local least = ends + shortest / 2
-      start = ends
+      start = max(0, ends) -- of a window that began before 1970
       ends = before >= least and before or opened >= least and opened or closes >= least and closes
-        or after >= least and after or start + window
+        or after >= least and after or ends + window
     end
   end
   local kept = count

@@ -31,7 +31,7 @@ for (const [i, timeZone] of ZONES.entries()) {
     const step = Math.floor((5 * (LAST - FIRST)) / INSTANTS)
     for (let instant = FIRST + ((i * 7919 + k) % step); instant < LAST; instant += step) {
       const next = firstAfter(all, instant)
-      const expected = all.slice(next - 2, next + 2).map((at) => Math.max(0, at))
+      const expected = all.slice(next - 2, next + 2)
       const found = calendar?.around(instant * 1000).map((at) => at / 1000)
       compared++
       if (String(found) === String(expected)) continue

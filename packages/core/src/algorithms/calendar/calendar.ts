@@ -103,14 +103,14 @@ export class Calendar {
     }
   }
 
-  /** The two boundaries at or before an instant and the two after it, in microseconds, 0 for those before 1970. Equal ones are one. */
+  /** The two boundaries at or before an instant and the two after it, in microseconds. Equal ones are one. */
   around(instant: number): readonly number[] {
     const known = this.#latest
     if (instant >= known[1]! && instant < known[2]!) return known
     const near = Math.floor((instant - this.#origin) / (PERIODS[this.every].mean * DAY_MS * 1000))
     const all = [...new Set([-3, -2, -1, 0, 1, 2, 3, 4].map((i) => this.#boundary(near + i)))]
     const closes = all.findIndex((boundary) => boundary > instant)
-    return (this.#latest = all.slice(closes - 2, closes + 2).map((boundary) => Math.max(0, boundary)))
+    return (this.#latest = all.slice(closes - 2, closes + 2))
   }
 
   /**

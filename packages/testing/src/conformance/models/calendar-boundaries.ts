@@ -75,7 +75,7 @@ export function boundariesIn(
   return [...found]
 }
 
-/** The two boundaries at or before an instant and the two after it; 0 for those before 1970. Equal ones are one. */
+/** The two boundaries at or before an instant and the two after it. Equal ones are one. */
 export function boundariesAround(
   every: Every,
   zone: string,
@@ -86,5 +86,5 @@ export function boundariesAround(
   const numbers = Array.from({ length: 13 }, (_, k) => near + k - 6)
   const all = [...new Set(numbers.map((i) => firstAt(zone, localOf(every, anchor, i))))]
   const after = all.findIndex((boundary) => boundary > instant)
-  return all.slice(after - 2, after + 2).map((boundary) => Math.max(0, boundary))
+  return all.slice(after - 2, after + 2)
 }

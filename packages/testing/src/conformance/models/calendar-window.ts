@@ -3,8 +3,8 @@ import type { Model, Options, Rule } from '../rule.js'
 import { boundariesAround, type Every } from './calendar-boundaries.js'
 
 const DAY_MS = 86_400_000
-/** The longest period and three hours, by which zones have moved their clocks. */
-const WINDOWS_MS: Readonly<Record<string, number>> = { day: 99_000_000, month: 31 * DAY_MS + 10_800_000 }
+/** The longest period. */
+const WINDOWS_MS: Readonly<Record<string, number>> = { day: DAY_MS, month: 31 * DAY_MS }
 
 /**
  * Calendar window: at most `limit` in each period of the calendar. Only the newest booked window is remembered, with its end: a refund
@@ -61,7 +61,7 @@ const WINDOWS = new Map<string, Window[]>()
 
 /** The window of the calendar in which an instant lies; all in microseconds. */
 function windowAt({ options }: Rule, instant: bigint): Window {
-  const { every, timeZone = 'UTC', anchor = '1970-01-01' } = options as Options & Record<string, string>
+  const { every, timeZone = 'UTC', anchor = '2024-01-01' } = options as Options & Record<string, string>
   const id = `${every} ${timeZone} ${anchor}`
   const known = WINDOWS.get(id) ?? []
   WINDOWS.set(id, known)
