@@ -5,6 +5,7 @@ import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
+import { Tree } from '../values/tree.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
@@ -23,6 +24,8 @@ export interface PolicySet {
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
+  /** The same by the policies of the lists, as a call may bring a list that was made anew of known policies. */
+  readonly #byPolicies = new Tree<Policy, PolicySet>(true)
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
   #declared = 0
@@ -45,7 +48,7 @@ export class PolicySets {
 
   /**
    * Returns the set of a list of policies: the policies, checked, and their state in the store. The list is opened with its first
-   * call; later calls with the same array get the same set. A list with a limit of 0 needs no state for its calls.
+   * call; later calls with the same policies get the same set. A list with a limit of 0 needs no state for its calls.
    *
    * Blocks and resets of a key are made in every state that is known. Lists of the same shapes (algorithms and windows) share a
    * state, so one set for each list of shapes is kept for that, up to `#most`. Beyond it, the oldest that was not declared is
@@ -53,7 +56,11 @@ export class PolicySets {
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
   get(list: readonly Policy[]): PolicySet {
-    const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
+    let known = this.#byList.get(list)
+    let branch: Tree<Policy, PolicySet> | undefined = this.#byPolicies
+    for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
+      branch = branch.next.get(list[i]!)
+    known ??= branch?.value
     if (known) return known
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
@@ -64,6 +71,7 @@ export class PolicySets {
     const shapes = policies.map(({ shape }) => shape).join('\n')
     const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
     this.#byList.set(list, set)
+    this.#byPolicies.keep(list, set)
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
     if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)

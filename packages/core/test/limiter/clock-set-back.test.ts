@@ -53,7 +53,12 @@ describe.each(Object.entries(stores))(
           let now = START
           const store = open(() => now)
           const policies = [factory({ ...variant, limit: 10, window: WINDOW_MS })]
-          const limiter = createLimiter({ name: `${title} ${backMs}`, policies, store, deadline: '10s' })
+          const limiter = createLimiter({
+            name: `${title.slice(0, 50)} ${backMs}`,
+            policies,
+            store,
+            deadline: '10s',
+          })
           while ((await limiter.consume(where)).allowed) now += 1000
           now -= backMs * 1000
           const { retryAfterMs } = await limiter.consume(where)
