@@ -119,6 +119,8 @@ export class PolicySets {
    */
   #open(policies: readonly Policy[]): Keyspace {
     const penalty = this.#penalty
+    const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
+    if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
     const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
     if (penalty && !keyspace.penalty) {
       const why = 'the store of this limiter knows no penalties: leave penalty out'
@@ -126,6 +128,14 @@ export class PolicySets {
     }
     return keyspace
   }
+}
+
+const WEEK_MS = 604_800_000
+const FORGETS = {
+  code: 'STORE_FORGETS',
+  message:
+    'a calendarWindow of a week or longer is in a store that a crash or a restart empties: use redisStore with an append-only file, ' +
+    'or postgresStore with logged: true',
 }
 
 /** Each policy takes some of the 200 local variables that Lua allows a script. */

@@ -1,4 +1,5 @@
 import '@sluice/calendar'
+import { expectWarnings } from '@sluice/harness/warnings'
 import {
   calendarWindow,
   createLimiter,
@@ -30,6 +31,8 @@ const month = (timeZone = 'UTC', anchor?: string, limit = 10) =>
   calendarWindow({ limit, every: 'month', timeZone, ...(anchor !== undefined && { anchor }) })
 
 describe('calendar window', () => {
+  beforeEach(() => expectWarnings([], { perhaps: ['STORE_FORGETS'] }))
+
   it('begins anew with each period of the calendar', () => {
     const table: Row[] = [
       // ms, cost, allowed, remaining, retryAfterMs, resetAfterMs

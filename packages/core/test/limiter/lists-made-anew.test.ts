@@ -1,4 +1,5 @@
 import '@sluice/calendar'
+import { expectWarnings } from '@sluice/harness/warnings'
 import { algorithms } from '../../src/stores/authoring.js'
 import { calendarWindow, createLimiter, fixedWindow, gcra, memoryStore, slidingLog } from '../../src/index.js'
 
@@ -24,6 +25,7 @@ describe('a list of policies that is made anew for each call', () => {
     })
 
   it('is opened once for each of its contents', async () => {
+    expectWarnings(['STORE_FORGETS'])
     const { store, opened } = counted()
     const limiter = createLimiter({ name: 'anew', policies: [month(0)], store })
     for (let i = 0; i < 12; i++) await limiter.consume('a', { policies: [month(i)] })
