@@ -127,7 +127,8 @@ class PolicyReader {
     const policies = read.map(
       (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
     )
-    this.#attempt(path, () => createLimiter({ policies }))
+    // What is kept by it is nothing, so it warns of nothing that would be lost.
+    this.#attempt(path, () => createLimiter({ policies }).on('warning', () => {}))
     const limiter: ReadLimiter = {
       name,
       policies,

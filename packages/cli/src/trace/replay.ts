@@ -201,7 +201,8 @@ class Replayer {
     readonly index: number,
   ) {
     this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
-    this.#limiter = createLimiter({ name, policies, store: this.#store })
+    // It is to forget its state with the process, so it warns of none.
+    this.#limiter = createLimiter({ name, policies, store: Object.assign(this.#store, { forgets: false }) })
   }
 
   /** Whether a call is denied, at its logged time. One without a key for this limiter is not counted. */

@@ -245,7 +245,7 @@ function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: 
   const option = burst === undefined ? undefined : capacityOption(algorithm)
   const window =
     'every' in algorithms[algorithm].options
-      ? { every: PERIODS[windowMs / DAY_MS] }
+      ? { every: PERIODS[windowMs / 86_400_000] ?? formatDuration(windowMs) }
       : { window: formatDuration(windowMs) }
   return { algorithm, limit, ...window, ...(option && { [option]: burst }) } as PolicyEntry
 }
@@ -258,7 +258,6 @@ const PERIODS: Readonly<Record<number, string>> = {
   90: 'quarter',
   365: 'year',
 }
-const DAY_MS = 86_400_000
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9

@@ -134,8 +134,8 @@ const WEEK_MS = 604_800_000
 const FORGETS = {
   code: 'STORE_FORGETS',
   message:
-    'a calendarWindow of a week or longer is in a store that a crash or a restart empties: use redisStore with an append-only file, ' +
-    'or postgresStore with logged: true',
+    'a calendarWindow of a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
+    'file, or in a table of Postgres with logged: true',
 }
 
 /** Each policy takes some of the 200 local variables that Lua allows a script. */
