@@ -71,7 +71,7 @@ describe('suggest', () => {
   it.each([1, 7, 30])(
     'recommends a calendarWindow for a window of %i days that replay confirms',
     async (days) => {
-      const calls = traffic.map(({ at, keys }, i) => callAt(at + i * 2_600_000_000, keys[0]!)) // 120 days
+      const calls = traffic.map(({ at, keys }, i) => callAt(at + i * 2_600_000_000, keys[0])) // 120 days
       const options = { ...OPTIONS, algorithm: 'calendarWindow', windows: [days * 86_400_000] } as const
       const { windows } = await suggest(readingOf(calls), options)
       const { policy } = windows[0]!.recommended!

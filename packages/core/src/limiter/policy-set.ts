@@ -24,8 +24,8 @@ export interface PolicySet {
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
-  /** The same by the policies of the lists, as a call may bring a list that was made anew of known policies. */
-  readonly #byPolicies = new Tree<Policy, PolicySet>(true)
+  /** The same by the policies of the lists, as a call may bring a list that was made anew of known policies. What a set of a store elsewhere keeps, such as leases, goes with its list. */
+  readonly #byPolicies = new Tree<Policy, PolicySet | WeakRef<PolicySet>>(true)
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
   #declared = 0
@@ -57,10 +57,10 @@ export class PolicySets {
    */
   get(list: readonly Policy[]): PolicySet {
     let known = this.#byList.get(list)
-    let branch: Tree<Policy, PolicySet> | undefined = this.#byPolicies
+    let branch: Tree<Policy, PolicySet | WeakRef<PolicySet>> | undefined = this.#byPolicies
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
-      branch = branch.next.get(list[i]!)
-    known ??= branch?.value
+      branch = branch.next.get(list[i])
+    known ??= branch?.value instanceof WeakRef ? branch.value.deref() : branch?.value
     if (known) return known
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
@@ -71,7 +71,7 @@ export class PolicySets {
     const shapes = policies.map(({ shape }) => shape).join('\n')
     const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
     this.#byList.set(list, set)
-    this.#byPolicies.keep(list, set)
+    this.#byPolicies.keep(list, this.store.local ? set : new WeakRef(set))
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
     if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
@@ -134,7 +134,7 @@ const WEEK_MS = 604_800_000
 const FORGETS = {
   code: 'STORE_FORGETS',
   message:
-    'a calendarWindow of a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
+    'a window of the calendar that lasts a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
     'file, or in a table of Postgres with logged: true',
 }
 

@@ -1,11 +1,11 @@
 /** Values by lists of keys, which are looked up one after the other: this is the branch of a list, with those that go on from it. */
 export class Tree<Key, Value> {
   value: Value | undefined
-  readonly next: Level<Key, Tree<Key, Value>>
+  readonly next: Branches<Key, Tree<Key, Value>>
 
   /** An empty tree, whose levels are Maps, or WeakMaps where the keys are objects that may go with all that is kept behind them. */
   constructor(private readonly isWeak: boolean) {
-    this.next = isWeak ? (new WeakMap() as unknown as Level<Key, Tree<Key, Value>>) : new Map()
+    this.next = isWeak ? (new WeakMap() as unknown as Branches<Key, Tree<Key, Value>>) : new Map()
   }
 
   /** Keeps a value for these keys. */
@@ -17,4 +17,4 @@ export class Tree<Key, Value> {
   }
 }
 
-type Level<Key, Branch> = Pick<Map<Key, Branch>, 'get' | 'set'>
+type Branches<Key, Branch> = Pick<Map<Key, Branch>, 'get' | 'set'>

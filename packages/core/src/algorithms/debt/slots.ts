@@ -78,7 +78,7 @@ export const debtWithSlots: Algorithm = {
     debt.check(policy, name)
     if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
     const numbers = `${name} and limit are too large for slots in this window, got ${policy.capacity} and ${policy.limit}`
-    const advice = 'use a shorter window, or slidingWindow or calendarWindow, which have no such bound'
+    const advice = 'use a shorter window, or slidingWindow, which has no such bound'
     throw new PolicyError('CAPACITY_TOO_LARGE', `${numbers}: ${advice}`)
   },
 }
