@@ -1,4 +1,5 @@
 import * as option from '../values/options.js'
+import { Tree } from '../values/tree.js'
 import { calendarOf, EVERY, type Every, MOST_MOVED_MS } from './calendar/calendar.js'
 import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
@@ -55,14 +56,43 @@ const CALENDAR_WINDOW = {
  * const limiter = createLimiter({ policies: [month] })
  * const { remaining } = await limiter.consume('user:42')
  */
-export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__ */ factory(
-  'calendarWindow',
-  CALENDAR_WINDOW,
-  ({ every, timeZone, anchor, limit, name }) => {
+export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__ */ remembering(
+  /* @__PURE__ */ factory('calendarWindow', CALENDAR_WINDOW, ({ every, timeZone, anchor, limit, name }) => {
     const calendar = calendarOf(every, timeZone, anchor)
     return new Policy(algorithm, { limit, name, window: calendar.longestMs }, { calendar })
-  },
+  }),
 )
+
+/** The same factory, which keeps what it made of the same options: a list that is made anew for each call then costs little. */
+function remembering(make: PolicyFactory<CalendarWindowOptions>): PolicyFactory<CalendarWindowOptions> {
+  const names = Object.keys(CALENDAR_WINDOW)
+  let [known, size] = [new Tree<unknown, Policy>(false), 0]
+  const calendarWindow = (given: CalendarWindowOptions): Policy => {
+    const values = ((given as object | undefined) ?? {}) as Record<string, unknown>
+    const keys = Object.keys(values)
+    let branch: Tree<unknown, Policy> | undefined = known
+    let found = 0
+    for (let i = 0; branch && i < names.length; i++) {
+      const value = values[names[i]!]
+      if (value !== undefined) found++
+      branch = branch.next.get(value)
+    }
+    // Most options are all given and declared.
+    const isKnown = branch?.value && (found === keys.length || keys.every((each) => names.includes(each)))
+    if (isKnown) return branch!.value!
+    const policy = make(given)
+    if (++size % MOST_KNOWN === 0) known = new Tree(false)
+    known.keep(
+      names.map((each) => values[each]),
+      policy,
+    )
+    return policy
+  }
+  return Object.assign(calendarWindow, { options: make.options })
+}
+
+/** The policies that are kept. */
+const MOST_KNOWN = 10_000
 
 const algorithm: Algorithm = {
   name: 'calendar-window',

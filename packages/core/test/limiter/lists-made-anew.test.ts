@@ -1,7 +1,8 @@
 import '@sluice/calendar'
 import { expectWarnings } from '@sluice/harness/warnings'
-import { algorithms } from '../../src/stores/authoring.js'
-import { calendarWindow, createLimiter, fixedWindow, gcra, memoryStore, slidingLog } from '../../src/index.js'
+import { calendarWindow, createLimiter, gcra, memoryStore } from '../../src/index.js'
+
+const SECOND = gcra({ limit: 9, window: '1s' })
 
 /** A store in memory, and how often a limiter has opened a list of policies in it. */
 function counted() {
@@ -30,40 +31,36 @@ describe('a list of policies that is made anew for each call', () => {
     const limiter = createLimiter({ name: 'anew', policies: [month(0)], store })
     for (let i = 0; i < 12; i++) await limiter.consume('a', { policies: [month(i)] })
     expect(opened.lists).toBe(3)
-    for (let i = 0; i < 12; i++)
-      await limiter.consume('a', { policies: [month(i), gcra({ limit: 9, window: '1s' })] })
+    for (let i = 0; i < 12; i++) await limiter.consume('a', { policies: [month(i), SECOND] })
     expect(opened.lists).toBe(6)
-    await limiter.consume('a', { policies: [gcra({ limit: 9, window: '1s' })] })
-    await limiter.consume('a', { policies: [gcra({ limit: 9, window: '1s' }), month(0)] })
+    await limiter.consume('a', { policies: [SECOND] })
+    await limiter.consume('a', { policies: [SECOND, month(0)] })
     expect(opened.lists).toBe(8)
   })
 
-  it.each(Object.keys(algorithms) as (keyof typeof algorithms)[])(
-    'gets the policy of equal options from %s',
-    (name) => {
-      const make = algorithms[name] as (options: object) => unknown
-      const options = { limit: 7, ...(name === 'calendarWindow' ? { every: 'day' } : { window: '1m' }) }
-      expect(make({ ...options })).toBe(make(options))
-      expect(make({ ...options, name: undefined })).toBe(make(options))
-      expect(make({ ...options, name: 'other' })).not.toBe(make(options))
-      expect(make({ ...options, limit: 8 })).not.toBe(make(options))
-    },
-  )
+  it('gets the policy of equal options', () => {
+    const options = { limit: 7, every: 'day' } as const
+    const policy = calendarWindow(options)
+    expect(calendarWindow({ ...options })).toBe(policy)
+    expect(calendarWindow({ ...options, timeZone: undefined } as never)).toBe(policy)
+    expect(calendarWindow({ ...options, timeZone: 'Asia/Tokyo' })).not.toBe(policy)
+    expect(calendarWindow({ ...options, limit: 8 })).not.toBe(policy)
+  })
 
   it('is refused for an option that there is not, also beside known ones', () => {
-    fixedWindow({ limit: 1, window: '1s' })
-    expect(() => fixedWindow({ limit: 1, window: '1s', burst: 1 } as never)).toThrow(/no option 'burst'/)
-    expect(() => fixedWindow({ limit: 1, window: '1s', name: undefined, burst: 1 } as never)).toThrow(
+    calendarWindow({ limit: 1, every: 'day' })
+    expect(() => calendarWindow({ limit: 1, every: 'day', burst: 1 } as never)).toThrow(/no option 'burst'/)
+    expect(() => calendarWindow({ limit: 1, every: 'day', name: undefined, burst: 1 } as never)).toThrow(
       /'burst'/,
     )
-    expect(() => fixedWindow(undefined as never)).toThrow(/takes an object of options/)
+    expect(() => calendarWindow(undefined as never)).toThrow(/takes an object of options/)
   })
 
   it('is made once more after ten thousand others', () => {
-    const first = slidingLog({ limit: 1, window: '1d' })
-    for (let limit = 2; limit <= 10_001; limit++) slidingLog({ limit, window: '1d' })
-    const again = slidingLog({ limit: 1, window: '1d' })
+    const first = calendarWindow({ limit: 1, every: 'year' })
+    for (let limit = 2; limit <= 10_001; limit++) calendarWindow({ limit, every: 'year' })
+    const again = calendarWindow({ limit: 1, every: 'year' })
     expect(again).not.toBe(first)
-    expect(again).toEqual(first)
+    expect(again.calendar).toBe(first.calendar)
   })
 })

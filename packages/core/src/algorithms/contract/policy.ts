@@ -3,7 +3,6 @@ import { type Duration, formatDuration } from '../../values/duration.js'
 import { PolicyError } from '../../values/errors.js'
 import * as option from '../../values/options.js'
 import { notShort } from '../../values/short-duration.js'
-import { Tree } from '../../values/tree.js'
 import type { Calendar } from '../calendar/calendar.js'
 import type { State } from './state.js'
 
@@ -98,43 +97,17 @@ export interface PolicyFactory<Options extends object> {
 }
 
 /**
- * Makes the factory `name`, which reads and checks its options as declared and has `make` make a policy of them. Equal options get
- * the policy that was made of them before, so a list that is made anew for each call costs little. Call it behind a `PURE` comment,
- * so that bundles leave out algorithms that are not used.
+ * Makes the factory `name`, which reads and checks its options as declared and has `make` make a policy of them. Call it behind
+ * a `PURE` comment, so that bundles leave out algorithms that are not used.
  */
 export function factory<Options extends object, D extends option.DeclarationOf<Options>>(
   name: string,
   options: D,
   make: (settings: option.Settings<D>) => Policy,
 ): PolicyFactory<Options> {
-  const names = Object.keys(options)
-  let [known, size] = [new Tree<unknown, Policy>(false), 0]
-  const read = (given: Options): Policy => {
-    const values = ((given as object | undefined) ?? {}) as Record<string, unknown>
-    const keys = Object.keys(values)
-    let branch: Tree<unknown, Policy> | undefined = known
-    let found = 0
-    for (let i = 0; branch && i < names.length; i++) {
-      const value = values[names[i]!]
-      if (value !== undefined) found++
-      branch = branch.next.get(value)
-    }
-    // Most options are all given and declared.
-    const isKnown = branch?.value && (found === keys.length || keys.every((each) => names.includes(each)))
-    if (isKnown) return branch!.value!
-    const policy = make(option.read(options, given, { what: name }))
-    if (++size % MOST_KNOWN === 0) known = new Tree(false)
-    known.keep(
-      names.map((each) => values[each]),
-      policy,
-    )
-    return policy
-  }
-  return Object.assign({ [name]: (given: Options) => read(given) }[name]!, { options })
+  const read = { [name]: (given: Options) => make(option.read(options, given, { what: name })) }[name]!
+  return Object.assign(read, { options })
 }
-
-/** The policies that a factory keeps. */
-const MOST_KNOWN = 10_000
 
 /** The `reach` and `scale` of an algorithm whose units come back after a window, in microseconds. */
 export function windowOf({ window }: Policy): number {
