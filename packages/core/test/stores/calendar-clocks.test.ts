@@ -74,6 +74,17 @@ describe.each([
     },
   )
 
+  it.each(EVERY)('admits the limit once through 1,000 changes of zone and anchor in a %s', async (every) => {
+    const { limiter } = limiterUnder(calendarWindow({ limit: 7, every }))
+    const zones = Intl.supportedValuesOf('timeZone')
+    const calls = Array.from({ length: 1000 }, (_, i) => {
+      const anchor = `2024-${String(1 + (i % 12)).padStart(2, '0')}-${String(1 + (i % 28)).padStart(2, '0')}`
+      const policies = [calendarWindow({ limit: 7, every, timeZone: zones[i % zones.length]!, anchor })]
+      return limiter.consume('a', { policies })
+    })
+    expect((await Promise.all(calls)).filter(({ allowed }) => allowed)).toHaveLength(7)
+  })
+
   it.each(EVERY)('a day ahead and back again ends a window of a %s once', async (every) => {
     const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
     expect(await passed(6)).toBe(5)
