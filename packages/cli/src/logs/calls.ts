@@ -39,8 +39,10 @@ export function callReader(
    */
   const part = (name: string): string | undefined => {
     if (name !== 'ip') return format.part(name)
+    const client = clientAddress(address(format))
+    if (client !== undefined) return client
     const ip = format.part('ip')
-    return clientAddress(address(format)) ?? clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
+    return clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
   }
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
@@ -50,16 +52,20 @@ export function callReader(
   let calls = 0
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
-    const isInside = selectors.map(({ where }) => where === undefined || where.matches(part))
-    if (!isInside.includes(true)) return 'outside'
-    const keys = selectors.map(({ by = 'ip' }, i) => (isInside[i] ? keyOf(by) : undefined))
+    let isInside = false
+    const keys = selectors.map(({ by = 'ip', where }) => {
+      if (where !== undefined && !where.matches(part)) return undefined
+      isInside = true
+      return keyOf(by)
+    })
+    if (!isInside) return 'outside'
     if (keys.every((key) => key === undefined)) return isByIp ? 'no address' : 'no caller'
     const cost = costPart === undefined ? 1 : Number(part(costPart)?.trim() || NaN)
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
     // Not a part of calls, of which some would have it and others not: they are read often.
     if (++calls <= 4096 || calls % 256 === 0)
-      habits.add(keys[0] ?? '', ownText(part('path') ?? ''), ownText(part('header:user-agent') ?? ''))
+      habits.add(keys[0] ?? '', part('path') ?? '', part('header:user-agent') ?? '')
     return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
   }
 }

@@ -1,3 +1,5 @@
+import { ownText } from '@sluice/core/internal'
+
 /** The habits of one caller, by a part of his calls: what tells an office from a scraper. */
 export interface Habits {
   /** The path that he asked for most, and the share of his calls that it had, from 0 to 1. */
@@ -8,22 +10,39 @@ export interface Habits {
   readonly agents: number
 }
 
+/** What the calls of one caller were for, but for his first. */
+class Caller {
+  calls = 0
+  readonly paths = new Map<string, number>()
+  readonly agents = new Set<string>()
+}
+
 /** The habits of callers with many calls: of 1,024 callers at most, of whom those with fewest make room for others. */
 export class HabitsByCaller {
-  readonly #callers = new Map<string, { calls: number; paths: Map<string, number>; agents: Set<string> }>()
-  /** Callers with so many calls have made room. */
+  /** A caller of one call is undefined: where most call once, an object for each would fill the memory until it is collected. */
+  readonly #callers = new Map<string, Caller | undefined>()
+  /** Callers with fewer calls have made room. */
   #rare = 0
 
   add(key: string, path: string, agent: string): void {
-    const caller = this.#callers.get(key) ?? { calls: 0, paths: new Map(), agents: new Set() }
-    if (caller.calls++ === 0) this.#callers.set(key, caller)
+    const caller = this.#callers.get(key) ?? this.#meet(key)
+    if (!caller) return
+    caller.calls++
+    if (caller.paths.has(path) || caller.paths.size < MOST_VALUES)
+      caller.paths.set(ownText(path), (caller.paths.get(path) ?? 0) + 1)
+    if (caller.agents.size < MOST_VALUES) caller.agents.add(ownText(agent))
+  }
+
+  /** Notes a caller's first call, for which it returns undefined, or begins with his second. */
+  #meet(key: string): Caller | undefined {
+    const caller = this.#callers.has(key) ? new Caller() : undefined
+    this.#callers.set(ownText(key), caller)
     if (this.#callers.size > MOST_CALLERS) {
       this.#rare++
-      for (const [each, { calls }] of this.#callers) if (calls <= this.#rare) this.#callers.delete(each)
+      for (const [each, known] of this.#callers)
+        if ((known?.calls ?? 0) < this.#rare) this.#callers.delete(each)
     }
-    if (caller.paths.has(path) || caller.paths.size < MOST_VALUES)
-      caller.paths.set(path, (caller.paths.get(path) ?? 0) + 1)
-    if (caller.agents.size < MOST_VALUES) caller.agents.add(agent)
+    return caller
   }
 
   /** The habits of a caller; undefined where too few of his calls are known. */

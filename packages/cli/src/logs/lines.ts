@@ -41,7 +41,13 @@ export class LineSplitter {
     if (this.#isDropping && from === 0) return []
     this.#isDropping = false
     const end = bytes.lastIndexOf(NEWLINE) + 1
-    const lines = end > from ? this.#cut(joined(this.#rest, bytes.subarray(from, end))) : []
+    const lines: LogLine[] = []
+    if (end > from) {
+      // Of the bytes one line is copied, and not all.
+      const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, from) + 1 : from
+      this.#cut(joined(this.#rest, bytes.subarray(from, next)), lines)
+      this.#cut(bytes.subarray(next, end), lines)
+    }
     this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))
     if (this.#rest.length > LONGEST) {
       lines.push(refused('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, QUOTED))))
@@ -55,14 +61,13 @@ export class LineSplitter {
   end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
-    return rest.length > 0 ? this.#cut(rest) : []
+    return this.#cut(rest, [])
   }
 
-  /** The lines of bytes that end with a whole one, without their ends; refused where they are too long or hold NUL bytes. */
-  #cut(bytes: Uint8Array): LogLine[] {
+  /** Adds the lines of bytes that end with a whole one, without their ends; refused where they are too long or hold NUL bytes. */
+  #cut(bytes: Uint8Array, lines: LogLine[]): LogLine[] {
     const text = this.#decoder.decode(bytes)
-    const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
-    const lines: LogLine[] = []
+    const hasNul = NUL.test(text) // of bytes V8 compares one by one, which takes ten times as long
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
@@ -108,5 +113,6 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
 
 const EMPTY = new Uint8Array(0)
 const NEWLINE = 10
+const NUL = /\0/
 const LONGEST = 2 ** 18
 const QUOTED = 160

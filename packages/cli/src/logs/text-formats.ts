@@ -8,7 +8,7 @@ import type { TimeReader } from './times.js'
 
 const ADDRESS = String.raw`(?:\d+\.\d+\.\d+\.\d+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*(?:%\w+)?\]?)(?::\d+)?`
 const NAME = String.raw`[\w.-]+`
-const TEXT = String.raw`"((?:[^"\\]|\\.)*)"`
+const TEXT = String.raw`"([^"\\]*(?:\\.[^"\\]*)*)"`
 
 /**
  * Each with the names of the groups, and CALLER for the form of callers. Those that begin with `duration` add up to it, in

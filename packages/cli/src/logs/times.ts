@@ -20,10 +20,10 @@ export class TimeReader {
 
 /** `10/Oct/2000:13:55:36 -0700` */
 const CLF =
-  /^(?<day>\d\d?)\/(?<month>\w{3})\/(?<year>\d{4}):(?<clock>\d\d:\d\d:\d\d)(?<fraction>\.\d+)?(?: (?<zone>[+-]\d\d:?\d\d))?$/
+  /^(?<day>\d\d?)\/(?<month>\w{3})\/(?<year>\d{4}):(?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?<fraction>\.\d+)?(?: (?<zone>[+-]\d\d):?(?<zoneMinute>\d\d))?$/
 /** RFC 3339, or nearly: a space for the T, a comma before the fraction, no zone for UTC. */
 const ISO =
-  /^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)[T\t ](?<clock>\d\d:\d\d:\d\d)(?<fraction>[.,]\d+)?\s?(?:Z|UTC|(?<zone>[+-]\d\d:?\d\d))?$/
+  /^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)[T\t ](?<hour>\d\d):(?<minute>\d\d):(?<second>\d\d)(?<fraction>[.,]\d+)?\s?(?:Z|UTC|(?<zone>[+-]\d\d):?(?<zoneMinute>\d\d))?$/
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
 /**
@@ -33,14 +33,22 @@ const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 function dateTime(text: string): number | undefined {
   const found = (CLF.exec(text) ?? ISO.exec(text))?.groups
   if (!found) return undefined
-  const { year, month = '', day, clock, fraction = '', zone = '+0000' } = found
+  const {
+    year,
+    month = '',
+    day,
+    hour,
+    minute,
+    second,
+    fraction = '',
+    zone = '+00',
+    zoneMinute = '00',
+  } = found
   const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1 // a fraction if it is no month
-  const [hour, minute, second] = clock!.split(':').map(Number) as [number, number, number]
-  const [zoneHour, zoneMinute] = [Number(zone.slice(0, 3)), Number(zone[0] + zone.slice(-2))]
-  // NaN makes the whole date NaN.
-  const ofYear = Number.isInteger(number) ? Number(year) : NaN
-  const ms = Date.UTC(ofYear, number - 1, Number(day), hour - zoneHour, minute - zoneMinute, second)
-  return ms * 1000 + Number(fraction.slice(1, 7).padEnd(6, '0'))
+  const ofYear = Number.isInteger(number) ? Number(year) : NaN // which makes the whole date NaN
+  const [hours, minutes] = [Number(hour) - Number(zone), Number(minute) - Number(zone[0] + zoneMinute)]
+  const ms = Date.UTC(ofYear, number - 1, Number(day), hours, minutes, Number(second))
+  return ms * 1000 + (fraction === '' ? 0 : Number(fraction.slice(1, 7).padEnd(6, '0')))
 }
 
 /**

@@ -9,7 +9,6 @@ import { asJson, bold, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { maxUnreadOf, readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
-import { OTHERS } from './others.gen.js'
 import { count, pageOf, percent } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
@@ -138,6 +137,7 @@ const DOCS: string = ''
  * that has one of this name. Returns the exit code 0, or 1 where none has it.
  */
 export const option: Run = async ([name = ''], given) => {
+  const { OTHERS } = await import('./others.gen.js')
   const plain = (text: string): string => text.toLowerCase().replace(/\(.*/s, '')
   const found = OTHERS.filter(([other]) => plain(other!) === plain(name))
   const near =

@@ -140,7 +140,7 @@ class CallsUnderOne implements PlainCalls {
   }
 }
 
-/** Leaves to the table what one of the policies denies, and keys with a block or hold. */
+/** Leaves keys with a block or hold to the table. */
 class CallsUnderSeveral implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
@@ -154,16 +154,22 @@ class CallsUnderSeveral implements PlainCalls {
 
   /**
    * Decides a plain call under several policies, for the key in `row`, which the cursor is on. Undefined, with nothing written,
-   * where the table has to decide: the key is blocked or held, or a policy denies. All but the first policy are asked before, so
+   * where the table has to decide: the key is blocked or held, or see `#denied`. All but the first policy are asked before, so
    * only the first can deny while charging. `parts` gets three numbers a policy: earliest instant, remaining, resetAt. If every
    * policy misses exactly the cost after the charge, the key was full before. `renew` then begins its state anew, so that a later
    * release of an older charge, which counts no more, gives nothing back.
    */
-  decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
+  decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const { policies } = list
-    const restrictions = this.restrictions
-    if (restrictions.has(row, now)) return undefined
-    if (!this.cursor.fits(policies, now, cost, 1)) return undefined
+    const { states, instants } = this.cursor
+    if (this.restrictions.live > 0 && this.restrictions.has(row, now)) return undefined
+    let fits = true
+    for (let i = 1; i < policies.length; i++) {
+      instants[i] = policies[i]!.algorithm.earliest(states[i]!, policies[i]!, now, cost)
+      if (instants[i]! > now) fits = false
+    }
+    if (!fits) instants[0] = policies[0]!.algorithm.earliest(states[0]!, policies[0]!, now, cost)
+    if (!fits) return this.#denied(list, row, now, cost, maxWait)
     const view = this.#view
     const parts = Array<number>(3 * policies.length)
     let binding = 0
@@ -171,8 +177,8 @@ class CallsUnderSeveral implements PlainCalls {
     let resetAt = now
     let wasFull = true
     for (let i = 0; i < policies.length; i++) {
-      const at = this.takes[i]!(this.cursor.states[i]!, policies[i]!, now, cost, view)
-      if (at > now) return undefined // only the first can deny, before any is charged
+      instants[i] = this.takes[i]!(states[i]!, policies[i]!, now, cost, view)
+      if (instants[i]! > now) return this.#denied(list, row, now, cost, maxWait) // only the first can, before any is charged
       if (view.remaining < remaining) {
         remaining = view.remaining
         binding = i
@@ -186,6 +192,40 @@ class CallsUnderSeveral implements PlainCalls {
     if (wasFull) this.cursor.renew(policies, now)
     if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     const answer = new MemoryAnswer(now, now, undefined, remaining, resetAt)
+    answer.binding = binding
+    answer.parts = parts
+    return answer
+  }
+
+  /**
+   * The answer to a call that passes under the policies at the cursor's `instants`, of which the latest binds. Where `take` denies
+   * it charges nothing, and fills the view in the same pass. Undefined as under one policy.
+   */
+  #denied(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
+    const { policies, penalty } = list
+    const { states, instants } = this.cursor
+    const view = this.#view
+    const parts = Array<number>(3 * policies.length)
+    let [binding, at, remaining, resetAt] = [0, now, Infinity, now]
+    for (let i = 0; i < policies.length; i++) {
+      const instant = instants[i]!
+      if (instant > now) this.takes[i]!(states[i]!, policies[i]!, now, cost, view)
+      else policies[i]!.algorithm.view(states[i]!, policies[i]!, now, view)
+      if (view.remaining < 0) return undefined
+      if (instant > at) {
+        at = instant
+        binding = i
+      }
+      if (view.remaining < remaining) remaining = view.remaining
+      if (view.resetAt > resetAt) resetAt = view.resetAt
+      parts[3 * i] = instant
+      parts[3 * i + 1] = view.remaining
+      parts[3 * i + 2] = view.resetAt
+    }
+    const fitsLater = at !== Infinity
+    if (fitsLater && (penalty || at <= now + maxWait)) return undefined
+    if (fitsLater) this.cursor.rows.record(row, list.number, true)
+    const answer = new MemoryAnswer(now, at, fitsLater ? 'limit' : 'cost', remaining, resetAt)
     answer.binding = binding
     answer.parts = parts
     return answer

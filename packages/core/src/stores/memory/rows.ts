@@ -90,9 +90,9 @@ export class Cursor {
     return true
   }
 
-  /** Whether `cost` units of the current key pass at `now` under each of the policies from index `first` on. */
-  fits(policies: readonly Policy[], now: number, cost: number, first = 0): boolean {
-    for (let i = first; i < policies.length; i++) {
+  /** Whether `cost` units of the current key pass at `now` under each of the policies. */
+  fits(policies: readonly Policy[], now: number, cost: number): boolean {
+    for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
       if (policy.algorithm.earliest(this.states[i]!, policy, now, cost) > now) return false
     }

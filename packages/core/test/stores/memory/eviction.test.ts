@@ -176,6 +176,16 @@ describe('a ban', () => {
 })
 
 describe('the mark of denials', () => {
+  it.each([
+    ['one policy', [gcra({ limit: 10, window: '1h' })]],
+    ['two', [gcra({ limit: 10, window: '1h' }), fixedWindow({ limit: 100, window: '1d' })]],
+  ])('keeps those who went on before those who only spent all: under %s', (_, policies) => {
+    const { limiter } = open(policies)
+    exhaust(limiter, 10, 3)
+    flood(limiter, FLOOD, [10])
+    expect(stillDenied(limiter)).toBeGreaterThanOrEqual(990)
+  })
+
   it('is read by no decision', () => {
     const { limiter, clock } = open([gcra({ limit: 2, window: '1s' })])
     for (let i = 0; i < 20; i++) void limiter.decide('k')
