@@ -1,6 +1,6 @@
 import * as option from '../values/options.js'
 import { Tree } from '../values/tree.js'
-import { calendarOf, EVERY, type Every, MOST_MOVED_MS } from './calendar/calendar.js'
+import { Calendar, EVERY, type Every, MOST_MOVED_MS } from './calendar/calendar.js'
 import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import type { State } from './contract/state.js'
@@ -58,7 +58,7 @@ const CALENDAR_WINDOW = {
  */
 export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__ */ remembering(
   /* @__PURE__ */ factory('calendarWindow', CALENDAR_WINDOW, ({ every, timeZone, anchor, limit, name }) => {
-    const calendar = calendarOf(every, timeZone, anchor)
+    const calendar = new Calendar(every, timeZone, anchor)
     return new Policy(algorithm, { limit, name, window: calendar.longestMs }, { calendar })
   }),
 )
@@ -91,7 +91,7 @@ function remembering(make: PolicyFactory<CalendarWindowOptions>): PolicyFactory<
   return Object.assign(calendarWindow, { options: make.options })
 }
 
-/** The policies that are kept. */
+/** The policies that are kept. Each takes about two kilobytes with its boundaries. */
 const MOST_KNOWN = 10_000
 
 const algorithm: Algorithm = {

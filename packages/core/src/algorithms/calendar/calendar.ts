@@ -50,25 +50,6 @@ const DAY_MS = 86_400_000
 /** The most by which a zone has moved its clocks since 1995 without skipping a day: 3 hours, Antarctica/Casey. */
 export const MOST_MOVED_MS = 10_800_000
 
-/** The calendars of this process by what they were made of, the oldest first. */
-const CALENDARS = new Map<string, Calendar>()
-/** Each takes about 500 bytes with its boundaries. */
-const MOST_CALENDARS = 10_000
-
-/**
- * Returns the calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
- * @throws {PolicyError} INVALID_OPTION for a zone or date that does not exist, or where there is no Temporal.
- */
-export function calendarOf(every: Every, timeZone: string, anchor: string): Calendar {
-  const id = `${every} ${timeZone} ${anchor}`
-  let calendar = CALENDARS.get(id)
-  if (calendar) return calendar
-  calendar = new Calendar(every, timeZone, anchor)
-  if (CALENDARS.size === MOST_CALENDARS) CALENDARS.delete(CALENDARS.keys().next().value!)
-  CALENDARS.set(id, calendar)
-  return calendar
-}
-
 /** The boundaries of a calendar's periods. */
 export class Calendar {
   /** The shortest period in microseconds, in a zone that skips no day. */
@@ -80,6 +61,10 @@ export class Calendar {
   readonly #origin: number
   #latest: readonly number[] = []
 
+  /**
+   * The calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
+   * @throws {PolicyError} INVALID_OPTION for a zone or date that does not exist, or where there is no Temporal.
+   */
   constructor(
     readonly every: Every,
     readonly timeZone: string,
