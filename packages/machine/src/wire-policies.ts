@@ -30,7 +30,7 @@ export class WirePolicies {
     })
     for (const policy of sent) {
       const [shape] = policy
-      if (makers().has(shape.split('/', 1)[0]!) && policyOf(...policy).shape === shape) continue
+      if (makerOf(shape.split('/', 1)[0]!) && policyOf(...policy).shape === shape) continue
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
@@ -104,12 +104,12 @@ function waysOf(options: Declaration, parts: number): readonly object[] {
 const MAKERS = new Map<string, readonly [factory: PolicyFactory<object>, way: number]>()
 
 /**
- * By the name of each algorithm its factory and the place of its way, of several the last, which sets the number of parts. They are
- * found once they are needed, as `@sluice/calendar` may be imported later than this package.
+ * Returns the factory of the algorithm of this name and the place of its way, of several the last, which sets the number of parts. They
+ * are looked for where the name is not known, as `@sluice/calendar` may be imported later than this package.
  */
-function makers(): typeof MAKERS {
-  if (MAKERS.size > 0) return MAKERS
-  for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
+function makerOf(name: string): readonly [factory: PolicyFactory<object>, way: number] | undefined {
+  const factories = MAKERS.has(name) ? [] : (Object.values(algorithms) as readonly PolicyFactory<object>[])
+  for (const factory of factories) {
     for (const [i, way] of waysOf(factory.options, 4).entries()) {
       try {
         const given = Object.create({ limit: 1, window: '1d', ...way }) as object
@@ -119,7 +119,7 @@ function makers(): typeof MAKERS {
       }
     }
   }
-  return MAKERS
+  return MAKERS.get(name)
 }
 
 /**
@@ -130,7 +130,7 @@ function makers(): typeof MAKERS {
  */
 function policyOf(...[shape, limit, capacity, calendar]: SentPolicy): Policy {
   const [name = '', windowMs, parts = '1'] = shape.split('/')
-  const [factory, way] = makers().get(name) ?? []
+  const [factory, way] = makerOf(name) ?? []
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity }
   // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
