@@ -44,7 +44,7 @@ const config: Config = {
     ],
   },
   transformIgnorePatterns: [
-    '/node_modules/(?!(?:@nestjs|light-my-request|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|readable-stream|quick-lru|cac|h3|rou3|srvx)/)',
+    '/node_modules/(?!(?:@nestjs|light-my-request|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|readable-stream|quick-lru|cac|h3|rou3|srvx|temporal-polyfill|temporal-utils)/)',
   ],
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {

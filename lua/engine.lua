@@ -32,6 +32,7 @@ local expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
   expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, restricted)
+  --@for any beside_calendar whole = whole or written > now and written - now >= @{still}
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
@@ -47,12 +48,17 @@ if exists then
       or restricted ~= max(max(held, blocked), last)
     latest = max(written, last)
   end
-  -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded.
-  if not broken and written > now and written - now < @{longest} then
+  -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded. The
+  -- window of a calendar has a stored end: it makes no time stand still, and what was consumed in it is kept.
+  if not broken and written > now and written - now < @{still} then
     now = written
   end
+  -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
+  --@for any calendar if written > now and last <= written then last = 0 end
+  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = nonce, 0, min(born, now), now, now end
+  --@for each beside_calendar if epoch == nonce then @{cells} = @{cleared} end
 end
-if broken or written > now then
+if broken or written > now and written - now >= @{lost} then
   @{discard}
   exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
@@ -142,6 +148,8 @@ for call_number = 1, count do
   end
 
   if writes then
+    -- The call is sent once more, with boundaries around its instant.
+    --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
     if not begun then
       begun, epoch = true, nonce
       --@for any ring call('SET', key, fixed, 'PX', '60000')
@@ -232,6 +240,8 @@ if writes or exists then
     ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
   local offset, bytes
+  -- The latest write stays the latest where the clock was set back.
+  --@for any calendar now = max(now, written)
   if not writes then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
     --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, now) end

@@ -90,8 +90,9 @@ while next_key < #keys do
 
   if passed < count or unsound then
     if not decide then
-      -- Per list: its engine, made where a part needs it, how many policies it has, and whether refusals of its keys are counted.
-      local lists, policies, penalties = {}, { @{policies} }, { @{penalties} }
+      -- Per list: its engine, made where a part needs it, how many policies it has, how many numbers the argument of a plain call has,
+      -- and whether refusals of its keys are counted.
+      local lists, policies, sizes, penalties = {}, { @{policies} }, { @{sizes} }, { @{penalties} }
       local function open(list)
         @{engine}
       end
@@ -105,7 +106,7 @@ while next_key < #keys do
         local rest = 8 * (first - 1)
         for i = 1, count do
           local list = given[rest / 8 + 1]
-          parts[i] = { list = list, from = rest + 9, to = rest + 8 * (3 + 2 * policies[list]) }
+          parts[i] = { list = list, from = rest + 9, to = rest + 8 * (1 + sizes[list]) }
           rest = parts[i].to
         end
         local is_plain = #argument == rest
@@ -169,8 +170,8 @@ while next_key < #keys do
               error(message, 0)
             end
             if not part.is_long then
-              -- The reply to a call that passes is as long as its plain argument.
-              local length = part.to - part.from + 1
+              -- Flags, now, and two numbers for each policy; behind them is the token.
+              local length = 16 * (1 + policies[part.list])
               answers[i], undo[i] = sub(answers[i], 1, length), sub(answers[i], length + 1)
             elseif part.is_denied and penalties[part.list] then
               -- Unlike a reservation, this counts the refusal.

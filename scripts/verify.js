@@ -18,6 +18,7 @@ runSubject('verify', {
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, '--import', './scripts/verify/journey/entries.js', 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
   'further-algorithm': ['redis', 'the playground, the picture and the benches with one algorithm more than there are, in a copy of the sources'],
+  calendars: ['build', 'the boundaries of calendars in every zone of the runtime beside those by another algorithm, 10,000 instants a zone, and its zone data beside that of the system; a number of instants'],
   migrate: ['redis build', 'every row of docs/migrate, on the other package and on Sluice; pages choose', ...onSources, 'scripts/verify/migrate.js'],
   nest11: ['redis build', 'the tests of packages/nest on Nest 11: Express, Fastify, Apollo, Mercurius, ws and socket.io', 'node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
   graphql: ['build', 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms', 'packages/nest/test/many-operations.js'],

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 /** A comment that says what a module needs. */
-const DECLARATION = /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /
+const DECLARATION = /^--\s*@|^-- (needs|functions|cells|brings|slots|valid( of [\w-]+)?): /
 
 /** A text in quotes, which stays, or a comma or an operator with spaces that Lua does not need, or a comment behind a line. */
 const SPACED = /'(?:[^'\\]|\\.)*'|(,) | ([=~<>]=|[=<>+*/%]|-(?= [^-])|(?<=\D )\.\.) | -- (?!\s*@).*$/g

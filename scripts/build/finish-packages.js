@@ -32,8 +32,10 @@ for (const name of readdirSync('packages')) {
   if (!existsSync(`${folder}/dist/cjs`)) continue
   writeFileSync(`${folder}/dist/cjs/package.json`, '{"type":"commonjs"}\n')
   copyFileSync('CHANGELOG.md', `${folder}/CHANGELOG.md`)
-  const { main, exports } = manifestOf(folder)
-  if (main?.startsWith('./dist/bundle/')) await bundle(folder, exports)
+  const { main, exports, dependencies, peerDependencies } = manifestOf(folder)
+  // What a package only develops with is put into its bundle.
+  const external = ['node:*', ...Object.keys({ ...dependencies, ...peerDependencies })]
+  if (main?.startsWith('./dist/bundle/')) await bundle(folder, exports, external)
   else stripAll(`${folder}/dist`)
 }
 
@@ -53,9 +55,10 @@ function stripAll(dist) {
 /**
  * Writes dist/bundle/NAME.mjs and NAME.cjs for each entry of `exports`, as the manifest names them.
  * @param {string} folder
- * @param {Record<string, { import: Target, require: Target }>} exports
+ * @param {Record<string, { import: Target, require: Target }>} [exports]
+ * @param {string[]} [external] what is left outside of the bundle
  */
-async function bundle(folder, exports = {}) {
+async function bundle(folder, exports = {}, external = []) {
   const outdir = `${folder}/dist/bundle`
   const entries = Object.values(exports).map((entry) => ({
     name: basename(entry.import.default, '.mjs'),
@@ -67,7 +70,7 @@ async function bundle(folder, exports = {}) {
   const shared = {
     bundle: true,
     outdir,
-    packages: 'external',
+    external,
     platform: 'neutral',
     target: 'es2022',
     // Names stay, so that stack traces can be read.

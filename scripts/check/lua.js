@@ -29,5 +29,5 @@ process.exitCode = spawnSync('luacheck', args, { stdio: 'inherit' }).status === 
  * @param {import('@sluice/core/store').Penalty} [penalty]
  */
 function write(name, policies, penalty) {
-  writeFileSync(join(folder, `${name}.lua`), composeScript(policies, penalty))
+  writeFileSync(join(folder, `${name.replaceAll('/', ' ')}.lua`), composeScript(policies, penalty))
 }

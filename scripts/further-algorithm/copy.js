@@ -31,7 +31,7 @@ const EDITED = {
   ],
   'packages/core/src/stores/authoring.ts': [
     ['/** The factories of all algorithms', "import { wideWindow } from '../algorithms/index.js'"],
-    ['fixedWindow, gcra,', 'wideWindow,'],
+    ['  fixedWindow,\n', '  wideWindow,'],
   ],
   'packages/testing/src/conformance/models/index.ts': [
     ['import type { Model }', "import { model as wideWindow } from './wide-window.js'"],

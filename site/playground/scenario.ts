@@ -1,3 +1,4 @@
+import '@sluice/calendar' // a Temporal for browsers that have none
 import { createLimiter, type LimiterOptions, SluiceError } from '@sluice/core'
 import * as declared from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'

@@ -4,7 +4,9 @@
 import { algorithms } from '@sluice/core/store'
 import { MOST_COLUMNS } from '../playground/scenario.ts'
 
-const POLICIES = Object.keys(algorithms).map((name) => `${name}(limit:5000,window:10s)`)
+const POLICIES = Object.entries(algorithms)
+  .filter(([, { options }]) => 'window' in options)
+  .map(([name]) => `${name}(limit:5000,window:10s)`)
 /** All algorithms over as many columns as there may be. */
 const LIMITS = Array.from({ length: MOST_COLUMNS }, (_, column) =>
   POLICIES.filter((_policy, i) => i % MOST_COLUMNS === column).join('+'),

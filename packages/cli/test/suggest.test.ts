@@ -48,7 +48,10 @@ describe('a caller whose units always pass', () => {
   })
 })
 
-const NAMES = Object.keys(algorithms) as AlgorithmName[]
+/** Those whose window is an option: the log is too short for a day. */
+const NAMES = (Object.keys(algorithms) as AlgorithmName[]).filter(
+  (name) => 'window' in algorithms[name].options,
+)
 
 describe('suggest', () => {
   it.each(NAMES)('recommends a limit of %s that replay confirms to the call', async (algorithm) => {
@@ -63,6 +66,28 @@ describe('suggest', () => {
     expect(denied).toBeGreaterThan(0)
     expect(figures!.worst.map(({ denied: each }) => each)).toEqual(worst.map(({ denied: each }) => each))
     expect(callersHit / basis.callers).toBeLessThanOrEqual(0.1)
+  })
+
+  it.each([1, 7, 30])(
+    'recommends a calendarWindow for a window of %i days that replay confirms',
+    async (days) => {
+      const calls = traffic.map(({ at, keys }, i) => callAt(at + i * 2_600_000_000, keys[0])) // 120 days
+      const options = { ...OPTIONS, algorithm: 'calendarWindow', windows: [days * 86_400_000] } as const
+      const { windows } = await suggest(readingOf(calls), options)
+      const { policy } = windows[0]!.recommended!
+      expect(policy).toMatchObject({ every: { 1: 'day', 7: 'week', 30: 'month' }[days] })
+      const limiters = [{ name: 'api', policies: [makePolicy(policy)], by: undefined, where: undefined }]
+      const { answers } = await replay(readingOf(calls), { limiters })
+      const { denied, callersHit } = answers[0]!.limiters[0]!
+      const { figures } = windows[0]!.cells.find(({ limit }) => limit === policy.limit)!
+      expect(figures).toMatchObject({ denied, callersHit })
+      expect(denied).toBeGreaterThan(0)
+    },
+  )
+
+  it('refuses a calendarWindow for a window that is no period', async () => {
+    const options = { ...OPTIONS, algorithm: 'calendarWindow', windows: [43_200_000] } as const
+    await expect(suggest(readingOf(traffic), options)).rejects.toThrow(`every must be 'day', 'week', 'month'`)
   })
 
   it.each(NAMES)('recommends the smallest such limit of %s', async (algorithm) => {

@@ -13,6 +13,7 @@ export { consumeAll, decideAll, peekAll } from './limiter/several-keys.js'
 export type { WholeDecision, WholeRecord } from './limiter/whole-decision.js'
 export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
 export type { PenaltyOptions } from './limiter/penalty-options.js'
+export type { Calendar, Every } from './algorithms/calendar/calendar.js'
 export type {
   Algorithm,
   Bounds,

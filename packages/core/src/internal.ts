@@ -2,6 +2,7 @@
  * The entry point for the other packages of this repository, `@sluice/core/internal`. Its names change with any minor version:
  * nothing else may import it.
  */
+export { provideTemporal, type TemporalSource } from './algorithms/calendar/calendar.js'
 export { ANSWER, policiesOf } from './limiter/decision.js'
 export { counting, type DecisionCounter } from './limiter/events.js'
 export { guard } from './leases/leased-store.js'

@@ -15,8 +15,10 @@ export function lasting(shape: Shape, limit: number): PolicySpec {
 }
 
 /** A policy of this shape. */
-export function specOf({ algorithm, variant }: Shape, options: PolicySpec[1]): PolicySpec {
-  return [algorithm as PolicySpec[0], { ...variant, ...options }]
+export function specOf({ algorithm, variant, model }: Shape, options: PolicySpec[1]): PolicySpec {
+  const { window, ...others } = options
+  const own = model.onlyWindow ? {} : { window }
+  return [algorithm as PolicySpec[0], { ...variant, ...others, ...own } as PolicySpec[1]]
 }
 
 /** Whether more than the capacity may pass at once, where one window ends and another begins. */

@@ -46,7 +46,8 @@ import { row as bans } from './rows/row-44-bans.js'
 import { row as settledLogs } from './rows/row-45-settled-logs.js'
 import { row as groups } from './rows/row-46-groups.js'
 import { row as killedConnections } from './rows/row-47-killed-connections.js'
-import { row as policyFiles } from './rows/row-48-policy-files.js'
+import { row as calendars } from './rows/row-48-calendars.js'
+import { row as policyFiles } from './rows/row-49-policy-files.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -96,5 +97,6 @@ export const rows: readonly Row[] = [
   settledLogs,
   groups,
   killedConnections,
+  calendars,
   policyFiles,
 ]

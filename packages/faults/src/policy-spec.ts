@@ -4,7 +4,11 @@ import type { algorithms } from '@sluice/core/store'
 /** A policy as it travels to another process. */
 export type PolicySpec = readonly [
   factory: keyof typeof algorithms,
-  options: { readonly limit: number; readonly window: string; readonly [option: string]: unknown },
+  options: {
+    readonly limit: number
+    readonly window?: string | undefined
+    readonly [option: string]: unknown
+  },
 ]
 
 /** Core's main entry, as a process of an older build has no list of the factories. */

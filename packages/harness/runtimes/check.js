@@ -1,4 +1,5 @@
 // What every runtime must do: deciding in memory, hashing, waiting, Hono, and handlers behind a limit. Web standards alone, for workerd too.
+import '@sluice/calendar' // a Temporal for runtimes that have none
 import { createLimiter, fixedWindow, gcra } from '@sluice/core'
 import { algorithms } from '@sluice/core/store'
 import { apiKeyKey, limited, limitRequest } from '@sluice/http'
@@ -20,8 +21,10 @@ export async function checkCore() {
   const { resetAfterMs } = await ofModule.consume('k')
   const ms = (Date.now() + resetAfterMs) % HOUR_MS
   if (Math.min(ms, HOUR_MS - ms) > 2000) wrong.push(`a window of a module ends ${ms} ms after the hour`)
-  for (const [name, algorithm] of Object.entries(algorithms)) {
-    const limiter = createLimiter({ policies: [algorithm({ limit: 3, window: '1h' })] })
+  for (const [name, factory] of Object.entries(algorithms)) {
+    const algorithm = /** @type {import('@sluice/core').PolicyFactory<object>} */ (factory)
+    const length = 'window' in factory.options ? { window: '1h' } : { every: 'day', timeZone: 'Asia/Tokyo' }
+    const limiter = createLimiter({ policies: [algorithm({ limit: 3, ...length })] })
     const allowed = []
     for (let i = 0; i < 5; i++) allowed.push((await limiter.consume('k'.repeat(300))).allowed)
     if (String(allowed) !== 'true,true,true,false,false') wrong.push(`${name}: ${String(allowed)}`)

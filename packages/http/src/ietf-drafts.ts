@@ -42,8 +42,8 @@ function policyItem({ name, policy }: ReportedPolicy): string {
 function textsOf(name: string, policy: Policy) {
   const known = TEXTS.get(policy)
   if (known?.name === name) return known
-  // The draft has no fractions of a second, and a rounded window would state another rate.
-  const window = policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
+  // The draft has no fractions of a second, and a rounded window would state another rate. Periods of a calendar differ in length.
+  const window = !policy.calendar && policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
   const texts = { name, quoted: quoted(name), item: `${quoted(name)};q=${integer(policy.limit)}${window}` }
   TEXTS.set(policy, texts)
   return texts
@@ -107,11 +107,14 @@ export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set:
 
 /**
  * The policies of all limiters as drafts 6 and 7 list them in RateLimit-Policy: limit and window, without names. Windows
- * have to be whole seconds there; they are rounded up, which never states more than the rate that is allowed.
+ * have to be whole seconds there; they are rounded up, which never states more than the rate that is allowed. Those of a calendar,
+ * which differ in length, are left out.
  */
 function quotas(all: readonly RequestDecision[]): string {
   return reportedPolicies(all)
-    .map(({ policy }) => `${policy.limit};w=${wholeSeconds(policy.windowMs)}`)
+    .map(({ policy: { limit, windowMs, calendar } }) =>
+      calendar ? `${limit}` : `${limit};w=${wholeSeconds(windowMs)}`,
+    )
     .join(', ')
 }
 

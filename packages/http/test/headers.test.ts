@@ -1,3 +1,4 @@
+import { calendarWindow } from '@sluice/calendar'
 import {
   createLimiter,
   type Decision,
@@ -87,6 +88,14 @@ describe('IETF headers', () => {
   it('show quota and window, what is left and until when', async () => {
     const { headers } = await pass([limited([perMinute(100)], { headers: 'ietf' })])
     expect(headers).toEqual({ 'RateLimit-Policy': '"api";q=100;w=60', RateLimit: '"api";r=99;t=60' })
+  })
+
+  it('leave out the window of a calendar, and show its end', async () => {
+    const policies = [calendarWindow({ limit: 100, every: 'day' })]
+    const { headers } = await pass([limited(policies, { headers: ['ietf'] })])
+    expect(headers).toEqual({ 'RateLimit-Policy': '"api";q=100', RateLimit: '"api";r=99;t=86400' })
+    const older = await pass([limited(policies, { headers: 'draft-6' })])
+    expect(older.headers).toMatchObject({ 'RateLimit-Policy': '100', 'RateLimit-Reset': '86400' })
   })
 
   it('are named after limiter and policy if there are several policies', async () => {

@@ -39,6 +39,7 @@ export function machineStore(options: MachineStoreOptions): MachineStore {
 class StoreOfMachine implements MachineStore {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly guard = guard
+  readonly forgets = true
   readonly denialCache?: DenialCacheBounds
   readonly maxShapes: number | undefined
   readonly #access: ServerAccess

@@ -23,9 +23,14 @@ export class WirePolicies {
     readonly policies: readonly Policy[],
     readonly penalty?: Penalty,
   ) {
-    const sent = policies.map(({ shape, limit, capacity }) => [shape, limit, capacity] as const)
-    for (const [shape, limit, capacity] of sent) {
-      if (MAKERS.has(shape.split('/', 1)[0]!) && policyOf(shape, limit, capacity).shape === shape) continue
+    const sent = policies.map(({ shape, limit, capacity, calendar }): SentPolicy => {
+      if (!calendar) return [shape, limit, capacity]
+      const { every, timeZone, anchor } = calendar
+      return [shape, limit, capacity, { every, timeZone, anchor }]
+    })
+    for (const policy of sent) {
+      const [shape] = policy
+      if (makerOf(shape.split('/', 1)[0]!) && policyOf(...policy).shape === shape) continue
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
@@ -40,15 +45,18 @@ export class WirePolicies {
  */
 export function readWirePolicies(text: string): WirePolicies {
   try {
-    const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
+    const [name, sent, penalty] = JSON.parse(text) as [string, SentPolicy[], number[]?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
-    const policies = sent.map(([shape, limit, capacity]) => policyOf(shape, limit, capacity))
+    const policies = sent.map((policy) => policyOf(...policy))
     const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
     return new WirePolicies(checked, policies, penalty && penaltyOf(penalty))
   } catch (cause) {
     throw new MalformedFrame('an unreadable list of policies', { cause })
   }
 }
+
+/** The shape, limit and capacity of a policy, and of one with a calendar the options that make that. */
+type SentPolicy = readonly [shape: string, limit: number, capacity: number, calendar?: object]
 
 const MOST_POLICIES = 10
 
@@ -93,30 +101,44 @@ function waysOf(options: Declaration, parts: number): readonly object[] {
   return ways
 }
 
-/** By the name of each algorithm its factory and the place of its way, of several the last, which sets the number of parts. */
 const MAKERS = new Map<string, readonly [factory: PolicyFactory<object>, way: number]>()
-for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
-  for (const [i, way] of waysOf(factory.options, 4).entries()) {
-    try {
-      MAKERS.set(factory({ limit: 1, window: '1d', ...way }).algorithm.name, [factory, i])
-    } catch {
-      // Options that exclude each other.
+
+/**
+ * Returns the factory of the algorithm of this name and the place of its way, of several the last, which sets the number of parts. They
+ * are looked for where the name is not known, as `@sluice/calendar` may be imported later than this package.
+ */
+function makerOf(name: string): readonly [factory: PolicyFactory<object>, way: number] | undefined {
+  const factories = MAKERS.has(name) ? [] : (Object.values(algorithms) as readonly PolicyFactory<object>[])
+  for (const factory of factories) {
+    for (const [i, way] of waysOf(factory.options, 4).entries()) {
+      try {
+        const given = Object.create({ limit: 1, window: '1d', ...way }) as object
+        MAKERS.set(factory(given).algorithm.name, [factory, i])
+      } catch {
+        // Options that exclude each other.
+      }
     }
   }
+  return MAKERS.get(name)
 }
 
 /**
  * Makes the policy of a shape, such as `sliding-window-weighted/60000/10`: algorithm, window in milliseconds, and number of
  * buckets or slots. `limit` and `capacity` are the numbers that are no part of the shape; the capacity is also given as `burst`,
- * its name in some algorithms.
+ * its name in some algorithms. `calendar` has the options of an algorithm with a calendar, whose shape has its period in place of
+ * a window.
  */
-function policyOf(shape: string, limit: number, capacity: number): Policy {
+function policyOf(...[shape, limit, capacity, calendar]: SentPolicy): Policy {
   const [name = '', windowMs, parts = '1'] = shape.split('/')
-  const [factory, way] = MAKERS.get(name) ?? []
+  const [factory, way] = makerOf(name) ?? []
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity }
   // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
-  const given = Object.create({ ...numbers, ...waysOf(factory.options, Number(parts))[way!] }) as object
+  const given = Object.create({
+    ...numbers,
+    ...waysOf(factory.options, Number(parts))[way!],
+    ...calendar,
+  }) as object
   const policy = factory(given)
   // Leases make policies of a smaller capacity, also where the algorithm has no option for it.
   return policy.capacity === capacity ? policy : policy.with({ capacity })

@@ -1,3 +1,4 @@
+import { calendarWindow } from '@sluice/calendar'
 import {
   consumeAll,
   createLimiter,
@@ -69,6 +70,20 @@ describe('a machine store', () => {
       await until('its place to be booked', async () => (await limiter.peek('k')).retryAfterMs > 8_640_000)
       await store.close()
       expect(await refusal).toMatchObject({ code: 'CLOSED' })
+    }
+  })
+
+  it('keeps the calendars that calls bring, and warns that the end of its processes ends them', async () => {
+    expectWarnings(['STORE_FORGETS'])
+    const [server, client] = await meeting.pair()
+    const zones = ['UTC', 'Asia/Tokyo', 'America/Lima'].map((timeZone) =>
+      calendarWindow({ limit: 4, every: 'week', timeZone }),
+    )
+    for (const store of [client, server]) {
+      const limiter = createLimiter({ name: 'weeks', policies: [zones[0]!], store, ...sluggish })
+      const calls = await Promise.all(zones.map((policy) => limiter.consume('k', { policies: [policy] })))
+      expect(calls.filter(({ allowed }) => allowed)).toHaveLength(store === client ? 3 : 1)
+      expect(new Set(calls.map(({ resetAfterMs }) => Math.round(resetAfterMs / 10_000))).size).toBe(1)
     }
   })
 

@@ -196,7 +196,8 @@ class PolicyReader {
     const policies = read.map(
       (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
     )
-    this.#attempt(path, () => createLimiter({ policies }))
+    // What is kept by it is nothing, so it warns of nothing that would be lost.
+    this.#attempt(path, () => createLimiter({ policies }).on('warning', () => {}))
     return policies
   }
 

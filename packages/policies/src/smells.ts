@@ -25,16 +25,16 @@ type Found = readonly (readonly [code: string, message: string])[]
 
 /**
  * The smells of one policy beside the others of its limiter, as pairs of code and message: windows whose boundary
- * lets more than the capacity pass at once; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
+ * lets more than the capacity pass at once, other than those of a calendar; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
  * another one always denies first.
  */
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
-  const { algorithm, capacity, limit, windowMs } = policy
+  const { algorithm, calendar, capacity, limit, windowMs } = policy
   const { most } = algorithm.bounds
   const twice = `${most(policy, policy.window)} calls may pass within ${formatDuration(windowMs)} around the end of a window`
   const stricter = policies.find((other) => other !== policy && isVoidBeside(policy, other, policies))
   const all: readonly (readonly [isFound: boolean, code: string, message: string])[] = [
-    [most(policy, 2) > capacity, 'WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
+    [!calendar && most(policy, 2) > capacity, 'WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
     [capacity === 1 && limit > 1, 'BURST_ONE', 'a page that loads two things at once is denied one of them'],
     [stricter !== undefined, 'VOID_POLICY', `it never denies a call: '${stricter?.name}' denies it first`],
   ]

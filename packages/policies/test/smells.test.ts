@@ -1,3 +1,4 @@
+import '@sluice/calendar'
 import { changesAgainst, readPolicies, smellsOf } from '@sluice/policies'
 
 type Entry = Record<string, unknown>
@@ -24,6 +25,12 @@ describe('what smells', () => {
     { ...log, algorithm: 'tokenBucket', refill: 'interval' },
   ])('is the boundary of windows under which twice the limit may pass at once: %j', (policy) => {
     expect(smells(policy)).toEqual(['WINDOW_BOUNDARY policies[0]'])
+  })
+
+  it('is no window of the calendar, for which there is no other algorithm', () => {
+    expect(
+      smells({ algorithm: 'calendarWindow', limit: 100, every: 'month', timeZone: 'Asia/Tokyo' }),
+    ).toEqual([])
   })
 
   it('is a burst of one, unless the limit is one', () => {

@@ -126,6 +126,7 @@ class StoreInPostgres implements PostgresStore {
   readonly endpoint?: string
   readonly maxPending: number
   readonly keepsTime: boolean
+  readonly forgets: boolean
   readonly #client: object | string
   readonly #database: Database
   readonly #rows: StateRows
@@ -147,6 +148,7 @@ class StoreInPostgres implements PostgresStore {
     this.#startTimeout = settings.startTimeout
     this.#now = settings.clock ?? machineClock()
     this.keepsTime = settings.clock === undefined
+    this.forgets = !settings.logged
     this.#client = client
     this.#database = databaseOf(client, settings.prepare)
     if (this.#database.endpoint) this.endpoint = this.#database.endpoint

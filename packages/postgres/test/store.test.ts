@@ -1,6 +1,8 @@
+import { calendarWindow } from '@sluice/calendar'
 import { consumeAll, createLimiter, createSemaphore, gcra, slidingWindow, tokenBucket } from '@sluice/core'
 import { startPgBouncer } from '@sluice/harness/postgres'
 import { pause, until } from '@sluice/harness/redis'
+import { expectWarnings } from '@sluice/harness/warnings'
 import {
   postgresSchema,
   type PostgresStore,
@@ -70,6 +72,17 @@ describe('the table', () => {
     expect(await rows(`select relpersistence from pg_class where relname = 'Kept'`)).toEqual([
       { relpersistence: 'p' },
     ])
+  })
+
+  it('is warned of where budgets are kept in it and it is unlogged', async () => {
+    const policies = [calendarWindow({ limit: 5, every: 'month', timeZone: 'Europe/Berlin' })]
+    const budgetIn = (store: PostgresStore) =>
+      createLimiter({ name: 'budget', policies, store, onStoreError: 'throw', deadline: '10s' })
+    const logged = budgetIn(open({ logged: true }))
+    expect((await logged.consume('a', { cost: 5 })).remaining).toBe(0)
+    expect((await logged.consume('a')).allowed).toBe(false)
+    expectWarnings(['STORE_FORGETS'])
+    expect((await budgetIn(open()).consume('a')).remaining).toBe(4)
   })
 
   it('is made by a migration', async () => {

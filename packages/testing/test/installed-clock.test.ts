@@ -1,3 +1,4 @@
+import { calendarWindow } from '@sluice/calendar'
 import { createLimiter, createSemaphore, gcra, type Limiter, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { startRedis } from '@sluice/harness/redis'
@@ -32,6 +33,21 @@ describe('installFakeClock', () => {
     expect(await allows()).toBe(false)
     await clock.pass(1)
     expect([await allows(), await allows()]).toEqual([true, false])
+  })
+
+  it('ends a month of the calendar', async () => {
+    expectWarnings(['STORE_FORGETS'])
+    const limiter = createLimiter({
+      policies: [calendarWindow({ limit: 1, every: 'month', timeZone: 'Asia/Tokyo' })],
+    })
+    const wait = async (): Promise<number> => (await limiter.consume('k')).retryAfterMs
+    expect(await wait()).toBe(0)
+    for (let month = 0; month < 13; month++) {
+      await clock.pass((await wait()) - 1)
+      expect(await wait()).toBe(1)
+      await clock.pass(1)
+      expect(await wait()).toBe(0)
+    }
   })
 
   it('ends waits at their instants, in their order', async () => {

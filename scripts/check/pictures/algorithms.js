@@ -49,7 +49,10 @@ const ROW = 76
 
 /** @param {Readonly<Record<string, (options: any) => Policy>>} [registry] */
 export function algorithms(registry = core) {
-  const names = Object.keys({ ...CAPTIONS, ...registry })
+  // A period of the calendar is longer than the picture.
+  const isShown = (/** @type {string} */ name) =>
+    !Object.hasOwn(Object(registry[name])['options'] ?? {}, 'every')
+  const names = Object.keys({ ...CAPTIONS, ...registry }).filter(isShown)
   const rows = names.map((name, i) => {
     const { note = '', inWords = '', options } = CAPTIONS[name] ?? {}
     const passed = callsPassed(/** @type {any} */ (registry[name])({ ...RULE, ...options }))

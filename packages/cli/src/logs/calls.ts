@@ -63,7 +63,7 @@ export function callReader(
   let calls = 0
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
-let isInside = false
+    let isInside = false
     const keys = selectors.map((selector) => {
       if ((selector.where && !selector.where.matches(part)) || isExempt(selector)) return undefined
       isInside = true

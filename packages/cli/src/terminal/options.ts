@@ -1,3 +1,4 @@
+import '@sluice/calendar' // a Temporal for runtimes that have none
 import { parseDuration } from '@sluice/core'
 import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, parseBy, parseWhere } from '@sluice/policies'
@@ -85,8 +86,9 @@ export const maxUnreadOf = (given: Given): number =>
  */
 export function suggestOptionsOf(given: Given): SuggestOptions {
   const names = Object.keys(algorithms) as readonly AlgorithmName[]
-  const windows = valueOf(given, 'windows', String) ?? '1s,10s,1m,10m,1h,1d'
   const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, names)) ?? 'slidingLog'
+  const usual = 'every' in algorithms[algorithm].options ? '1d,7d,30d' : '1s,10s,1m,10m,1h,1d'
+  const windows = valueOf(given, 'windows', String) ?? usual
   if (given['burst'] !== undefined && capacityOption(algorithm) === undefined)
     throw usageError(
       `--burst is for ${names.filter((name) => capacityOption(name)).join(', ')}: ${algorithm} has none`,

@@ -189,7 +189,8 @@ class ReplayedFile {
 
   /** Makes limiters in memory. A call has a key for each limiter that is replayed; those of this file begin at number `first`. */
   constructor(limiters: readonly ReadLimiter[], first: number) {
-    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
+    const memory = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
+    this.#store = Object.assign(memory, { forgets: false }) // with the process, as it is to: it warns of none
     this.#replayers = limiters.map((limiter, i) => new Replayer(limiter, first + i, this.#store))
   }
 

@@ -1,5 +1,6 @@
 import type { Policy, PolicyError } from '@sluice/core'
 import { formatDuration, ownText } from '@sluice/core/internal'
+import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { HabitsByCaller } from '../logs/habits.js'
@@ -236,10 +237,26 @@ class Column {
   }
 }
 
-/** The policy of one limit and window (milliseconds) as it stands in a policy file. */
+/**
+ * The policy of one limit and window (milliseconds) as it stands in a policy file. The option --burst sets the capacity
+ * of an algorithm that has one. One with periods of a calendar has that of so many days.
+ */
 function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: number): PolicyEntry {
   const option = burst === undefined ? undefined : capacityOption(algorithm)
-  return { algorithm, limit, window: formatDuration(windowMs), ...(option && { [option]: burst }) }
+  const window =
+    'every' in algorithms[algorithm].options
+      ? { every: PERIODS[windowMs / 86_400_000] ?? formatDuration(windowMs) }
+      : { window: formatDuration(windowMs) }
+  return { algorithm, limit, ...window, ...(option && { [option]: burst }) } as PolicyEntry
+}
+
+/** The periods of calendars by the days of a window. */
+const PERIODS: Readonly<Record<number, string>> = {
+  1: 'day',
+  7: 'week',
+  30: 'month',
+  90: 'quarter',
+  365: 'year',
 }
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */

@@ -1,4 +1,5 @@
 export * from './fixed-window.js'
+export * from './calendar-window.js'
 export * from './sliding-log.js'
 export * from './sliding-window.js'
 export * from './token-bucket.js'

@@ -119,7 +119,7 @@ const algorithm: Algorithm = {
    */
   check({ limit }) {
     if (limit <= LARGEST_LIMIT) return
-    const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`
+    const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow or calendarWindow beyond)`
     throw expected(PolicyError, 'INVALID_LIMIT', bound, limit)
   },
 }

@@ -226,7 +226,7 @@ const weighted: Algorithm = {
     // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
     const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
     if (policy.limit <= largest) return
-    const advice = "(use more buckets, or count: 'whole')"
+    const advice = "(use more buckets, count: 'whole', or calendarWindow)"
     const bound = `limit must be at most ${largest} for weighted buckets of this width ${advice}`
     throw expected(PolicyError, 'CAPACITY_TOO_LARGE', bound, policy.limit)
   },

@@ -5,6 +5,7 @@ import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
+import { Tree } from '../values/tree.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
@@ -23,6 +24,8 @@ export interface PolicySet {
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
+  /** The same by the policies of the lists, as a call may bring a list that was made anew of known policies. What a set of a store elsewhere keeps, such as leases, goes with its list. */
+  readonly #byPolicies = new Tree<Policy, PolicySet | WeakRef<PolicySet>>(true)
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
   #declared = 0
@@ -45,7 +48,7 @@ export class PolicySets {
 
   /**
    * Returns the set of a list of policies: the policies, checked, and their state in the store. The list is opened with its first
-   * call; later calls with the same array get the same set. A list with a limit of 0 needs no state for its calls.
+   * call; later calls with the same policies get the same set. A list with a limit of 0 needs no state for its calls.
    *
    * Blocks and resets of a key are made in every state that is known. Lists of the same shapes (algorithms and windows) share a
    * state, so one set for each list of shapes is kept for that, up to `#most`. Beyond it, the oldest that was not declared is
@@ -53,7 +56,11 @@ export class PolicySets {
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
   get(list: readonly Policy[]): PolicySet {
-    const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
+    let known = this.#byList.get(list)
+    let branch: Tree<Policy, PolicySet | WeakRef<PolicySet>> | undefined = this.#byPolicies
+    for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
+      branch = branch.next.get(list[i])
+    known ??= branch?.value instanceof WeakRef ? branch.value.deref() : branch?.value
     if (known) return known
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
@@ -64,6 +71,7 @@ export class PolicySets {
     const shapes = policies.map(({ shape }) => shape).join('\n')
     const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
     this.#byList.set(list, set)
+    this.#byPolicies.keep(list, this.store.local ? set : new WeakRef(set))
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
     if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
@@ -111,6 +119,8 @@ export class PolicySets {
    */
   #open(policies: readonly Policy[]): Keyspace {
     const penalty = this.#penalty
+    const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
+    if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
     const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
     if (penalty && !keyspace.penalty) {
       const why = 'the store of this limiter knows no penalties: leave penalty out'
@@ -118,6 +128,14 @@ export class PolicySets {
     }
     return keyspace
   }
+}
+
+const WEEK_MS = 604_800_000
+const FORGETS = {
+  code: 'STORE_FORGETS',
+  message:
+    'a window of the calendar that lasts a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
+    'file, or in a table of Postgres with logged: true',
 }
 
 /** Each policy takes some of the 200 local variables that Lua allows a script. */

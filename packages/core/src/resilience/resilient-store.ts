@@ -48,6 +48,7 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
     },
     now: () => store.now(),
     keepsTime: store.keepsTime,
+    forgets: store.forgets,
     get closed() {
       return store.closed
     },

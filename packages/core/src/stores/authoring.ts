@@ -2,9 +2,10 @@
  * The entry point for authors of stores, `@sluice/core/store`: the contract (store.ts), everything that its signatures use,
  * and the functions that most stores need.
  */
-import { fixedWindow, slidingLog, slidingWindow } from '../algorithms/index.js'
+import { calendarWindow, fixedWindow, slidingLog, slidingWindow } from '../algorithms/index.js'
 import { gcra, leakyBucket, tokenBucket } from '../algorithms/index.js'
 
+export type { Calendar, Every } from '../algorithms/calendar/calendar.js'
 export type {
   Algorithm,
   Bounds,
@@ -31,4 +32,12 @@ export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGu
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
 /** The factories of all algorithms, by name: the registry of core. Not `export * as`: that would keep all of them in every bundle. */
-export const algorithms = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }
+export const algorithms = {
+  calendarWindow,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+}

@@ -72,6 +72,8 @@ export interface Store {
   readonly closed?: AbortSignal | undefined
   /** Whether its instants pass by the clock of another machine, so that waits for them take real time in tests too. */
   readonly keepsTime?: boolean | undefined
+  /** Whether the end of a process, or a crash, empties it: limiters warn of budgets that it would forget. */
+  readonly forgets?: boolean | undefined
   /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
 }

@@ -39,7 +39,7 @@ describe('a number that cannot work', () => {
     [
       () => slidingLog({ limit: 100_001, window: '1m' }),
       'INVALID_LIMIT',
-      'limit of a sliding log must be at most 100000 (use slidingWindow beyond), got 100001',
+      'limit of a sliding log must be at most 100000 (use slidingWindow or calendarWindow beyond), got 100001',
     ],
     [
       () => slidingWindow({ ...hour, count: 'half' as 'whole' }),
@@ -64,26 +64,26 @@ describe('a number that cannot work', () => {
     [
       () => slidingWindow({ limit: 6_255_000, window: '1h', count: 'weighted' }),
       'CAPACITY_TOO_LARGE',
-      "limit must be at most 6254999 for weighted buckets of this width (use more buckets, or count: 'whole'), " +
+      "limit must be at most 6254999 for weighted buckets of this width (use more buckets, count: 'whole', or calendarWindow), " +
         'got 6255000',
     ],
     [
       () => gcra({ limit: 1_251_000, window: '1h' }),
       'CAPACITY_TOO_LARGE',
       'burst must be at most 1250999 for this window, got 1251000: use a smaller burst, a shorter window, or ' +
-        'fixedWindow, which has no such bound',
+        'fixedWindow or calendarWindow, which have no such bound',
     ],
     [
       () => leakyBucket({ ...hour, capacity: 1_251_000 }),
       'CAPACITY_TOO_LARGE',
       'capacity must be at most 1250999 for this window, got 1251000: use a smaller capacity, a shorter window, or ' +
-        'fixedWindow, which has no such bound',
+        'fixedWindow or calendarWindow, which have no such bound',
     ],
     [
       () => tokenBucket({ ...hour, capacity: 1_251_000 }),
       'CAPACITY_TOO_LARGE',
       'capacity must be at most 1250999 for this window, got 1251000: use a smaller capacity, a shorter window, or ' +
-        'fixedWindow, which has no such bound',
+        'fixedWindow or calendarWindow, which have no such bound',
     ],
     [
       () => tokenBucket({ ...hour, refill: 'interval', capacity: 0 }),

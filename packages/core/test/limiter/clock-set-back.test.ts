@@ -1,3 +1,4 @@
+import { expectWarnings } from '@sluice/harness/warnings'
 import { startRedis, type RedisServer } from '@sluice/harness/redis'
 import { findShapes } from '@sluice/testing/internal'
 import { guard, keyspaceOver, type Update } from '@sluice/core/store'
@@ -49,11 +50,17 @@ describe.each(Object.entries(stores))(
     it.each(shapes.map((shape) => [shape.title, shape] as const))(
       'passes after the wait and not before: %s',
       async (title, { factory, variant }) => {
+        expectWarnings([], { perhaps: ['STORE_FORGETS'] })
         for (const backMs of [1, 700, WINDOW_MS - 1]) {
           let now = START
           const store = open(() => now)
           const policies = [factory({ ...variant, limit: 10, window: WINDOW_MS })]
-          const limiter = createLimiter({ name: `${title} ${backMs}`, policies, store, deadline: '10s' })
+          const limiter = createLimiter({
+            name: `${title.slice(0, 50)} ${backMs}`,
+            policies,
+            store,
+            deadline: '10s',
+          })
           while ((await limiter.consume(where)).allowed) now += 1000
           now -= backMs * 1000
           const { retryAfterMs } = await limiter.consume(where)

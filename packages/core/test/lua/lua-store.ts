@@ -60,7 +60,7 @@ export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }
   const keyspace: Store['keyspace'] = (_, policies) => {
     const script = composeScript(policies)
     const decide: Keyspace['decide'] = (operation, caller, cost) => {
-      const argument = packRequest({ operation, policies, cost }, REDIS_TIME, 1)
+      const argument = packRequest({ operation, policies, cost, around: clock() }, REDIS_TIME, 1)
       const request = { operation, policies, cost }
       return unpackAnswer(redis.run(script, clock(), key, argument), request, caller)
     }

@@ -1,3 +1,4 @@
+import { expectWarnings } from '@sluice/harness/warnings'
 import * as fc from 'fast-check'
 import { FakeClock } from '@sluice/testing'
 import { findShapes } from '@sluice/testing/internal'
@@ -363,6 +364,7 @@ describe('whatever is called, with one process', () => {
   )
 
   it('a guarded store that remembers nothing decides as memory does, in every field', async () => {
+    expectWarnings([], { perhaps: ['STORE_FORGETS'] })
     let unasked = 0
     await fc.assert(
       fc.asyncProperty(list, list, steps, async (one, two, calls) => {

@@ -1,9 +1,9 @@
 import { deepStrictEqual } from 'node:assert'
 import { createLimiter, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { algorithms } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import {
+  mainShapes,
   Caller,
   operationOf,
   type OpenStore,
@@ -168,8 +168,8 @@ async function expectUnchanged({ scenario, session, caller, twin, lost }: Played
 async function wrongWhereRedisTellsTheTime({ host, port }: Grounds['server']): Promise<string | undefined> {
   const store = redisStore({ host, port })
   try {
-    for (const factory of Object.values(algorithms)) {
-      const policy = factory({ limit: 10, window: '1h' })
+    for (const { factory, variant } of mainShapes()) {
+      const policy = factory({ limit: 10, window: 3_600_000, ...variant })
       const limiter = createLimiter({ name: policy.name, policies: [policy], store, onStoreError: 'throw' })
       const first = await limiter.consume('k', { cost: 5 })
       await limiter.refund('k', { cost: 5 })

@@ -1,3 +1,4 @@
+import '@sluice/calendar'
 import './caller-clock.js'
 import { type Answer, createLimiter, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
 import { ANSWER } from '@sluice/core/internal'

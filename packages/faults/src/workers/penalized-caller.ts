@@ -1,3 +1,4 @@
+import '@sluice/calendar'
 import { createLimiter, type Duration, type Limiter, type PenaltyOptions, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type Address, until } from '@sluice/harness/redis'

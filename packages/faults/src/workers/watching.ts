@@ -4,7 +4,7 @@ import { limiterFrom } from '@sluice/policies'
 import { watchPolicies } from '@sluice/policies/node'
 import { serve } from './fleet-member.js'
 
-/* One process that decides by a policy file while it is written, for row 48. */
+/* One process that decides by a policy file while it is written, for row 49. */
 
 export interface WatchingJob {
   readonly path: string

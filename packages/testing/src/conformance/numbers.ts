@@ -20,8 +20,10 @@ const LIMITS = [1, 2, 3, 5, 7, 10, 60, 240, 1000, 100_000, 300_000, 700_000, 2 *
  * draw is discarded if the contract refuses its window for this shape, or if its debts would last too long.
  */
 export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]> {
+  const { onlyWindow } = shape.model
+  const windows = onlyWindow ? [onlyWindow(shape.variant)] : WINDOWS
   return fc
-    .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...(shape.model.draws ?? [])))
+    .tuple(fc.constantFrom(...windows), fc.constantFrom({}, ...(shape.model.draws ?? [])))
     .map(([window, extra]) => ({ ...extra, ...shape.variant, window }))
     .filter((fixed) => dividesEvenly(shape, fixed))
     .chain((fixed) => fc.tuple(...Array.from({ length: count }, () => numbers(shape, fixed))))

@@ -45,6 +45,10 @@ export interface Model<Standing = unknown> {
   readonly capacity?: 'capacity' | 'burst'
   /** Largest limit that the contract allows, where it names one. */
   readonly largestLimit?: number
+  /** Options that the algorithm requires beside the numbers, of the plain shape and of all variants that give no others. */
+  readonly plain?: Partial<Options>
+  /** The one window in milliseconds, the longest, of an algorithm without an option for it. Its most in a span may be exceeded by none. */
+  onlyWindow?(options: Partial<Options>): number
   /** Options that lead to shapes of their own: every law is run on each, and on the plain options. */
   readonly variants?: readonly Partial<Options>[]
   /** Further options to draw from, which make other shapes of the same variant. */

@@ -1,4 +1,4 @@
-import { algorithms, type Policy, type PolicyOptions } from '@sluice/core/store'
+import { algorithms, type Policy, type PolicyFactory } from '@sluice/core/store'
 import { toStringMethod } from 'fast-check'
 import { models } from './models/index.js'
 import type { Model, Options } from './rule.js'
@@ -65,9 +65,11 @@ export function everyPolicy(numbers: Options): readonly (readonly [title: string
  * have its factory and its model; a counterexample of fast-check shows the title in place of the whole object. The window has its
  * unit, as a small number would be warned of.
  */
-function variantsOf(algorithm: string, make: (options: PolicyOptions) => Policy, model: Model): Shape[] {
-  const factory: Shape['factory'] = (options) => make({ ...options, window: `${options.window}ms` })
-  return [{}, ...(model.variants ?? [])].map((variant) => {
+function variantsOf(algorithm: string, make: PolicyFactory<never>, model: Model): Shape[] {
+  const factory: Shape['factory'] = ({ window, ...options }) =>
+    make((model.onlyWindow ? options : { ...options, window: `${window}ms` }) as never)
+  return [{}, ...(model.variants ?? [])].map((own) => {
+    const variant = { ...model.plain, ...own }
     const title = titleOf(kebab(algorithm), variant)
     return { title, algorithm, variant, factory, model, [toStringMethod]: () => title }
   })

@@ -1,7 +1,9 @@
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { type Duration, formatDuration } from '../../values/duration.js'
+import { PolicyError } from '../../values/errors.js'
 import * as option from '../../values/options.js'
 import { notShort } from '../../values/short-duration.js'
+import type { Calendar } from '../calendar/calendar.js'
 import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
@@ -139,6 +141,8 @@ export class Policy {
   readonly windowTicks: number
   /** Equal parts of the window that are counted separately; 1 if the algorithm has none. */
   readonly buckets: number
+  /** The boundaries of its windows, where they are those of a calendar. They are no part of the shape, but their period is. */
+  readonly calendar: Calendar | undefined
   /** Identifies the layout and meaning of the state: algorithm, window, buckets; not limit and capacity. */
   readonly shape: string
   readonly #numbers: PolicyNumbers
@@ -160,9 +164,11 @@ export class Policy {
     const { name: capacityName = 'capacity', value: capacity = limit } = numbers.capacity ?? {}
     this.capacity = limit === 0 ? 0 : capacity // a limit of 0 admits nothing, whatever the burst
     this.buckets = numbers.buckets ?? 1
-    this.name = name ?? `${limit}-per-${formatDuration(window)}`
+    this.calendar = numbers.calendar
+    const every = numbers.calendar?.every
+    this.name = name ?? `${limit}-per-${every ?? formatDuration(window)}`
     this.isNamed = name !== undefined
-    this.shape = [algorithm.name, this.windowMs, numbers.buckets].filter(Boolean).join('/')
+    this.shape = [algorithm.name, every ?? this.windowMs, numbers.buckets].filter(Boolean).join('/')
     this.#numbers = numbers
     Object.freeze(this)
     algorithm.check?.(this, capacityName)
@@ -182,6 +188,9 @@ export class Policy {
    */
   with(changes: PolicyChanges): Policy {
     const changed = option.read(CHANGES, changes, { what: 'policy.with' })
+    if (this.calendar && changed.window !== undefined) {
+      throw new PolicyError('INVALID_OPTION', 'policy.with has no option window for a calendarWindow')
+    }
     const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
     const { capacity: declared } = this.#numbers
     const kept = this.limit === 0 ? declared?.value : this.capacity
@@ -192,14 +201,15 @@ export class Policy {
 }
 
 /**
- * Whether two lists of policies have equal limits and capacities. A limiter may decide a key by other numbers from call to call,
+ * Whether two lists of policies have equal limits, capacities and calendars. A limiter may decide a key by other numbers from call to call,
  * as for another tier: what was found under one list, such as a remembered denial or a lease, holds only under equal numbers.
  * Both lists must have equal length and shapes (algorithms and windows), which are not compared.
  */
 export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
   if (some === others) return true
   return some.every(
-    ({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity,
+    ({ limit, capacity, calendar }, i) =>
+      limit === others[i]!.limit && capacity === others[i]!.capacity && calendar === others[i]!.calendar,
   )
 }
 
@@ -242,6 +252,7 @@ export type PolicySettings = option.Settings<typeof POLICY>
 const CHANGES = { ...POLICY, limit, window, capacity } satisfies option.DeclarationOf<PolicyChanges>
 
 interface PolicyNumbers {
+  readonly calendar?: Calendar
   readonly capacity?: { readonly name: string; readonly value: number | undefined }
   readonly buckets?: number
   /** Whether numbers are multiplied by the window; a window above an hour is then counted in milliseconds. */

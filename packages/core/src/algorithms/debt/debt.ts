@@ -145,7 +145,7 @@ export const debt = {
   check(policy, name) {
     const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
     if (policy.capacity <= largest) return
-    const advice = `a smaller ${name}, a shorter window, or fixedWindow, which has no such bound`
+    const advice = `a smaller ${name}, a shorter window, or fixedWindow or calendarWindow, which have no such bound`
     const bound = `${name} must be at most ${largest} for this window, got ${policy.capacity}`
     throw new PolicyError('CAPACITY_TOO_LARGE', `${bound}: use ${advice}`)
   },

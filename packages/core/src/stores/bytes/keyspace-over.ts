@@ -7,7 +7,7 @@ import type { MaybePromise, Part, Report, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { type Act, type Change, type Gathering, gatheringOf } from './gathering.js'
 import { ScratchTable } from './scratch-table.js'
-import { bytesOf, isSound, type KeptState, stateOf } from './state-bytes.js'
+import { bytesOf, isSound, keptByCalendars, type KeptState, stateOf } from './state-bytes.js'
 import type { Updates } from './updates.js'
 
 /**
@@ -53,7 +53,12 @@ interface KeptBooking extends Booking {
 
 class KeyspaceOver implements Keyspace {
   readonly #idPrefix: string
-  readonly #longestWindow: number
+  /**
+   * While the clock stands less than `#still` behind the last write, time stands still; windows of a calendar, which have a stored end,
+   * need not that. From `#lost` on the state is discarded.
+   */
+  readonly #still: number
+  readonly #lost: number
   readonly #gathering: Gathering
   readonly #table: ScratchTable
   readonly #list: PolicyList
@@ -73,7 +78,9 @@ class KeyspaceOver implements Keyspace {
   ) {
     // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
-    this.#longestWindow = Math.max(...policies.map(({ window }) => window))
+    const longest = Math.max(...policies.map(({ window }) => window))
+    this.#still = Math.max(0, ...policies.map(({ calendar, window }) => (calendar ? 0 : window)))
+    this.#lost = policies.some(({ calendar }) => calendar) ? 2 * longest : longest
     this.#gathering = gatheringOf(updates)
     const tables = TABLES.get(this.#gathering) ?? new WeakValues()
     TABLES.set(this.#gathering, tables)
@@ -219,7 +226,7 @@ class KeyspaceOver implements Keyspace {
     const change: Change<T> = (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
-      const now = Math.max(time, state?.written ?? 0)
+      const now = this.#still > 0 ? Math.max(time, state?.written ?? 0) : time
       this.#table.load(state, now)
       const { result, isReset = false, epoch, version } = operate(state, now, time)
       if (isReset) return { result, state: undefined, expiresAt: now }
@@ -238,8 +245,11 @@ class KeyspaceOver implements Keyspace {
    */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#table.layout)
-    const isCurrent = state && state.written - time < this.#longestWindow
-    return isCurrent && isSound(state, this.policies) ? state : undefined
+    const behind = state ? state.written - time : 0
+    if (!state || behind >= this.#lost || !isSound(state, this.policies)) return undefined
+    return behind > 0 && behind >= this.#still && this.#still > 0
+      ? keptByCalendars(state, this.policies, time)
+      : state
   }
 }
 

@@ -17,6 +17,8 @@ export class ScratchTable implements TableOwner<Table> {
   readonly #table: Table
   readonly #row: number
   #now = 0
+  /** The latest write to the loaded state: later than now if the clock was set back and a calendar has kept the state. */
+  #written = 0
 
   /**
    * Makes a table with one row, the place of one key's state, for states of these shapes. Each key's state is loaded into that
@@ -52,6 +54,7 @@ export class ScratchTable implements TableOwner<Table> {
   load(state: KeptState | undefined, now: number): void {
     const { cursor, restrictions, bookings, refusals } = this.#table
     this.#now = now
+    this.#written = Math.max(now, state?.written ?? 0)
     cursor.select(this.#row)
     restrictions.clear(this.#row)
     bookings.forget(this.#row)
@@ -113,7 +116,7 @@ export class ScratchTable implements TableOwner<Table> {
     return {
       epoch,
       version,
-      written: this.#now,
+      written: this.#written,
       expiresAt: Math.max(this.expiresAt, keptUntil),
       last: bookings.lastOf(this.#row),
       blockedUntil,

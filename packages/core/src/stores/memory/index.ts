@@ -71,6 +71,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     return CONTRACT_NUMBER
   }
   readonly local = true
+  readonly forgets = true
   readonly maxShapes: number
   readonly chunks = new Chunks<Table>()
   readonly #eviction = new Eviction(this.chunks.list)

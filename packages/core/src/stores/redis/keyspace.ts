@@ -5,6 +5,7 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
+import { outsideAt } from './clients/failure.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
@@ -71,7 +72,7 @@ export class RedisKeyspace implements Keyspace {
    */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (cost > this.#mostUnits) throw tooCostly(cost)
-    this.#send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
+    this.send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
   }
 
   /**
@@ -140,12 +141,12 @@ export class RedisKeyspace implements Keyspace {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
     const request = { ...asked, policies: this.policies, slowest }
     return new Promise((answered, failed) => {
-      this.#send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
+      this.send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
     })
   }
 
   /** Sends a call with others of its script. */
-  #send<T>(call: KeyspaceCall<T>): void {
+  send<T>(call: KeyspaceCall<T>): void {
     if (this.#group.script === undefined) this.#group = this.options.group()
     this.#group.add(call)
   }
@@ -203,12 +204,13 @@ class KeyspaceCall<T> implements ScriptCall {
 
   /** A call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
   constructor(
-    { options, hasLog }: RedisKeyspace,
+    private readonly owner: RedisKeyspace,
     readonly callerKey: string,
     readonly request: KeyspaceRequest<T>,
     readonly receiver: Receiver<T>,
     readonly caller: Caller | undefined,
   ) {
+    const { options, hasLog } = owner
     this.#context = options
     this.keyspace = options.keyspace
     this.units = hasLog ? (request.cost ?? 1) : 1
@@ -251,9 +253,12 @@ class KeyspaceCall<T> implements ScriptCall {
     if (duplicates) for (const call of duplicates) call.receiver.answered(reply.passed(length))
   }
 
-  /** Fails this call alone; its duplicates are failed by the sender. */
+  /** Fails this call alone; its duplicates are failed by the sender. One that is outside of its boundaries is sent once more. */
   fail(error: unknown): void {
-    this.receiver.failed(error)
+    const { owner, callerKey, request, receiver, caller } = this
+    const around = outsideAt(error)
+    if (around === undefined) return receiver.failed(error)
+    owner.send(new KeyspaceCall(owner, callerKey, { ...request, around }, receiver, caller))
   }
 }
 
@@ -268,7 +273,8 @@ export interface WholePart extends ScriptPart {
 /** Whether two requests are plain `consume` calls with the same cost, limits, capacities, and smallest limits seen. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
-  return a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies))
+  const areEqual = a.cost === b.cost && a.slowest === b.slowest && a.around === b.around
+  return a === b || (areEqual && haveEqualNumbers(a.policies, b.policies))
 }
 
 const NONCES = 2 ** 48

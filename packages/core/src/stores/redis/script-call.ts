@@ -38,8 +38,13 @@ export function noteSent({ caller, duplicates }: ScriptCall): void {
 
 /** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
 export function failAll(call: ScriptCall, error: unknown): void {
-  call.fail(error)
-  call.duplicates?.forEach((other) => other.fail(error))
+  for (const each of [call, ...(call.duplicates ?? [])]) {
+    try {
+      each.fail(error)
+    } catch (closed) {
+      each.fail(closed) // one that was to be sent once more
+    }
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Buffer } from 'node:buffer' // the global is a getter
 import type { StoreError } from '../../values/errors.js'
 import type { Caller, Part, Report, Together, WholeReceiver } from '../store.js'
-import { isRefusedBy } from './clients/failure.js'
+import { isRefusedBy, outsideAt } from './clients/failure.js'
 import type { GroupCommit } from './group-commit.js'
 import type { ScriptCall } from './script-call.js'
 import { redisKey } from './key.js'
@@ -46,7 +46,8 @@ export class RedisTogether implements Together {
   decide(given: readonly Part<RedisKeyspace>[], receiver: WholeReceiver, caller?: Caller): undefined {
     const { id, lists } = this.#findProgram(given.map(({ keyspace }) => keyspace))!
     const parts = given.map((part, i) => part.keyspace.partOf(part, this.#numbers[i]!))
-    this.groupFor(id, lists, given[0]!.keyspace.options.report).add(new WholeCall(parts, receiver, caller))
+    const group = this.groupFor(id, lists, given[0]!.keyspace.options.report)
+    group.add(new WholeCall(group, parts, receiver, caller))
   }
 
   /** Returns the first program that knows the lists of these keyspaces, or makes one; undefined if there are MOST_PROGRAMS. */
@@ -122,6 +123,7 @@ class WholeCall implements ScriptCall {
    * waits.
    */
   constructor(
+    private readonly group: GroupCommit,
     readonly parts: readonly WholePart[],
     readonly receiver: WholeReceiver,
     readonly caller: Caller | undefined,
@@ -182,11 +184,17 @@ class WholeCall implements ScriptCall {
 
   /**
    * Fails the call. But if Redis has refused it because its keys lie in several slots of a Cluster (CROSSSLOT), which a proxy may
-   * have hidden, nothing was carried out: the receiver gets undefined, upon which it has the parts decided one by one.
+   * have hidden, nothing was carried out: the receiver gets undefined, upon which it has the parts decided one by one. A call that is
+   * outside of the boundaries that it has brought is sent once more.
    */
   fail(error: unknown): void {
-    if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) this.receiver.answered(undefined)
-    else this.receiver.failed(error)
+    const { group, receiver, caller } = this
+    const around = outsideAt(error)
+    if (around !== undefined) {
+      const parts = this.parts.map((part) => ({ ...part, request: { ...part.request, around } }))
+      group.add(new WholeCall(group, parts, receiver, caller))
+    } else if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) receiver.answered(undefined)
+    else receiver.failed(error)
   }
 }
 

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import { FakeClock } from '@sluice/testing'
 import { command, info, monitor, startRedis, until } from '@sluice/harness/redis'
 import {
+  calendarWindow,
   createLimiter,
   gcra,
   type Policy,
@@ -102,12 +103,15 @@ describe.each(ALGORITHMS)('%s', (name, policy) => {
 describe('the longest list of policies', () => {
   const slots = (window: number) => gcra({ limit: 100, window, slots: 16 })
   const windows = Array.from({ length: 10 }, (_, i) => (i + 1) * 60_000)
+  const EVERY = ['day', 'week', 'month', 'quarter', 'year'] as const
 
   it.each<readonly [string, readonly Policy[]]>([
     [
-      'of every shape but two',
-      ALGORITHMS.filter(([title]) => !title.includes('buckets 1')).map(([, policy]) => policy),
+      'of every shape but two, and but calendars',
+      ALGORITHMS.filter(([title]) => !/buckets 1|calendar/.test(title)).map(([, policy]) => policy),
     ],
+    ['of calendars', windows.map((_, i) => calendarWindow({ limit: 100, every: EVERY[i % 5]! }))],
+    ['of five calendars, in no function', EVERY.map((every) => calendarWindow({ limit: 100, every }))],
     ['of debts with slots', windows.map(slots)],
     ['of logs', windows.map((window) => slidingLog({ limit: 100, window }))],
     ['of sliding windows', windows.map((window) => slidingWindow({ limit: 100, window }))],

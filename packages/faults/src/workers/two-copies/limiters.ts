@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Policy } from '@sluice/core'
+import '@sluice/calendar'
+import type { Policy, PolicyFactory } from '@sluice/core'
 import { algorithms } from '@sluice/core/store'
 import type { Pair } from './copy.js'
 
@@ -11,8 +12,10 @@ const DAY = { window: '1d' } as const
 export const limiters: Readonly<Record<string, Case>> = {
   async 'each algorithm decides'([made, used]) {
     for (const name of Object.keys(algorithms) as (keyof typeof algorithms)[]) {
-      const algorithm = made.core[name]
-      const limiter = used.core.createLimiter({ policies: [algorithm({ limit: 2, ...DAY })] })
+      // As a prototype: an algorithm reads the options that it has, of a window or of a calendar.
+      const algorithm = made.core[name] as PolicyFactory<object>
+      const options = Object.create({ limit: 2, ...DAY, every: 'day' }) as object
+      const limiter = used.core.createLimiter({ policies: [algorithm(options)] })
       assert.equal(await admitted(4, () => limiter.consume('caller')), 2, name)
       await limiter.refund('caller')
       assert.equal(await admitted(2, () => limiter.consume('caller')), 1, `${name} after a refund`)

@@ -12,6 +12,14 @@ export function isRefusedBy(code: Refusal, error: unknown): boolean {
   return replyCode(error) === code
 }
 
+/**
+ * The instant of a call that brought boundaries of a calendar too far from it: nothing was written. Undefined for any other error.
+ */
+export function outsideAt(error: unknown): number | undefined {
+  const { cause } = error as StoreError
+  return replyCode(cause) === 'OUTSIDE' ? Number((cause as Error).message.slice(8)) : undefined
+}
+
 type Refusal = 'NOSCRIPT' | 'CROSSSLOT' | 'TRYAGAIN' | 'READONLY' | 'NOAUTH'
 
 /**

@@ -59,11 +59,15 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     compose('list', policies, penalty, { number: `${i + 1}` }),
   )
   const ring = rings.map(() => ({}))
+  const sizes = lists.map(({ policies }) => plainNumbers(policies))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
-    formats: 'd'.repeat(3 + MOST_PARTS * Math.max(...lists.map(({ policies }) => 4 + 3 * policies.length))),
+    formats: 'd'.repeat(
+      3 + MOST_PARTS * Math.max(...sizes.map((size, i) => 2 + size + lists[i]!.policies.length)),
+    ),
     stride: hasRings ? '5' : '2',
     policies: lists.map(({ policies }) => policies.length).join(', '),
+    sizes: sizes.join(', '),
     penalties: lists.map(({ penalty }) => `${penalty !== undefined}`).join(', '),
     plain: byList(plain),
     engine: byList(engines),
@@ -139,9 +143,9 @@ function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | un
   return inPlace(textOf(text))
 }
 
-/** Returns how many numbers the argument of a plain call has: cost and nonce, then limit and capacity of each policy. */
+/** Returns how many numbers the argument of a plain call has: cost and nonce, then those that it brings for each policy. */
 function plainNumbers(policies: readonly Policy[]): number {
-  return 2 + 2 * policies.length
+  return 2 + policies.flatMap((policy, i) => describePolicy(policy, i).brought).length
 }
 
 /**
@@ -178,6 +182,8 @@ function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
+    calendar: list(({ policy }) => policy.calendar !== undefined),
+    beside_calendar: list(({ policy }) => !policy.calendar && all.some((other) => other.policy.calendar)),
     penalty: penalty ? [{}] : [],
     fresh: isFresh ? [{}] : [],
     fresh_policy: list(() => isFresh),
@@ -192,17 +198,20 @@ function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty
  */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
-  const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
+  const numbers = all.flatMap(({ brought }) => brought)
+  const longest = Math.max(...all.map(({ policy }) => policy.window))
+  const clocked = all.filter(({ policy }) => !policy.calendar)
+  const hasCalendar = clocked.length < all.length
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
   const load = hasRings ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
-    plain_bytes: `${16 * (1 + all.length)}`,
-    call: `cost, nonce, op, count, clock, span, rest, ${numbers}`,
-    all_numbers: numbers,
-    number_formats: 'dd'.repeat(all.length),
+    plain_bytes: `${8 * (2 + numbers.length)}`,
+    call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
+    all_numbers: numbers.join(', '),
+    number_formats: 'd'.repeat(numbers.length),
     all_slowest: all.map(({ i }) => `slowest_${i}`).join(', '),
     slowest_formats: 'd'.repeat(all.length),
     all_cells: cells.join(', '),
@@ -221,7 +230,10 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     load,
     load_all: hasRings ? '{}' : ALL_STATES,
     load_one: hasRings ? load : "states[i] or ''",
-    longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
+    longest: `${longest}`,
+    // Windows with a stored end need no clock that runs forward.
+    still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
+    lost: `${hasCalendar ? 2 * longest : longest}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
@@ -303,7 +315,9 @@ function placeSlots(all: readonly ScriptPolicy[], start: number) {
  */
 function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
   const { i, policy, cells } = part
-  const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
+  const { calendar, window, windowTicks, tick, buckets } = policy
+  const own = calendar ? [calendar.shortest, ...part.brought.slice(2)] : []
+  const shape = [`capacity_${i}`, window, windowTicks, tick, buckets, ...own].join(', ')
   const numbers = `limit_${i}, ${shape}`
   const state = base === undefined ? cells : [...cells, base]
   const isWhole = cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`)
@@ -314,6 +328,7 @@ function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
     state: state.join(', '),
     numbers,
     slowest: `slowest_${i}, ${shape}`,
+    cleared: cells.map((cell) => (cell === `cap_${i}` ? cell : '0')).join(', '),
     sane: [...isWhole, ...part.valid].join(' and '),
     take: part.take ? takeInPlace(part, part.take, [...state, ...numbers.split(', ')]) : '',
   }

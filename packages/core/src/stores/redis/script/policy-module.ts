@@ -17,6 +17,8 @@ export interface ScriptPolicy {
   /** The modules that it needs, in the order in which they have to come. */
   readonly modules: readonly string[]
   readonly cells: readonly string[]
+  /** The numbers that a call brings for it: limit, capacity, and what its module asks for beside them. */
+  readonly brought: readonly string[]
   /** `'ring'` for slots that grow with use, a number of slots, or none. */
   readonly slots: number | 'ring' | undefined
   /** Conditions on the cells of every state that a call has written. */
@@ -51,8 +53,9 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
   const valid = conditions.map((condition) => inScript(condition, cells, policy, i))
   const slots = slotsOf(header('slots')?.[0], policy)
   const take = takeText.exec(needed.map((file) => `${textOf(file)}\n`).join(''))
-  const ownCells = cells.map((cell) => `${cell}_${i}`)
-  return { i, policy, prefix, modules: needed, cells: ownCells, slots, valid, take }
+  const named = (names: readonly string[]): string[] => names.map((each) => `${each}_${i}`)
+  const brought = named(['limit', 'capacity', ...(header('brings') ?? [])])
+  return { i, policy, prefix, modules: needed, cells: named(cells), brought, slots, valid, take }
 }
 
 /**

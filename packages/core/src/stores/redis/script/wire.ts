@@ -39,6 +39,16 @@ export interface ScriptRequest {
   readonly token?: Buffer
   /** The smallest limit seen for each policy, if one of them is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
+  /** The instant around which calendars bring their boundaries; default that of the clock, or of this process. */
+  readonly around?: number | undefined
+}
+
+/** The numbers of each policy: limit and capacity, and the boundaries of a calendar. `clock` is -1 or microseconds. */
+function numbersOf({ policies, around }: ScriptRequest, clock: number): readonly number[] {
+  const instant = around ?? (clock < 0 ? Date.now() * 1000 : clock)
+  return policies.flatMap(({ limit, capacity, calendar }) =>
+    calendar ? [limit, capacity, ...calendar.around(instant)] : [limit, capacity],
+  )
 }
 
 /**
@@ -47,9 +57,8 @@ export interface ScriptRequest {
  * smaller limits seen. The script stores the random `nonce` with what it writes, so that a booking notices later changes.
  */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
-  const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
-  const numbers = [cost, nonce]
-  for (const { limit, capacity } of policies) numbers.push(limit, capacity)
+  const { operation, cost = 0, count = 1, span = 0, token, slowest } = request
+  const numbers = [cost, nonce, ...numbersOf(request, clock)]
   if (operation !== 'consume' || count > 1 || clock >= 0 || slowest) {
     numbers.push(OPERATIONS[operation], count, clock, span)
   }
@@ -77,8 +86,7 @@ export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: ()
   const isPlain = clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)
   const numbers = isPlain ? [parts.length] : [-parts.length, clock, hasSlowest ? 1 : 0]
   for (const { list, request } of parts) {
-    numbers.push(list, request.cost!, nonce())
-    for (const { limit, capacity } of request.policies) numbers.push(limit, capacity)
+    numbers.push(list, request.cost!, nonce(), ...numbersOf(request, clock))
   }
   if (isPlain) return packed(numbers)
   for (const { request, enforce } of parts) {

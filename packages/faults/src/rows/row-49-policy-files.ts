@@ -19,7 +19,7 @@ import type { WatchingJob, WatchingResult } from '../workers/watching.js'
  * A policy file is written again and again while four processes decide by it: in place and in halves that parse, by renames and
  * symlinks, broken, too large, of other shapes, and not at all. Each decision is of a good file, and the last one is in force at last.
  */
-export const row: Row = { number: 48, fault: 'policy files that are being written', run: write }
+export const row: Row = { number: 49, fault: 'policy files that are being written', run: write }
 
 const ENTRY = 'packages/faults/src/workers/watching.ts'
 const FILES = 10_000

@@ -1,0 +1,84 @@
+-- Calendar window; twin of algorithms/calendar-window.ts.
+-- cells: start, ends, count
+-- brings: before, opened, closes, after
+-- valid: start <= ends, ends <= latest + 3 * window
+--   start  microseconds, start of the newest window that was booked
+--   ends   its end: the state stays in the window until then
+--   count  units booked in it
+-- Behind buckets its functions have the shortest period in microseconds and the four boundaries that the call has brought.
+
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from` itself, the end of the
+-- window, or HUGE, never, for a cost above the limit.
+local function calendar_window_earliest(
+  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, from, cost
+)
+  if cost > limit then
+    return HUGE
+  end
+  if from >= ends or count + cost <= limit then
+    return from
+  end
+  return ends
+end
+
+-- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 takes units out of the kept window, and
+-- does nothing before it or behind it. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
+-- more. Where the kept window has ended, each next one begins where the one before it has ended, and ends at the first boundary that is
+-- at least half a shortest period away; those of a new state begin at boundaries. The engine has asked for boundaries around the
+-- instant where it lies outside of these. Returns the cells and how many units took effect.
+local function calendar_window_admit(
+  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
+)
+  if cost < 0 and (at < start or at >= ends) then
+    return start, ends, count, 0
+  end
+  if at >= ends then
+    count = 0
+    if ends == 0 then
+      ends = before
+    end
+    while at >= ends do
+      local least = ends + shortest / 2
+      start = max(0, ends) -- of a window that began before 1970
+      ends = before >= least and before or opened >= least and opened or closes >= least and closes
+        or after >= least and after or ends + window
+    end
+  end
+  local kept = count
+  count = max(0, min(max(kept, 2 * limit), kept + cost))
+  return start, ends, count, cost < 0 and kept - count or count - kept
+end
+
+-- Returns the units that could be spent at now, and the instant, in microseconds, at which the window of the used units ends,
+-- which is now if none are used.
+local function calendar_window_view(
+  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now
+)
+  if now >= ends or count == 0 then
+    return limit, now
+  end
+  return limit - count, ends
+end
+
+-- Decides a call of cost units at now in one pass, as long as the kept window lasts. Returns whether they fit and, valid only if so: the
+-- cells after the charge, the units that remain, and the end of the window. The composer of scripts puts this body where it is
+-- called.
+local function calendar_window_take(
+  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now, cost
+)
+  local units = count + cost
+  return now < ends and units <= limit, start, ends, units, limit - units, ends
+end
+
+-- Gives back up to `units` units of a charge made at charged_at, while the window lasts in which it was made. Returns the cells and
+-- how many units were given back.
+local function calendar_window_release(
+  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now, charged_at,
+  charged, units
+)
+  if charged_at < start or charged_at >= ends or now >= ends then
+    return start, ends, count, 0
+  end
+  local given = min(units, count)
+  return start, ends, count - given, given
+end

@@ -1,0 +1,206 @@
+import '@sluice/calendar'
+import { calendarWindow, consumeAll, createLimiter, gcra, slidingLog, type Policy } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
+import { oneRedis } from './redis/one-redis.js'
+
+/*
+ * Windows of the calendar by clocks that are wrong: that of the store, which decides, and those of processes, which only choose the
+ * boundaries that they bring.
+ */
+
+const { client } = oneRedis()
+const DAY = 86_400_000_000
+const EVERY = ['day', 'week', 'month', 'quarter', 'year'] as const
+/** 15 June 2026 at noon. */
+const NOON = Date.UTC(2026, 5, 15, 12) * 1000
+
+/** A store that keeps bytes in a map, on this clock. */
+function bytesStore(now: () => number): Store {
+  const states = new Map<string, Uint8Array>()
+  const update: Update = (id, change) => {
+    const { result, state } = change(states.get(id), now())
+    if (state) states.set(id, state)
+    else states.delete(id)
+    return result
+  }
+  return {
+    local: true,
+    keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+    now,
+    close() {},
+  }
+}
+
+let names = 0
+
+describe.each([
+  ['Redis', (clock: () => number) => redisStore(client, { clock, denialCache: false })],
+  ['bytes', bytesStore],
+])('a store in %s whose clock was set', (_, storeOf) => {
+  /** A limiter in such a store on a clock of its own, and how many of `calls` pass. */
+  function limiterUnder(...policies: Policy[]) {
+    const time = { now: NOON }
+    const store = storeOf(() => time.now)
+    const limiter = createLimiter({
+      name: `clocks-${++names}`,
+      policies,
+      store,
+      onStoreError: 'throw',
+      deadline: '30s',
+    } as never)
+    const passed = async (calls: number, own = policies): Promise<number> => {
+      let count = 0
+      for (let i = 0; i < calls; i++) if ((await limiter.consume('a', { policies: own })).allowed) count++
+      return count
+    }
+    return { time, limiter, passed }
+  }
+
+  it.each(EVERY)(
+    'a day back admits no more in a window of a %s, and makes no time stand still',
+    async (every) => {
+      const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+      expect(await passed(3)).toBe(3)
+      const ends = time.now / 1000 + (await limiter.peek('a')).resetAfterMs
+      time.now -= DAY
+      expect(await passed(1)).toBe(1)
+      expect((await limiter.peek('a')).resetAfterMs).toBe(ends - time.now / 1000)
+      expect(await passed(3)).toBe(1)
+      time.now = ends * 1000 - 1000
+      expect(await passed(1)).toBe(0)
+      time.now += 1000
+      expect(await passed(6)).toBe(5)
+    },
+  )
+
+  it.each(EVERY)('admits the limit once through 1,000 changes of zone and anchor in a %s', async (every) => {
+    const { limiter } = limiterUnder(calendarWindow({ limit: 7, every }))
+    const zones = Intl.supportedValuesOf('timeZone')
+    const calls = Array.from({ length: 1000 }, (_, i) => {
+      const anchor = `2024-${String(1 + (i % 12)).padStart(2, '0')}-${String(1 + (i % 28)).padStart(2, '0')}`
+      const policies = [calendarWindow({ limit: 7, every, timeZone: zones[i % zones.length]!, anchor })]
+      return limiter.consume('a', { policies })
+    })
+    expect((await Promise.all(calls)).filter(({ allowed }) => allowed)).toHaveLength(7)
+  })
+
+  it.each(EVERY)('a day ahead and back again ends a window of a %s once', async (every) => {
+    const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+    expect(await passed(6)).toBe(5)
+    time.now += DAY
+    const later = await passed(6)
+    const ends = time.now / 1000 + (await limiter.peek('a')).resetAfterMs
+    time.now -= DAY
+    // The later window has begun, so what is left of it is all until it ends.
+    expect([later, await passed(6)]).toEqual([every === 'day' || later > 0 ? 5 : 0, 0])
+    time.now = ends * 1000
+    expect(await passed(6)).toBe(5)
+  })
+
+  it.each(EVERY)(
+    'years ahead for a while locks no key of a %s for longer than two of its windows',
+    async (every) => {
+      const { time, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+      time.now += 4000 * DAY
+      expect(await passed(6)).toBe(5)
+      time.now -= 4000 * DAY
+      expect(await passed(6)).toBe(5)
+    },
+  )
+
+  it('forgets a short window beside a calendar, and what is booked in it, but not the calendar', async () => {
+    const gcraOfASecond = gcra({ limit: 2, window: '1s' })
+    const year = calendarWindow({ limit: 5, every: 'year' })
+    const log = slidingLog({ limit: 3, window: '1m' })
+    const { time, limiter, passed } = limiterUnder(gcraOfASecond, year, log)
+    expect(await passed(3)).toBe(2)
+    time.now -= DAY
+    expect(await passed(3)).toBe(2)
+    time.now += 60_000_000
+    expect(await passed(3)).toBe(1)
+    expect((await limiter.peek('a')).policy).toBe(year.name)
+  })
+})
+
+describe('a process whose clock is wrong', () => {
+  afterEach(() => jest.restoreAllMocks())
+
+  /** How many scripts Redis has run. */
+  async function scripts(): Promise<number> {
+    const stats = await client.info('commandstats')
+    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    )
+  }
+
+  it.each(EVERY)('is asked once more where a window of a %s begins, and never within one', async (every) => {
+    const policies = [calendarWindow({ limit: 5, every })]
+    const store = redisStore(client, { denialCache: false })
+    const limiter = createLimiter({
+      name: `process-${every}`,
+      policies,
+      store,
+      onStoreError: 'throw',
+      deadline: '30s',
+    })
+    const right = (await limiter.consume('right')).resetAfterMs
+    jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(1999, 0))
+    const before = await scripts()
+    const { resetAfterMs } = await limiter.consume('wrong')
+    expect((await scripts()) - before).toBe(2)
+    expect(Math.abs(resetAfterMs - right)).toBeLessThan(30_000)
+    const calls = await Promise.all(Array.from({ length: 6 }, () => limiter.consume('wrong')))
+    expect(calls.filter(({ allowed }) => allowed)).toHaveLength(4)
+    await limiter.consume('wrong')
+    expect((await scripts()) - before).toBeLessThanOrEqual(2 + 7)
+  })
+
+  it.each([1999, 2099])('in the year %i is asked once more in a call on several keys', async (year) => {
+    const store = redisStore(client, { denialCache: false })
+    const [days, months] = (['day', 'month'] as const).map((every) =>
+      createLimiter({
+        name: `whole-${every}-${year}`,
+        policies: [calendarWindow({ limit: 4, every }), gcra({ limit: 9, window: '1s' })],
+        store,
+        onStoreError: 'throw',
+        deadline: '30s',
+      }),
+    )
+    const whole = () => consumeAll([days!, months!].map((limiter) => ({ limiter, key: 'wrong' })))
+    const right = await months!.consume('right')
+    jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(year, 0))
+    const before = await scripts()
+    await whole()
+    expect((await scripts()) - before).toBe(2)
+    const calls = await Promise.all(Array.from({ length: 6 }, whole))
+    expect(calls.filter(({ allowed }) => allowed)).toHaveLength(3)
+    expect(Math.abs((await months!.peek('wrong')).resetAfterMs - right.resetAfterMs)).toBeLessThan(30_000)
+    expect((await days!.peek('wrong')).resetAfterMs).toBeLessThanOrEqual(86_400_000)
+  })
+
+  it('shares one script and one state with a thousand customers in all zones, and admits a limit to each', async () => {
+    const zones = Intl.supportedValuesOf('timeZone').slice(0, 400)
+    const store = redisStore(client, { denialCache: false })
+    const first = [calendarWindow({ limit: 2, every: 'month' })]
+    const limiter = createLimiter({
+      name: 'zones',
+      policies: first,
+      store,
+      onStoreError: 'throw',
+      deadline: '30s',
+    })
+    const evals = async () =>
+      Number(/cmdstat_eval:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0)
+    await limiter.consume('first')
+    const before = await evals()
+    const consumed = Array.from({ length: 3000 }, async (_, i) => {
+      const anchor = `2025-01-${String(1 + (i % 31)).padStart(2, '0')}`
+      const policy = calendarWindow({ limit: 2, every: 'month', timeZone: zones[i % zones.length]!, anchor })
+      return (await limiter.consume(`customer ${i % 1000}`, { policies: [policy] })).allowed
+    })
+    expect((await Promise.all(consumed)).filter(Boolean)).toHaveLength(2000)
+    expect((await evals()) - before).toBe(0)
+  })
+})

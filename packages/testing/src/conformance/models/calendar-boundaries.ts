@@ -1,0 +1,90 @@
+/*
+ * Boundaries of calendars, counted from the offsets of the runtime's zone data alone and not by Temporal: a boundary is the first
+ * instant at which the clocks on the wall show its local time or a later one. All instants are milliseconds.
+ */
+
+export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'
+
+const DAY = 86_400_000
+const FORMATS = new Map<string, Intl.DateTimeFormat>()
+
+/** How far the clocks of a zone are ahead of UTC at an instant. */
+export function offsetOf(zone: string, instant: number): number {
+  if (zone === 'UTC') return 0
+  let format = FORMATS.get(zone)
+  if (!format) {
+    const fields = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric' } as const
+    const all = { ...fields, minute: 'numeric', second: 'numeric' } as const
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      calendar: 'iso8601',
+      hourCycle: 'h23',
+      ...all,
+    })
+    FORMATS.set(zone, format)
+  }
+  const at = Object.fromEntries(format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]))
+  const wall = Date.UTC(at['year']!, at['month']! - 1, at['day'], at['hour'], at['minute'], at['second'])
+  return wall - 1000 * Math.floor(instant / 1000)
+}
+
+/**
+ * The first instant at which the clocks of a zone show `local` or later: the milliseconds of UTC with the same date and time. The
+ * clocks may be moved once in the three days around it.
+ */
+function firstAt(zone: string, local: number): number {
+  let [low, high] = [local - 1.5 * DAY, local + 1.5 * DAY]
+  const [before, after] = [offsetOf(zone, low), offsetOf(zone, high)]
+  if (before === after) return local - before
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (offsetOf(zone, middle) === before) low = middle
+    else high = middle
+  }
+  return local - before < high ? local - before : Math.max(high, local - after)
+}
+
+const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 }
+const MEAN_DAYS = { day: 1, week: 7, month: 30.436_875, quarter: 91.310_625, year: 365.2425 }
+
+/** The local time of an anchor and `i` whole periods, as the milliseconds of UTC with the same date and time. */
+function localOf(every: Every, anchor: string, i: number): number {
+  const at = new Date(`${anchor}${anchor.includes('T') ? '' : 'T00:00'}Z`)
+  const months = MONTHS[every]
+  if (months === undefined) return at.getTime() + i * MEAN_DAYS[every] * DAY
+  const [year, month] = [at.getUTCFullYear(), at.getUTCMonth() + i * months]
+  const days = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
+  const timeOfDay = at.getTime() - Date.UTC(year, at.getUTCMonth(), at.getUTCDate())
+  return Date.UTC(year, month, Math.min(at.getUTCDate(), days)) + timeOfDay
+}
+
+/** All boundaries from the instant `from` to `to`, in order. Equal ones are one. */
+export function boundariesIn(
+  every: Every,
+  zone: string,
+  anchor: string,
+  from: number,
+  to: number,
+): readonly number[] {
+  const found = new Set<number>()
+  let i = Math.floor((from - localOf(every, anchor, 0)) / (MEAN_DAYS[every] * DAY)) - 3
+  for (let at = -Infinity; at <= to; i++) {
+    at = firstAt(zone, localOf(every, anchor, i))
+    if (at >= from && at <= to) found.add(at)
+  }
+  return [...found]
+}
+
+/** The two boundaries at or before an instant and the two after it. Equal ones are one. */
+export function boundariesAround(
+  every: Every,
+  zone: string,
+  anchor: string,
+  instant: number,
+): readonly number[] {
+  const near = Math.floor((instant - localOf(every, anchor, 0)) / (MEAN_DAYS[every] * DAY))
+  const numbers = Array.from({ length: 13 }, (_, k) => near + k - 6)
+  const all = [...new Set(numbers.map((i) => firstAt(zone, localOf(every, anchor, i))))]
+  const after = all.findIndex((boundary) => boundary > instant)
+  return all.slice(after - 2, after + 2)
+}
