@@ -21,7 +21,10 @@ export function withTables(text, tables) {
   const day = new Date().toISOString().slice(0, 10)
   return Object.entries(tables).reduce((all, [name, rows]) => {
     if (!placeOf(name).test(all)) throw new Error(`the page must have a place for ${name}: <!-- ${name} -->`)
-    return all.replace(placeOf(name), () => `<!-- ${name} -->\n\nSeen on ${day}.\n\n${written(rows)}\n\n<!-- end -->`)
+    return all.replace(
+      placeOf(name),
+      () => `<!-- ${name} -->\n\nSeen on ${day}.\n\n${written(rows)}\n\n<!-- end -->`,
+    )
   }, text)
 }
 
@@ -32,7 +35,8 @@ export function withTables(text, tables) {
  */
 export function differences(text, tables) {
   return Object.entries(tables).flatMap(([name, [titles = [], ...rows]]) => {
-    const nameOf = (/** @type {readonly string[]} */ row) => row.slice(0, Math.max(1, titles.indexOf('version'))).join(', ')
+    const nameOf = (/** @type {readonly string[]} */ row) =>
+      row.slice(0, Math.max(1, titles.indexOf('version'))).join(', ')
     const there = tableIn(text, name).slice(1)
     const gone = there.filter((row) => !rows.some((each) => nameOf(each) === nameOf(row)))
     return [
@@ -41,7 +45,9 @@ export function differences(text, tables) {
         const old = there.find((each) => nameOf(each) === nameOf(row))
         if (!old) return [`${name}: ${nameOf(row)} is not in the page`]
         return row.flatMap((cell, i) =>
-          isAlike(cell, old[i] ?? '') ? [] : [`${name}: ${nameOf(row)}, ${titles[i]}: the page has "${old[i]}", seen was "${cell}"`],
+          isAlike(cell, old[i] ?? '')
+            ? []
+            : [`${name}: ${nameOf(row)}, ${titles[i]}: the page has "${old[i]}", seen was "${cell}"`],
         )
       }),
     ]
@@ -51,7 +57,12 @@ export function differences(text, tables) {
 /** The rows of a table as they stand in a page, with its titles. @param {string} text @param {string} name */
 export function tableIn(text, name) {
   const lines = (placeOf(name).exec(text)?.[1] ?? '').split('\n').filter((line) => /^\|(?! ?-)/.test(line))
-  return lines.map((line) => line.slice(1, -1).split('|').map((cell) => cell.trim()))
+  return lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  )
 }
 
 /** @param {string} a @param {string} b */

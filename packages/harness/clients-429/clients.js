@@ -1,7 +1,11 @@
 // The clients of docs/clients.md: what each is made with, and one call. A call gives the status that its caller gets, or throws.
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import Anthropic from '@anthropic-ai/sdk'
-import { createDefaultHttpClient, createPipelineFromOptions, createPipelineRequest } from '@azure/core-rest-pipeline'
+import {
+  createDefaultHttpClient,
+  createPipelineFromOptions,
+  createPipelineRequest,
+} from '@azure/core-rest-pipeline'
 import { REST } from '@discordjs/rest'
 import { Client as Notion } from '@notionhq/client'
 import { Octokit } from '@octokit/core'
@@ -33,7 +37,15 @@ const axiosWith = (set, options) => {
 }
 const octokitWith = (...plugins) => Octokit.plugin(...plugins)
 const retrying = { onRateLimit: () => true, onSecondaryRateLimit: () => true }
-const quiet = { debug() {}, info() {}, warn() {}, error() {}, setLevel() {}, getLevel: () => 'error', setName() {} }
+const quiet = {
+  debug() {},
+  info() {},
+  warn() {},
+  error() {},
+  setLevel() {},
+  getLevel: () => 'error',
+  setName() {},
+}
 const byPath = (url) => ({ origin: new URL(url).origin, path: new URL(url).pathname })
 const agent = new RetryAgent(new Agent())
 const fetching = fetchRetry(fetch)
@@ -43,9 +55,17 @@ const fetching = fetchRetry(fetch)
  * @type {Record<string, [from: string, how: string, call: (url: string, method: 'GET' | 'POST') => Promise<number>]>}
  */
 export const CLIENTS = {
-  'axios-retry': ['axios-retry', '`axiosRetry(axios)`', (url, method) => axiosWith(axiosRetry)({ url, method }).then(status)],
+  'axios-retry': [
+    'axios-retry',
+    '`axiosRetry(axios)`',
+    (url, method) => axiosWith(axiosRetry)({ url, method }).then(status),
+  ],
   got: ['got', '`got(url)`', (url, method) => got(url, { method }).then((response) => response.statusCode)],
-  gaxios: ['gaxios', '`retry: true`', (url, method) => new Gaxios().request({ url, method, retry: true }).then(status)],
+  gaxios: [
+    'gaxios',
+    '`retry: true`',
+    (url, method) => new Gaxios().request({ url, method, retry: true }).then(status),
+  ],
   'AWS SDK': [
     '@aws-sdk/client-dynamodb',
     'as it comes',
@@ -59,7 +79,10 @@ export const CLIENTS = {
     'openai',
     'as it comes',
     (url, method) =>
-      new OpenAI({ apiKey: 'test', baseURL: url, logLevel: 'off' })[method.toLowerCase()]('/').asResponse().then(status),
+      new OpenAI({ apiKey: 'test', baseURL: url, logLevel: 'off' })
+        [method.toLowerCase()]('/')
+        .asResponse()
+        .then(status),
   ],
   'Node fetch': ['', 'as it comes', (url, method) => fetch(url, { method }).then(status)],
   'undici RetryAgent': [
@@ -71,20 +94,20 @@ export const CLIENTS = {
   'retry-axios': [
     'retry-axios',
     '`attach(axios)`',
-    (url, method) => axiosWith((client) => retryAxios.attach(client))({ url, method, raxConfig: {} }).then(status),
+    (url, method) =>
+      axiosWith((client) => retryAxios.attach(client))({ url, method, raxConfig: {} }).then(status),
   ],
   superagent: ['superagent', '`.retry(2)`', (url, method) => superagent(method, url).retry(2).then(status)],
   ofetch: ['ofetch', '`ofetch(url)`', (url, method) => ofetch.raw(url, { method }).then(status)],
-  'fetch-retry': ['fetch-retry', '`fetchRetry(fetch)`', (url, method) => fetching(url, { method }).then(status)],
+  'fetch-retry': [
+    'fetch-retry',
+    '`fetchRetry(fetch)`',
+    (url, method) => fetching(url, { method }).then(status),
+  ],
   wretch: [
     'wretch',
     '`middlewares([retry()])`',
-    (url, method) =>
-      wretch(url)
-        .middlewares([retryOfWretch()])
-        [method.toLowerCase()]()
-        .res()
-        .then(status),
+    (url, method) => wretch(url).middlewares([retryOfWretch()])[method.toLowerCase()]().res().then(status),
   ],
   'make-fetch-happen': [
     'make-fetch-happen',
@@ -109,7 +132,10 @@ export const CLIENTS = {
     '@anthropic-ai/sdk',
     'as it comes',
     (url, method) =>
-      new Anthropic({ apiKey: 'test', baseURL: url, logLevel: 'off' })[method.toLowerCase()]('/').asResponse().then(status),
+      new Anthropic({ apiKey: 'test', baseURL: url, logLevel: 'off' })
+        [method.toLowerCase()]('/')
+        .asResponse()
+        .then(status),
   ],
   Stripe: [
     'stripe',
@@ -123,13 +149,16 @@ export const CLIENTS = {
   'Octokit retry': [
     '@octokit/plugin-retry',
     '`Octokit.plugin(retry)`',
-    (url, method) => new (octokitWith(retryOfOctokit))({ log: quiet }).request(`${method} ${url}`).then(status),
+    (url, method) =>
+      new (octokitWith(retryOfOctokit))({ log: quiet }).request(`${method} ${url}`).then(status),
   ],
   'Octokit throttling': [
     '@octokit/plugin-throttling',
     '`plugin(throttling, retry)`, `onRateLimit: () => true`',
     (url, method) =>
-      new (octokitWith(throttling, retryOfOctokit))({ log: quiet, throttle: { id: url, ...retrying } }).request(`${method} ${url}`).then(status),
+      new (octokitWith(throttling, retryOfOctokit))({ log: quiet, throttle: { id: url, ...retrying } })
+        .request(`${method} ${url}`)
+        .then(status),
   ],
   'Azure pipeline': [
     '@azure/core-rest-pipeline',
@@ -137,7 +166,12 @@ export const CLIENTS = {
     async (url, method) => {
       const pipeline = createPipelineFromOptions({})
       const client = createDefaultHttpClient()
-      return status(await pipeline.sendRequest(client, createPipelineRequest({ url, method, allowInsecureConnection: true })))
+      return status(
+        await pipeline.sendRequest(
+          client,
+          createPipelineRequest({ url, method, allowInsecureConnection: true }),
+        ),
+      )
     },
   ],
   Slack: [
@@ -153,7 +187,10 @@ export const CLIENTS = {
     'as it comes',
     async (url, method) => {
       const { origin, path } = byPath(url)
-      await new Notion({ auth: 'test', baseUrl: origin, logger() {} }).request({ path: path.slice(1), method: method.toLowerCase() })
+      await new Notion({ auth: 'test', baseUrl: origin, logger() {} }).request({
+        path: path.slice(1),
+        method: method.toLowerCase(),
+      })
       return 200
     },
   ],
@@ -179,7 +216,16 @@ export const NATIVE = {
   wget: [
     'wget',
     '`--tries=3`',
-    (url, method) => ['wget', '-q', '-O', '/dev/null', '--server-response', '--tries=3', `--method=${method}`, url],
+    (url, method) => [
+      'wget',
+      '-q',
+      '-O',
+      '/dev/null',
+      '--server-response',
+      '--tries=3',
+      `--method=${method}`,
+      url,
+    ],
   ],
   'wget, 429 named': [
     'wget',
@@ -190,12 +236,22 @@ export const NATIVE = {
 
 /** Packages of Debian's Python: the module, and what gives the status. A client is one process with a thread a call. */
 export const PYTHON = {
-  urllib3: ['python3-urllib3', '`PoolManager(retries=3)`', 'urllib3', 'urllib3.PoolManager(retries=3).request(method, url).status'],
+  urllib3: [
+    'python3-urllib3',
+    '`PoolManager(retries=3)`',
+    'urllib3',
+    'urllib3.PoolManager(retries=3).request(method, url).status',
+  ],
   'urllib3 Retry': [
     'python3-urllib3',
     '`Retry(3, status_forcelist=[429, 503], backoff_factor=1)`',
     'urllib3',
     'urllib3.PoolManager(retries=urllib3.Retry(3, status_forcelist=[429, 503], backoff_factor=1)).request(method, url).status',
   ],
-  httpx: ['python3-httpx', '`HTTPTransport(retries=3)`', 'httpx', 'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code'],
+  httpx: [
+    'python3-httpx',
+    '`HTTPTransport(retries=3)`',
+    'httpx',
+    'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code',
+  ],
 }

@@ -17,7 +17,11 @@ const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.
 
 /** The rows, all at once. */
 export async function PROTOCOLS() {
-  const rows = await Promise.all([...GRPC, ...EVENTS, ...MCP, ...TRPC].map(([client, from, refusal, call]) => row(client, from, refusal, call)))
+  const rows = await Promise.all(
+    [...GRPC, ...EVENTS, ...MCP, ...TRPC].map(([client, from, refusal, call]) =>
+      row(client, from, refusal, call),
+    ),
+  )
   return [['client', 'refused with', 'version', 'requests, first wait', 'its caller sees'], ...rows]
 }
 
@@ -25,8 +29,15 @@ async function row(client, from, refusal, call) {
   const at = []
   const closing = []
   const note = () => at.push(performance.now())
-  const ended = call(note, (close) => closing.push(close)).then(String, (error) => `throws ${error.constructor.name}${error.code === undefined ? `: ${short(error)}` : `, code ${error.code}`}`)
-  const seen = await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, SECONDS * 1000, 'nothing yet'))])
+  const ended = call(note, (close) => closing.push(close)).then(
+    String,
+    (error) =>
+      `throws ${error.constructor.name}${error.code === undefined ? `: ${short(error)}` : `, code ${error.code}`}`,
+  )
+  const seen = await Promise.race([
+    ended,
+    new Promise((resolve) => setTimeout(resolve, SECONDS * 1000, 'nothing yet')),
+  ])
   for (const close of closing) close()
   const wait = at.length > 1 ? `, ${((at[1] - at[0]) / 1000).toFixed(1)} s` : ''
   return [client, refusal, dependencies[from], `${at.length}${wait}`, seen]
@@ -39,7 +50,10 @@ function short(error) {
 /** A server of a row on loopback, as a URL. */
 async function serve(onEnd, answer, server = createServer()) {
   const sessions = new Set()
-  server.on('session', (session) => sessions.add(session)).on('request', answer).listen(0, '127.0.0.1')
+  server
+    .on('session', (session) => sessions.add(session))
+    .on('request', answer)
+    .listen(0, '127.0.0.1')
   await once(server, 'listening')
   onEnd(() => {
     server.close()
@@ -53,11 +67,34 @@ function refuse(res, status = 429) {
   res.writeHead(status, REFUSED).end(PROBLEM)
 }
 
-const bytes = { requestSerialize: (value) => value, requestDeserialize: (value) => value, responseSerialize: (value) => value, responseDeserialize: (value) => value }
+const bytes = {
+  requestSerialize: (value) => value,
+  requestDeserialize: (value) => value,
+  responseSerialize: (value) => value,
+  responseDeserialize: (value) => value,
+}
 const METHOD = { path: '/calls.Calls/Get', requestStream: false, responseStream: false, ...bytes }
 /** google.rpc.Status with a RetryInfo of 5 s. */
-const RETRY_INFO = Buffer.from('080812036c6f771a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020805', 'hex')
-const policyFor = (code) => ({ 'grpc.service_config': JSON.stringify({ methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 4, initialBackoff: '1s', maxBackoff: '10s', backoffMultiplier: 2, retryableStatusCodes: [code] } }] }) })
+const RETRY_INFO = Buffer.from(
+  '080812036c6f771a300a28747970652e676f6f676c65617069732e636f6d2f676f6f676c652e7270632e5265747279496e666f12040a020805',
+  'hex',
+)
+const policyFor = (code) => ({
+  'grpc.service_config': JSON.stringify({
+    methodConfig: [
+      {
+        name: [{}],
+        retryPolicy: {
+          maxAttempts: 4,
+          initialBackoff: '1s',
+          maxBackoff: '10s',
+          backoffMultiplier: 2,
+          retryableStatusCodes: [code],
+        },
+      },
+    ],
+  }),
+})
 
 function overGrpc(options, trailers) {
   return async (note, onEnd) => {
@@ -69,7 +106,9 @@ function overGrpc(options, trailers) {
       reply({ code: grpc.status.RESOURCE_EXHAUSTED, details: 'slow down', metadata })
     }
     server.addService({ Get: METHOD }, { Get: get })
-    const port = await new Promise((resolve) => server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, bound) => resolve(bound)))
+    const port = await new Promise((resolve) =>
+      server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, bound) => resolve(bound)),
+    )
     onEnd(() => server.forceShutdown())
     return calling(`127.0.0.1:${port}`, options, onEnd)
   }
@@ -86,17 +125,43 @@ function calling(address, options, onEnd) {
   const client = new grpc.Client(address, grpc.credentials.createInsecure(), options)
   onEnd(() => client.close())
   return new Promise((resolve) =>
-    client.makeUnaryRequest(METHOD.path, METHOD.requestSerialize, METHOD.responseDeserialize, Buffer.alloc(0), (error) => resolve(`${grpc.status[error.code]}: ${short({ message: error.details })}`)),
+    client.makeUnaryRequest(
+      METHOD.path,
+      METHOD.requestSerialize,
+      METHOD.responseDeserialize,
+      Buffer.alloc(0),
+      (error) => resolve(`${grpc.status[error.code]}: ${short({ message: error.details })}`),
+    ),
   )
 }
 
 const GRPC = [
   ['grpc-js', '@grpc/grpc-js', 'RESOURCE_EXHAUSTED', overGrpc({}, {})],
-  ['grpc-js, a retryPolicy that names it', '@grpc/grpc-js', 'RESOURCE_EXHAUSTED', overGrpc(policyFor('RESOURCE_EXHAUSTED'), {})],
-  ['grpc-js, a retryPolicy that names it', '@grpc/grpc-js', 'the same with RetryInfo of 5 s', overGrpc(policyFor('RESOURCE_EXHAUSTED'), { 'grpc-status-details-bin': RETRY_INFO })],
-  ['grpc-js, a retryPolicy that names it', '@grpc/grpc-js', 'the same with `grpc-retry-pushback-ms: 5000`', overGrpc(policyFor('RESOURCE_EXHAUSTED'), { 'grpc-retry-pushback-ms': '5000' })],
+  [
+    'grpc-js, a retryPolicy that names it',
+    '@grpc/grpc-js',
+    'RESOURCE_EXHAUSTED',
+    overGrpc(policyFor('RESOURCE_EXHAUSTED'), {}),
+  ],
+  [
+    'grpc-js, a retryPolicy that names it',
+    '@grpc/grpc-js',
+    'the same with RetryInfo of 5 s',
+    overGrpc(policyFor('RESOURCE_EXHAUSTED'), { 'grpc-status-details-bin': RETRY_INFO }),
+  ],
+  [
+    'grpc-js, a retryPolicy that names it',
+    '@grpc/grpc-js',
+    'the same with `grpc-retry-pushback-ms: 5000`',
+    overGrpc(policyFor('RESOURCE_EXHAUSTED'), { 'grpc-retry-pushback-ms': '5000' }),
+  ],
   ['grpc-js', '@grpc/grpc-js', 'HTTP 429 of a gateway', overGateway({})],
-  ['grpc-js, a retryPolicy for UNAVAILABLE', '@grpc/grpc-js', 'HTTP 429 of a gateway', overGateway(policyFor('UNAVAILABLE'))],
+  [
+    'grpc-js, a retryPolicy for UNAVAILABLE',
+    '@grpc/grpc-js',
+    'HTTP 429 of a gateway',
+    overGateway(policyFor('UNAVAILABLE')),
+  ],
 ]
 
 /** A stream that is refused from its first or its second connection on. */
@@ -110,29 +175,49 @@ function events(EventSource, allowed, status = 429) {
     })
     const source = new EventSource(url)
     onEnd(() => source.close())
-    return new Promise((resolve) => source.addEventListener('error', () => setTimeout(() => source.readyState === 2 && resolve('`error`, and it is closed for good'))))
+    return new Promise((resolve) =>
+      source.addEventListener('error', () =>
+        setTimeout(() => source.readyState === 2 && resolve('`error`, and it is closed for good')),
+      ),
+    )
   }
 }
 
-const EVENTS = [['EventSource (eventsource)', 'eventsource', OfNpm], ['EventSource (undici)', 'undici', OfUndici]].flatMap(([name, from, EventSource]) => [
+const EVENTS = [
+  ['EventSource (eventsource)', 'eventsource', OfNpm],
+  ['EventSource (undici)', 'undici', OfUndici],
+].flatMap(([name, from, EventSource]) => [
   [name, from, '429 at the first connection', events(EventSource, 0)],
   [name, from, '503 at the first connection', events(EventSource, 0, 503)],
   [name, from, '429 when it connects again, `retry: 2000`', events(EventSource, 1)],
 ])
 
-const RESULT = { initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } } }
+const RESULT = {
+  initialize: {
+    protocolVersion: '2025-06-18',
+    capabilities: { tools: {} },
+    serverInfo: { name: 's', version: '1' },
+  },
+}
 
 /** A server of MCP that answers its handshake, and a call of a tool or the stream of the server with a refusal. */
 function mcp(refusing, answer) {
   return async (note, onEnd) => {
     const url = await serve(onEnd, async (req, res) => {
-      const body = req.method === 'POST' ? JSON.parse(Buffer.concat(await req.toArray()).toString()) : { method: req.method }
-      if (body.method === refusing) return note(), answer(res, body)
+      const body =
+        req.method === 'POST'
+          ? JSON.parse(Buffer.concat(await req.toArray()).toString())
+          : { method: req.method }
+      if (body.method === refusing) return (note(), answer(res, body))
       if (body.id === undefined) return res.writeHead(body.method === 'GET' ? 405 : 202).end()
-      res.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result: RESULT[body.method] ?? { content: [] } }))
+      res
+        .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result: RESULT[body.method] ?? { content: [] } }))
     })
     const client = new Client({ name: 'c', version: '1' })
-    const failed = new Promise((resolve) => (client.onerror = (error) => resolve(`\`onerror\`: ${short(error)}`)))
+    const failed = new Promise(
+      (resolve) => (client.onerror = (error) => resolve(`\`onerror\`: ${short(error)}`)),
+    )
     onEnd(() => void client.close().catch(() => {}))
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
     if (refusing === 'GET') return failed
@@ -141,25 +226,58 @@ function mcp(refusing, answer) {
   }
 }
 
-const asJson = (body) => (res, { id }) => res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }))
+const asJson =
+  (body) =>
+  (res, { id }) =>
+    res
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }))
 const MCP = [
   ['MCP', 'HTTP 429 to the handshake', 'initialize', (res) => refuse(res)],
   ['MCP', 'HTTP 429 to a call of a tool', 'tools/call', (res) => refuse(res)],
   ['MCP', 'HTTP 429 to the stream of the server', 'GET', (res) => refuse(res)],
-  ['MCP', 'an error of JSON-RPC', 'tools/call', asJson({ error: { code: -32000, message: 'slow down', data: { retryAfter: 5 } } })],
-  ['MCP', 'a result with `isError`', 'tools/call', asJson({ result: { isError: true, content: [{ type: 'text', text: 'try again in 5 s' }] } })],
-].map(([client, refusal, method, answer]) => [client, '@modelcontextprotocol/sdk', refusal, mcp(method, answer)])
+  [
+    'MCP',
+    'an error of JSON-RPC',
+    'tools/call',
+    asJson({ error: { code: -32000, message: 'slow down', data: { retryAfter: 5 } } }),
+  ],
+  [
+    'MCP',
+    'a result with `isError`',
+    'tools/call',
+    asJson({ result: { isError: true, content: [{ type: 'text', text: 'try again in 5 s' }] } }),
+  ],
+].map(([client, refusal, method, answer]) => [
+  client,
+  '@modelcontextprotocol/sdk',
+  refusal,
+  mcp(method, answer),
+])
 
 /** tRPC's own refusal, and the problem details of a limiter in front of it. */
-const OF_TRPC = JSON.stringify({ error: { message: 'slow down', code: -32029, data: { code: 'TOO_MANY_REQUESTS', httpStatus: 429, path: 'get' } } })
+const OF_TRPC = JSON.stringify({
+  error: {
+    message: 'slow down',
+    code: -32029,
+    data: { code: 'TOO_MANY_REQUESTS', httpStatus: 429, path: 'get' },
+  },
+})
 
 function trpc(links, answer, subscribes = false) {
   return async (note, onEnd) => {
     const url = await serve(onEnd, (_, res) => (note(), answer(res)))
     const client = createTRPCClient({ links: links(url) })
-    if (!subscribes) return client.get.query().then(() => 'a result', (error) => `throws ${error.name}: ${short(error)}; data: ${error.data?.code ?? 'none'}, status ${error.meta?.response?.status}`)
+    if (!subscribes)
+      return client.get.query().then(
+        () => 'a result',
+        (error) =>
+          `throws ${error.name}: ${short(error)}; data: ${error.data?.code ?? 'none'}, status ${error.meta?.response?.status}`,
+      )
     return new Promise((resolve) => {
-      const subscription = client.events.subscribe(undefined, { onError: (error) => resolve(`\`onError\`: ${short(error)}`) })
+      const subscription = client.events.subscribe(undefined, {
+        onError: (error) => resolve(`\`onError\`: ${short(error)}`),
+      })
       onEnd(() => subscription.unsubscribe())
     })
   }
@@ -167,11 +285,23 @@ function trpc(links, answer, subscribes = false) {
 
 const batch = (url) => [httpBatchLink({ url })]
 const again = (url) => [retryLink({ retry: ({ attempts }) => attempts <= 3 }), ...batch(url)]
-const streams = (url) => [splitLink({ condition: ({ type }) => type === 'subscription', true: httpSubscriptionLink({ url, EventSource: OfNpm }), false: httpBatchLink({ url }) })]
-const ownRefusal = (res) => res.writeHead(429, { ...REFUSED, 'content-type': 'application/json' }).end(`[${OF_TRPC}]`)
+const streams = (url) => [
+  splitLink({
+    condition: ({ type }) => type === 'subscription',
+    true: httpSubscriptionLink({ url, EventSource: OfNpm }),
+    false: httpBatchLink({ url }),
+  }),
+]
+const ownRefusal = (res) =>
+  res.writeHead(429, { ...REFUSED, 'content-type': 'application/json' }).end(`[${OF_TRPC}]`)
 const TRPC = [
   ['tRPC httpBatchLink', 'TOO_MANY_REQUESTS of a procedure', batch, ownRefusal],
   ['tRPC httpBatchLink', '429 with problem details', batch, (res) => refuse(res)],
   ['tRPC retryLink, `attempts <= 3`', 'TOO_MANY_REQUESTS of a procedure', again, ownRefusal],
   ['tRPC httpSubscriptionLink', '429 to its stream', streams, (res) => refuse(res), true],
-].map(([client, refusal, links, answer, subscribes]) => [client, '@trpc/client', refusal, trpc(links, answer, subscribes)])
+].map(([client, refusal, links, answer, subscribes]) => [
+  client,
+  '@trpc/client',
+  refusal,
+  trpc(links, answer, subscribes),
+])

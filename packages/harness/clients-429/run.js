@@ -29,26 +29,45 @@ const ANSWERS = {
   '61 s': [61, retryAfter(61)],
   '3600 s': [3600, retryAfter(3600)],
   'a date, 5 s': [5, () => ({ 'retry-after': new Date(inSeconds(5) * 1000).toUTCString() })],
-  '`X-RateLimit-Reset`, 5 s': [5, () => ({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(inSeconds(5)) })],
-  '`RateLimit`, 5 s': [5, () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' })],
+  '`X-RateLimit-Reset`, 5 s': [
+    5,
+    () => ({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': String(inSeconds(5)),
+    }),
+  ],
+  '`RateLimit`, 5 s': [
+    5,
+    () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' }),
+  ],
   '`retry-after-ms: 5000`': [5, () => ({ 'retry-after-ms': '5000' })],
   'POST, `Retry-After: 5`': [5, retryAfter(5), 'POST'],
   '503, `Retry-After: 5`': [5, retryAfter(5), 'GET', 503],
-  'nothing': [5, () => ({})],
+  nothing: [5, () => ({})],
 }
 /** Options of Sluice whose answers are compared, and what is added by hand. */
 const SETS = {
-  '`\'x-ratelimit\'`, the default': [{}],
-  '`headers: \'ietf\'`': [{ headers: 'ietf' }],
-  'both': [{ headers: ['x-ratelimit', 'ietf'] }],
-  '`\'draft-6\'`': [{ headers: 'draft-6' }],
-  '`resetAs: \'delta\'`': [{ resetAs: 'delta' }],
+  "`'x-ratelimit'`, the default": [{}],
+  "`headers: 'ietf'`": [{ headers: 'ietf' }],
+  both: [{ headers: ['x-ratelimit', 'ietf'] }],
+  "`'draft-6'`": [{ headers: 'draft-6' }],
+  "`resetAs: 'delta'`": [{ resetAs: 'delta' }],
   '`headers: false`: `Retry-After` alone': [{ headers: false }],
-  'the default, its reset at `Retry-After`': [{ onDenied: (_, res, { retryAfterMs }) => void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}') }],
+  'the default, its reset at `Retry-After`': [
+    {
+      onDenied: (_, res, { retryAfterMs }) =>
+        void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}'),
+    },
+  ],
   'the default and `retry-after-ms`': [{}, (seconds) => ({ 'retry-after-ms': String(seconds * 1000) })],
   'the default without `Retry-After`': [{ headerNames: { 'Retry-After': false } }],
 }
-const ASKED = [['GET', 5], ['GET', 30], ['POST', 5]]
+const ASKED = [
+  ['GET', 5],
+  ['GET', 30],
+  ['POST', 5],
+]
 
 const cells = []
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -63,19 +82,33 @@ await once(server, 'listening')
 const origin = `http://127.0.0.1:${server.address().port}`
 
 console.log(`all clients at once, at most ${MOST_SECONDS} s`)
-const versions = { ...versionsOfNative(), ...JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')).dependencies }
+const versions = {
+  ...versionsOfNative(),
+  ...JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')).dependencies,
+}
 const clients = { ...CLIENTS, ...ofDebian() }
 process.env.AWS_MAX_ATTEMPTS = '3'
 process.removeAllListeners('warning')
 process.on('unhandledRejection', () => {})
 const running = []
-const seen = byName(Object.keys(clients), (name) => byName(Object.keys(ANSWERS), (title) => start(name, plain(...ANSWERS[title]))))
-const scored = byName(Object.keys(SETS), (set) => Object.keys(clients).flatMap((name) => ASKED.map(([method, seconds]) => start(name, ofSluice(method, seconds, ...SETS[set])))))
+const seen = byName(Object.keys(clients), (name) =>
+  byName(Object.keys(ANSWERS), (title) => start(name, plain(...ANSWERS[title]))),
+)
+const scored = byName(Object.keys(SETS), (set) =>
+  Object.keys(clients).flatMap((name) =>
+    ASKED.map(([method, seconds]) => start(name, ofSluice(method, seconds, ...SETS[set]))),
+  ),
+)
 const protocols = await PROTOCOLS()
 await Promise.all(running)
 
 const tables = { clients: clientsTable(), score: scoreTable(), protocols }
-if (process.argv.includes('--json')) console.log(JSON.stringify({ seen, scored }, (key, value) => (key === 'at' ? value.map((at) => Math.round(at)) : value)))
+if (process.argv.includes('--json'))
+  console.log(
+    JSON.stringify({ seen, scored }, (key, value) =>
+      key === 'at' ? value.map((at) => Math.round(at)) : value,
+    ),
+  )
 writeOrCompare(PAGE, tables)
 for (const child of children) child.kill()
 server.close()
@@ -91,7 +124,11 @@ function plain(seconds, headers, method = 'GET', status = 429) {
     end ??= performance.now() + seconds * 1000
     stated ??= headers()
     if (performance.now() >= end - 20) return ok(res)
-    res.writeHead(status, { ...stated, 'content-type': 'application/json' }).end('{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}')
+    res
+      .writeHead(status, { ...stated, 'content-type': 'application/json' })
+      .end(
+        '{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}',
+      )
   }
   return { method, seconds, answer }
 }
@@ -123,20 +160,40 @@ function start(name, { method, seconds, answer }) {
   const url = `${origin}/cell-${cells.push(cell) - 1}`
   const call = clients[name][2]
   const ended = (async () => call(url, method))().then(String, (error) => `throws ${statusOf(error)}`)
-  running.push(Promise.race([ended, new Promise((over) => (cell.over = over))]).then((caller) => (cell.caller = caller ?? cell.caller)))
+  running.push(
+    Promise.race([ended, new Promise((over) => (cell.over = over))]).then(
+      (caller) => (cell.caller = caller ?? cell.caller),
+    ),
+  )
   return cell
 }
 
 function statusOf(error) {
   const { status, statusCode, response, $metadata, raw, code } = error
-  const found = [status, statusCode, response?.status, response?.statusCode, $metadata?.httpStatusCode, raw?.statusCode]
-  return found.find((each) => typeof each === 'number') ?? (/\b(429|503)\b/.exec(error.message)?.[1] || code || error.name)
+  const found = [
+    status,
+    statusCode,
+    response?.status,
+    response?.statusCode,
+    $metadata?.httpStatusCode,
+    raw?.statusCode,
+  ]
+  return (
+    found.find((each) => typeof each === 'number') ??
+    (/\b(429|503)\b/.exec(error.message)?.[1] || code || error.name)
+  )
 }
 
 /** Programs, of which each call is a process, and packages of Python. */
 function ofDebian() {
-  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => [name, [from, how, (url, method) => run(...command(url, method))]])
-  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => [name, [from, how, python(module, status)]])
+  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => [
+    name,
+    [from, how, (url, method) => run(...command(url, method))],
+  ])
+  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => [
+    name,
+    [from, how, python(module, status)],
+  ])
   return Object.fromEntries([...native, ...ofPython].filter(([, [from]]) => versions[from]))
 }
 
@@ -176,8 +233,15 @@ function statusFrom(found) {
 
 function versionsOfNative() {
   const names = [...new Set([...Object.values(NATIVE), ...Object.values(PYTHON)].map(([from]) => from))]
-  const { stdout = '' } = spawnSync('dpkg-query', ['-W', '-f', '${Package} ${Version}\n', ...names], { encoding: 'utf8' })
-  return Object.fromEntries(stdout.trim().split('\n').map((line) => line.split(' ')))
+  const { stdout = '' } = spawnSync('dpkg-query', ['-W', '-f', '${Package} ${Version}\n', ...names], {
+    encoding: 'utf8',
+  })
+  return Object.fromEntries(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ')),
+  )
 }
 
 function byName(names, make) {
@@ -216,8 +280,16 @@ function scoreTable() {
   const perClient = ASKED.length
   const rows = Object.entries(scored).map(([set, list]) => {
     const right = list.map((cell) => (isRight(cell) ? 1 : 0))
-    const of = (name) => right.slice(Object.keys(clients).indexOf(name) * perClient).slice(0, perClient).reduce((a, b) => a + b)
-    return [set, `${right.reduce((a, b) => a + b)} of ${list.length}`, ...MOST_USED.map((name) => `${of(name)} of ${perClient}`)]
+    const of = (name) =>
+      right
+        .slice(Object.keys(clients).indexOf(name) * perClient)
+        .slice(0, perClient)
+        .reduce((a, b) => a + b)
+    return [
+      set,
+      `${right.reduce((a, b) => a + b)} of ${list.length}`,
+      ...MOST_USED.map((name) => `${of(name)} of ${perClient}`),
+    ]
   })
   return [['answered with', 'cells right', ...MOST_USED], ...rows]
 }

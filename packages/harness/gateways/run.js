@@ -45,31 +45,68 @@ for (const [name, [how, start]] of Object.entries(gateways())) {
   await stop()
 }
 service.close()
-const titles = ['gateway', 'version', 'set up with', 'of the headers of a 200', 'of a 429', '`X-Forwarded-For` that arrives', 'where the client has sent `198.51.100.1`', 'a second 429 after `no-store`', 'after no `Cache-Control`', 'a denied upload of 8 MiB']
+const titles = [
+  'gateway',
+  'version',
+  'set up with',
+  'of the headers of a 200',
+  'of a 429',
+  '`X-Forwarded-For` that arrives',
+  'where the client has sent `198.51.100.1`',
+  'a second 429 after `no-store`',
+  'after no `Cache-Control`',
+  'a denied upload of 8 MiB',
+]
 writeOrCompare(PAGE, { gateways: [titles, ...rows] })
 
 /** By name: what it is set up with, and how it starts. */
 function gateways() {
   return {
     nginx: ['`proxy_pass`, `proxy_cache_valid any 1m`, `$proxy_add_x_forwarded_for`', nginx('')],
-    'nginx, kept alive': ['the same, with `proxy_http_version 1.1` and `proxy_set_header Connection ""`', nginx('proxy_http_version 1.1; proxy_set_header Connection "";')],
+    'nginx, kept alive': [
+      'the same, with `proxy_http_version 1.1` and `proxy_set_header Connection ""`',
+      nginx('proxy_http_version 1.1; proxy_set_header Connection "";'),
+    ],
     HAProxy: [
       '`option forwardfor`, `http-request cache-use`',
-      debian('haproxy', '-v', ({ port }) => ({
-        'haproxy.cfg': `defaults\n mode http\n option forwardfor\n timeout client 5s\n timeout server 5s\n timeout connect 5s\ncache a\n total-max-size 4\n max-age 60\nlisten web\n bind 127.0.0.1:${port}\n http-request cache-use a\n http-response cache-store a\n server s ${new URL(service.origin).host}\n`,
-      }), (folder) => ['-f', join(folder, 'haproxy.cfg')]),
+      debian(
+        'haproxy',
+        '-v',
+        ({ port }) => ({
+          'haproxy.cfg': `defaults\n mode http\n option forwardfor\n timeout client 5s\n timeout server 5s\n timeout connect 5s\ncache a\n total-max-size 4\n max-age 60\nlisten web\n bind 127.0.0.1:${port}\n http-request cache-use a\n http-response cache-store a\n server s ${new URL(service.origin).host}\n`,
+        }),
+        (folder) => ['-f', join(folder, 'haproxy.cfg')],
+      ),
     ],
     Caddy: [
       '`reverse_proxy`',
-      debian('caddy', 'version', ({ folder, port }) => ({
-        Caddyfile: `{\n admin off\n auto_https off\n storage file_system ${folder}/data\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy ${new URL(service.origin).host}\n}\n`,
-      }), (folder) => ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile']),
+      debian(
+        'caddy',
+        'version',
+        ({ folder, port }) => ({
+          Caddyfile: `{\n admin off\n auto_https off\n storage file_system ${folder}/data\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy ${new URL(service.origin).host}\n}\n`,
+        }),
+        (folder) => ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'],
+      ),
     ],
     Varnish: [
       'its own VCL',
-      debian('varnishd', '-V', () => ({ 'a.vcl': `vcl 4.1; backend s { .host = "127.0.0.1"; .port = "${new URL(service.origin).port}"; }` }), (folder, port) => [
-        '-F', '-n', join(folder, 'varnish'), '-a', `127.0.0.1:${port}`, '-f', join(folder, 'a.vcl'),
-      ]),
+      debian(
+        'varnishd',
+        '-V',
+        () => ({
+          'a.vcl': `vcl 4.1; backend s { .host = "127.0.0.1"; .port = "${new URL(service.origin).port}"; }`,
+        }),
+        (folder, port) => [
+          '-F',
+          '-n',
+          join(folder, 'varnish'),
+          '-a',
+          `127.0.0.1:${port}`,
+          '-f',
+          join(folder, 'a.vcl'),
+        ],
+      ),
     ],
     ...besideLimit('@fastify/reply-from', '`reply.from(url)`', async (limits) => {
       const app = fastify()
@@ -82,15 +119,25 @@ function gateways() {
       return app.server
     }),
     ...besideLimit('http-proxy-middleware', '`xfwd: true`', forwarding),
-    'http-proxy-middleware, kept alive': ['`xfwd: true`, `agent: new Agent({ keepAlive: true })`', alone('http-proxy-middleware', () => forwarding(false, new Agent({ keepAlive: true })))],
-    ...besideLimit('hono/proxy', '`proxy(url, c.req)`', (limits) => {
-      const app = new Hono()
-      if (limits) app.use(forHono(own))
-      app.all('*', (c) => proxy(service.origin + c.req.path, c.req))
-      return new Promise((resolve) => {
-        const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(server))
-      })
-    }, 'hono'),
+    'http-proxy-middleware, kept alive': [
+      '`xfwd: true`, `agent: new Agent({ keepAlive: true })`',
+      alone('http-proxy-middleware', () => forwarding(false, new Agent({ keepAlive: true }))),
+    ],
+    ...besideLimit(
+      'hono/proxy',
+      '`proxy(url, c.req)`',
+      (limits) => {
+        const app = new Hono()
+        if (limits) app.use(forHono(own))
+        app.all('*', (c) => proxy(service.origin + c.req.path, c.req))
+        return new Promise((resolve) => {
+          const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, () =>
+            resolve(server),
+          )
+        })
+      },
+      'hono',
+    ),
     ...besideLimit('h3', '`proxyRequest`', (limits) => {
       const app = new H3().all('/**', (event) => proxyRequest(event, service.origin + event.url.pathname))
       const handler = toNodeHandler(app)
@@ -132,7 +179,12 @@ function alone(from, serve) {
 function forwarding(limits, agent) {
   const app = express()
   if (limits) app.use(forExpress(own))
-  const options = { target: service.origin, xfwd: true, logger: { info() {}, warn() {}, error() {} }, ...(agent && { agent }) }
+  const options = {
+    target: service.origin,
+    xfwd: true,
+    logger: { info() {}, warn() {}, error() {} },
+    ...(agent && { agent }),
+  }
   return listening(createServer(app.use(createProxyMiddleware(options))))
 }
 
@@ -141,10 +193,20 @@ function debian(program, versionFlag, files, args) {
   return async (folder) => {
     const port = await freePort()
     chmodSync(folder, 0o755) // varnishd reads its VCL as another user
-    for (const [name, text] of Object.entries(files({ folder, port }))) writeFileSync(join(folder, name), text)
+    for (const [name, text] of Object.entries(files({ folder, port })))
+      writeFileSync(join(folder, name), text)
     const child = spawn(program, args(folder, port), { stdio: 'ignore' })
     const origin = `http://127.0.0.1:${port}`
-    for (let i = 0; i < 100 && !(await fetch(`${origin}/free`).then(({ ok }) => ok, () => false)); i++) await new Promise((resolve) => setTimeout(resolve, 100))
+    for (
+      let i = 0;
+      i < 100 &&
+      !(await fetch(`${origin}/free`).then(
+        ({ ok }) => ok,
+        () => false,
+      ));
+      i++
+    )
+      await new Promise((resolve) => setTimeout(resolve, 100))
     const { stdout, stderr } = spawnSync(program, [versionFlag], { encoding: 'utf8' })
     const stop = async () => {
       child.kill()
@@ -185,7 +247,11 @@ async function startService() {
     if (await limits(req, res)) res.end('hello')
   })
   await listening(server)
-  return { origin: `http://127.0.0.1:${server.address().port}`, seen, close: () => (server.close(), server.closeAllConnections()) }
+  return {
+    origin: `http://127.0.0.1:${server.address().port}`,
+    seen,
+    close: () => (server.close(), server.closeAllConnections()),
+  }
 }
 
 async function look(name, version, how, origin) {
@@ -196,13 +262,26 @@ async function look(name, version, how, origin) {
   const denied = await fetch(`${origin}/denied`)
   const stored = await isCached(`${origin}/denied?again`)
   const uncontrolled = await isCached(`${origin}/uncontrolled`)
-  return [name, version, how, whose(ok), whose(denied), plain, sent, stored, uncontrolled, await uploads(origin)]
+  return [
+    name,
+    version,
+    how,
+    whose(ok),
+    whose(denied),
+    plain,
+    sent,
+    stored,
+    uncontrolled,
+    await uploads(origin),
+  ]
 }
 
 /** Whose limit the headers of a response show. */
 function whose(response) {
   const [limit] = LIMITS.map((name) => response.headers.get(name))
-  const lost = [...LIMITS, ...(response.status === 429 ? ['retry-after'] : [])].filter((name) => !response.headers.has(name))
+  const lost = [...LIMITS, ...(response.status === 429 ? ['retry-after'] : [])].filter(
+    (name) => !response.headers.has(name),
+  )
   const from = { [SERVICE]: "the service's", [GATEWAY]: "the gateway's" }[limit] ?? `\`${limit}\``
   return `${response.status === 200 || response.status === 429 ? '' : `${response.status}: `}${from}${lost.length > 0 ? `, without ${lost.join()}` : ''}`
 }
@@ -212,7 +291,9 @@ function arrived() {
   const { raw } = service.seen.at(-1)
   const pairs = raw.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), raw[i + 1]]] : []))
   const lines = pairs.filter(([name]) => name === 'x-forwarded-for').map(([, value]) => `\`${value}\``)
-  const others = pairs.filter(([name]) => /^(forwarded|x-real-ip|via|x-forwarded-(host|proto|port)|x-varnish)$/.test(name)).map(([name]) => name)
+  const others = pairs
+    .filter(([name]) => /^(forwarded|x-real-ip|via|x-forwarded-(host|proto|port)|x-varnish)$/.test(name))
+    .map(([name]) => name)
   return `${lines.join(' and ') || 'none'}${others.length > 0 ? `; ${others.join(', ')}` : ''}`
 }
 
@@ -237,26 +318,44 @@ async function upload(origin) {
   const from = service.seen.length
   let text = ''
   let failed = ''
-  socket.setEncoding('latin1').on('data', (chunk) => (text += chunk)).on('error', ({ code }) => (failed = code))
+  socket
+    .setEncoding('latin1')
+    .on('data', (chunk) => (text += chunk))
+    .on('error', ({ code }) => (failed = code))
   const closed = new Promise((resolve) => socket.once('close', resolve))
   const chunk = Buffer.alloc(64 * 1024)
-  socket.write(`POST /upload HTTP/1.1\r\nhost: a\r\ncontent-type: application/octet-stream\r\ncontent-length: ${UPLOAD}\r\n\r\n`)
+  socket.write(
+    `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-type: application/octet-stream\r\ncontent-length: ${UPLOAD}\r\n\r\n`,
+  )
   let isStalled = false
   for (let sent = 0; sent < UPLOAD && !socket.destroyed && !isStalled; sent += chunk.length) {
     if (socket.write(chunk)) continue
-    const drained = once(socket, 'drain').then(() => true, () => false)
-    isStalled = !(await Promise.race([drained, closed.then(() => false), late(text === '' ? 2 : 0.3).then(() => false)]))
+    const drained = once(socket, 'drain').then(
+      () => true,
+      () => false,
+    )
+    isStalled = !(await Promise.race([
+      drained,
+      closed.then(() => false),
+      late(text === '' ? 2 : 0.3).then(() => false),
+    ]))
   }
   for (let i = 0; i < 40 && text === '' && !socket.destroyed; i++) await late(0.1)
   const status = /^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? `no answer${failed && `, ${failed}`}`
   const head = text.length
   if (!isStalled) socket.write('GET /free HTTP/1.1\r\nhost: a\r\n\r\n')
   const isServed = () => text.slice(head).includes('HTTP/1.1 200')
-  for (let i = 0; i < 20 && !isStalled && !isServed() && !socket.destroyed; i++) await Promise.race([closed, late(0.05)])
+  for (let i = 0; i < 20 && !isStalled && !isServed() && !socket.destroyed; i++)
+    await Promise.race([closed, late(0.05)])
   const isKept = isServed()
   socket.destroy()
-  const received = service.seen.slice(from).find(({ url }) => url === '/upload')?.bytes() ?? 0
-  const share = received >= UPLOAD - 65_536 ? 'all of it' : received < UPLOAD / 8 ? 'little of it' : 'a part of it'
+  const received =
+    service.seen
+      .slice(from)
+      .find(({ url }) => url === '/upload')
+      ?.bytes() ?? 0
+  const share =
+    received >= UPLOAD - 65_536 ? 'all of it' : received < UPLOAD / 8 ? 'little of it' : 'a part of it'
   void share
   return `${status}, and ${isKept ? 'stays' : 'ends'}`
 }

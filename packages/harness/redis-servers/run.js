@@ -17,7 +17,17 @@ import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
 process.env.PATH += ':/usr/sbin' // where Debian has its servers
 const PAGE = fileURLToPath(new URL('../../../docs/which-redis.md', import.meta.url))
-const TITLES = ['server', 'version', 'reached by', 'connects', 'algorithms that admit 3 of 5', '40 keys at once, of which each admits 5 of 10', 'two keys together', 'a semaphore', 'warnings']
+const TITLES = [
+  'server',
+  'version',
+  'reached by',
+  'connects',
+  'algorithms that admit 3 of 5',
+  '40 keys at once, of which each admits 5 of 10',
+  'two keys together',
+  'a semaphore',
+  'warnings',
+]
 const LIMITED = { limit: 3, window: '30s' }
 const ALGORITHMS = ['fixedWindow', 'slidingLog', 'slidingWindow', 'tokenBucket', 'leakyBucket', 'gcra']
 /** Nothing is answered from what this process remembers, as other processes do not. */
@@ -26,9 +36,13 @@ let rowsAsked = 0
 
 const named = process.argv.indexOf('--server')
 if (named > 0) {
-  const row = await look('the server', 'as it says', 'its URL', () => ({ store: redisStore(process.argv[named + 1], ASKING), end() {} }))
+  const row = await look('the server', 'as it says', 'its URL', () => ({
+    store: redisStore(process.argv[named + 1], ASKING),
+    end() {},
+  }))
   TITLES.forEach((title, i) => console.log(`${title.padEnd(48)}${row[i]}`))
-} else writeOrCompare(PAGE, { servers: [TITLES.filter((title) => title !== 'reached by'), ...(await ofDebian())] })
+} else
+  writeOrCompare(PAGE, { servers: [TITLES.filter((title) => title !== 'reached by'), ...(await ofDebian())] })
 
 async function ofDebian() {
   const missing = missingProgram('redisProxies')
@@ -36,8 +50,16 @@ async function ofDebian() {
   const folder = temporaryFolder('redis-servers')
   const [first, second] = [await startRedis(), await startRedis()]
   const secure = await startSecure(folder)
-  const proxies = missing ? [] : [await nutcracker(folder, [first]), await nutcracker(folder, [first, second]), await haproxy(folder, first)]
-  const version = /v=([\d.]+)/.exec(spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout)?.[1]
+  const proxies = missing
+    ? []
+    : [
+        await nutcracker(folder, [first]),
+        await nutcracker(folder, [first, second]),
+        await haproxy(folder, first),
+      ]
+  const version = /v=([\d.]+)/.exec(
+    spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout,
+  )?.[1]
   const url = (port) => () => ({ store: redisStore(`redis://127.0.0.1:${port}`, ASKING), end() {} })
   const handed = (port, options, settings) => () => {
     const client = new Redis({ port, maxRetriesPerRequest: 0, ...options })
@@ -47,8 +69,21 @@ async function ofDebian() {
   const rows = [
     ['redis-server', version, 'a URL', url(first.port)],
     ['redis-server', version, 'an ioredis client', handed(first.port)],
-    ['redis-server, TLS', version, '`rediss://` and its CA', () => ({ store: redisStore({ url: `rediss://127.0.0.1:${secure.port}`, tls: { ca: secure.ca } }, ASKING), end() {} })],
-    ['redis-server, TLS', version, '`rediss://` alone', () => ({ store: redisStore(`rediss://127.0.0.1:${secure.port}`, ASKING), end() {} })],
+    [
+      'redis-server, TLS',
+      version,
+      '`rediss://` and its CA',
+      () => ({
+        store: redisStore({ url: `rediss://127.0.0.1:${secure.port}`, tls: { ca: secure.ca } }, ASKING),
+        end() {},
+      }),
+    ],
+    [
+      'redis-server, TLS',
+      version,
+      '`rediss://` alone',
+      () => ({ store: redisStore(`rediss://127.0.0.1:${secure.port}`, ASKING), end() {} }),
+    ],
   ]
   if (!missing) {
     const [one, two, balanced] = proxies
@@ -60,7 +95,12 @@ async function ofDebian() {
       ['nutcracker, one server', of, 'an ioredis client', handed(one.port)],
       ['nutcracker, one server', of, 'that client', handed(one.port, unready)],
       ['nutcracker, two servers', of, 'that client', handed(two.port, unready)],
-      ['nutcracker, two servers', of, 'that client, `groupCommit: false`', handed(two.port, unready, { groupCommit: false })],
+      [
+        'nutcracker, two servers',
+        of,
+        'that client, `groupCommit: false`',
+        handed(two.port, unready, { groupCommit: false }),
+      ],
       ['HAProxy, `mode tcp`', ofHaproxy, 'a URL', url(balanced.port)],
     )
   }
@@ -77,7 +117,13 @@ async function look(name, version, how, open) {
   // Names of its own, as a server may be asked twice, and one that is named may be in use.
   const run = `verify-${process.pid}-${Date.now()}-${++rowsAsked}`
   const limiter = (of, policies) => {
-    const made = core.createLimiter({ name: `${run}-${of}`, policies, store, onStoreError: 'throw', deadline: '2s' })
+    const made = core.createLimiter({
+      name: `${run}-${of}`,
+      policies,
+      store,
+      onStoreError: 'throw',
+      deadline: '2s',
+    })
     made.on('warning', ({ code }) => warnings.add(code))
     return made
   }
@@ -85,7 +131,9 @@ async function look(name, version, how, open) {
   const cells = [
     await attempt(async () => {
       const exact = []
-      for (const algorithm of ALGORITHMS) if ((await admitted(limiter(algorithm, [core[algorithm](LIMITED)]), Array(5).fill('a'))) === '3') exact.push(algorithm)
+      for (const algorithm of ALGORITHMS)
+        if ((await admitted(limiter(algorithm, [core[algorithm](LIMITED)]), Array(5).fill('a'))) === '3')
+          exact.push(algorithm)
       return exact.length === ALGORITHMS.length ? 'all six' : exact.join(', ') || 'none'
     }),
     await attempt(async () => {
@@ -98,9 +146,15 @@ async function look(name, version, how, open) {
       return 'exactly'
     }),
     await attempt(async () => {
-      const [one, two] = [limiter('one', [core.gcra(LIMITED)]), limiter('two', [core.gcra({ limit: 1, window: '30s' })])]
+      const [one, two] = [
+        limiter('one', [core.gcra(LIMITED)]),
+        limiter('two', [core.gcra({ limit: 1, window: '30s' })]),
+      ]
       for (let round = 0; round < 8; round++) {
-        const parts = [{ limiter: one, key: `a${round}` }, { limiter: two, key: `b${round}` }]
+        const parts = [
+          { limiter: one, key: `${round}, one of several keys` },
+          { limiter: two, key: `${round}, another of several` },
+        ]
         const [whole, denied] = [await core.consumeAll(parts), await core.consumeAll(parts)]
         const left = (await one.peek(parts[0].key)).remaining
         if (!whole.allowed || denied.allowed || left !== 2) return `**${left} left of 3 after one**`
@@ -139,9 +193,12 @@ async function attempt(act) {
 /** A program that listens on a port of its own. */
 async function listening(program, args, port) {
   const child = spawn(program, args, { stdio: 'ignore' })
-  const answers = () => new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true))).once('error', () => resolve(false))
-  })
+  const answers = () =>
+    new Promise((resolve) => {
+      const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true))).once('error', () =>
+        resolve(false),
+      )
+    })
   await until(program, answers, 10_000)
   const stop = async () => {
     child.kill()
@@ -154,14 +211,20 @@ async function nutcracker(folder, servers) {
   const [port, stats] = [await freePort(), await freePort()]
   const file = join(folder, `nutcracker-${port}.yml`)
   const list = servers.map(({ port: of }, i) => `\n    - 127.0.0.1:${of}:1 s${i}`).join('')
-  writeFileSync(file, `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`)
+  writeFileSync(
+    file,
+    `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`,
+  )
   return listening('nutcracker', ['-c', file, '-s', String(stats), '-a', '127.0.0.1'], port)
 }
 
 async function haproxy(folder, { port: of }) {
   const port = await freePort()
   const file = join(folder, 'haproxy.cfg')
-  writeFileSync(file, `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`)
+  writeFileSync(
+    file,
+    `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`,
+  )
   return listening('haproxy', ['-f', file], port)
 }
 
@@ -169,8 +232,27 @@ async function haproxy(folder, { port: of }) {
 async function startSecure(folder) {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' })
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject],
+    { stdio: 'ignore' },
+  )
   const port = await freePort()
-  const args = ['--port', '0', '--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no', '--save', '', '--dir', folder]
+  const args = [
+    '--port',
+    '0',
+    '--tls-port',
+    String(port),
+    '--tls-cert-file',
+    cert,
+    '--tls-key-file',
+    key,
+    '--tls-auth-clients',
+    'no',
+    '--save',
+    '',
+    '--dir',
+    folder,
+  ]
   return { ...(await listening('redis-server', args, port)), ca: readFileSync(cert, 'utf8') }
 }
