@@ -30,14 +30,13 @@ import wretch from 'wretch'
 import { retry as retryOfWretch } from 'wretch/middlewares'
 
 const status = (response) => response.status
-const axiosWith = (set, options) => {
+const axiosWith = (set) => {
   const client = axios.create()
-  set(client, options)
+  set(client)
   return client
 }
-const octokitWith = (...plugins) => Octokit.plugin(...plugins)
 const retrying = { onRateLimit: () => true, onSecondaryRateLimit: () => true }
-const quiet = {
+const log = {
   debug() {},
   info() {},
   warn() {},
@@ -46,212 +45,92 @@ const quiet = {
   getLevel: () => 'error',
   setName() {},
 }
-const byPath = (url) => ({ origin: new URL(url).origin, path: new URL(url).pathname })
 const agent = new RetryAgent(new Agent())
 const fetching = fetchRetry(fetch)
+const lower = (method) => method.toLowerCase()
+
+async function aws(endpoint) {
+  const credentials = { accessKeyId: 'a', secretAccessKey: 'b' }
+  const client = new DynamoDBClient({ region: 'eu-west-1', credentials, endpoint, logger: log })
+  return (await client.send(new ListTablesCommand())).$metadata.httpStatusCode
+}
+
+async function query(url, method) {
+  const response = await fetch(url, { method })
+  if (response.ok) return response.status
+  throw Object.assign(new Error('refused'), { status: response.status })
+}
+
+async function stripe(url, method) {
+  const { hostname, port, pathname } = new URL(url)
+  const client = new Stripe('sk_test_1', { protocol: 'http', host: hostname, port, telemetry: false })
+  return (await client.rawRequest(method, pathname)).lastResponse.statusCode
+}
+
+function azure(url, method) {
+  const request = createPipelineRequest({ url, method, allowInsecureConnection: true })
+  return createPipelineFromOptions({}).sendRequest(createDefaultHttpClient(), request).then(status)
+}
+
+async function notion(url, method) {
+  const { origin, pathname } = new URL(url)
+  await new Notion({ auth: 'test', baseUrl: origin, logger() {} }).request({
+    path: pathname.slice(1),
+    method: lower(method),
+  })
+  return 200
+}
+
+async function discord(url, method) {
+  const { origin, pathname } = new URL(url)
+  await new REST({ api: origin, version: 'v' }).setToken('test')[lower(method)](pathname)
+  return 200
+}
 
 /**
  * By name: the package, how it was made, and the call. The five that are used most stand first.
  * @type {Record<string, [from: string, how: string, call: (url: string, method: 'GET' | 'POST') => Promise<number>]>}
  */
+// prettier-ignore
 export const CLIENTS = {
-  'axios-retry': [
-    'axios-retry',
-    '`axiosRetry(axios)`',
-    (url, method) => axiosWith(axiosRetry)({ url, method }).then(status),
-  ],
+  'axios-retry': ['axios-retry', '`axiosRetry(axios)`', (url, method) => axiosWith(axiosRetry)({ url, method }).then(status)],
   got: ['got', '`got(url)`', (url, method) => got(url, { method }).then((response) => response.statusCode)],
-  gaxios: [
-    'gaxios',
-    '`retry: true`',
-    (url, method) => new Gaxios().request({ url, method, retry: true }).then(status),
-  ],
-  'AWS SDK': [
-    '@aws-sdk/client-dynamodb',
-    'as it comes',
-    async (url) => {
-      const options = { region: 'eu-west-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } }
-      const client = new DynamoDBClient({ ...options, endpoint: url, logger: quiet })
-      return (await client.send(new ListTablesCommand())).$metadata.httpStatusCode
-    },
-  ],
-  openai: [
-    'openai',
-    'as it comes',
-    (url, method) =>
-      new OpenAI({ apiKey: 'test', baseURL: url, logLevel: 'off' })
-        [method.toLowerCase()]('/')
-        .asResponse()
-        .then(status),
-  ],
+  gaxios: ['gaxios', '`retry: true`', (url, method) => new Gaxios().request({ url, method, retry: true }).then(status)],
+  'AWS SDK': ['@aws-sdk/client-dynamodb', 'as it comes', aws],
+  openai: ['openai', 'as it comes', (baseURL, method) => new OpenAI({ apiKey: 'test', baseURL, logLevel: 'off' })[lower(method)]('/').asResponse().then(status)],
   'Node fetch': ['', 'as it comes', (url, method) => fetch(url, { method }).then(status)],
-  'undici RetryAgent': [
-    'undici',
-    '`new RetryAgent(agent)`',
-    (url, method) => request(url, { method, dispatcher: agent }).then((response) => response.statusCode),
-  ],
+  'undici RetryAgent': ['undici', '`new RetryAgent(agent)`', (url, method) => request(url, { method, dispatcher: agent }).then(({ statusCode }) => statusCode)],
   ky: ['ky', '`ky(url)`', (url, method) => ky(url, { method, timeout: false }).then(status)],
-  'retry-axios': [
-    'retry-axios',
-    '`attach(axios)`',
-    (url, method) =>
-      axiosWith((client) => retryAxios.attach(client))({ url, method, raxConfig: {} }).then(status),
-  ],
+  'retry-axios': ['retry-axios', '`attach(axios)`', (url, method) => axiosWith(retryAxios.attach)({ url, method, raxConfig: {} }).then(status)],
   superagent: ['superagent', '`.retry(2)`', (url, method) => superagent(method, url).retry(2).then(status)],
   ofetch: ['ofetch', '`ofetch(url)`', (url, method) => ofetch.raw(url, { method }).then(status)],
-  'fetch-retry': [
-    'fetch-retry',
-    '`fetchRetry(fetch)`',
-    (url, method) => fetching(url, { method }).then(status),
-  ],
-  wretch: [
-    'wretch',
-    '`middlewares([retry()])`',
-    (url, method) => wretch(url).middlewares([retryOfWretch()])[method.toLowerCase()]().res().then(status),
-  ],
-  'make-fetch-happen': [
-    'make-fetch-happen',
-    '`retry: 2`',
-    (url, method) => makeFetchHappen(url, { method, retry: 2 }).then(status),
-  ],
-  'TanStack Query': [
-    '@tanstack/query-core',
-    '`fetchQuery`, `retry: 3`',
-    (url, method) =>
-      new QueryClient().fetchQuery({
-        queryKey: [url],
-        retry: 3,
-        queryFn: async () => {
-          const response = await fetch(url, { method })
-          if (response.ok) return response.status
-          throw Object.assign(new Error('refused'), { status: response.status })
-        },
-      }),
-  ],
-  Anthropic: [
-    '@anthropic-ai/sdk',
-    'as it comes',
-    (url, method) =>
-      new Anthropic({ apiKey: 'test', baseURL: url, logLevel: 'off' })
-        [method.toLowerCase()]('/')
-        .asResponse()
-        .then(status),
-  ],
-  Stripe: [
-    'stripe',
-    'as it comes',
-    async (url, method) => {
-      const { hostname, port } = new URL(url)
-      const stripe = new Stripe('sk_test_1', { protocol: 'http', host: hostname, port, telemetry: false })
-      return (await stripe.rawRequest(method, byPath(url).path)).lastResponse.statusCode
-    },
-  ],
-  'Octokit retry': [
-    '@octokit/plugin-retry',
-    '`Octokit.plugin(retry)`',
-    (url, method) =>
-      new (octokitWith(retryOfOctokit))({ log: quiet }).request(`${method} ${url}`).then(status),
-  ],
-  'Octokit throttling': [
-    '@octokit/plugin-throttling',
-    '`plugin(throttling, retry)`, `onRateLimit: () => true`',
-    (url, method) =>
-      new (octokitWith(throttling, retryOfOctokit))({ log: quiet, throttle: { id: url, ...retrying } })
-        .request(`${method} ${url}`)
-        .then(status),
-  ],
-  'Azure pipeline': [
-    '@azure/core-rest-pipeline',
-    'as it comes',
-    async (url, method) => {
-      const pipeline = createPipelineFromOptions({})
-      const client = createDefaultHttpClient()
-      return status(
-        await pipeline.sendRequest(
-          client,
-          createPipelineRequest({ url, method, allowInsecureConnection: true }),
-        ),
-      )
-    },
-  ],
-  Slack: [
-    '@slack/web-api',
-    'as it comes',
-    async (url) => {
-      await new WebClient('xoxb-test', { slackApiUrl: `${url}/`, logger: quiet }).apiCall('api.test')
-      return 200
-    },
-  ],
-  Notion: [
-    '@notionhq/client',
-    'as it comes',
-    async (url, method) => {
-      const { origin, path } = byPath(url)
-      await new Notion({ auth: 'test', baseUrl: origin, logger() {} }).request({
-        path: path.slice(1),
-        method: method.toLowerCase(),
-      })
-      return 200
-    },
-  ],
-  Discord: [
-    '@discordjs/rest',
-    'as it comes',
-    async (url, method) => {
-      const { origin, path } = byPath(url)
-      const rest = new REST({ api: origin, version: 'v', invalidRequestWarningInterval: 0 }).setToken('test')
-      await rest[method.toLowerCase()](path)
-      return 200
-    },
-  ],
+  'fetch-retry': ['fetch-retry', '`fetchRetry(fetch)`', (url, method) => fetching(url, { method }).then(status)],
+  wretch: ['wretch', '`middlewares([retry()])`', (url, method) => wretch(url).middlewares([retryOfWretch()])[lower(method)]().res().then(status)],
+  'make-fetch-happen': ['make-fetch-happen', '`retry: 2`', (url, method) => makeFetchHappen(url, { method, retry: 2 }).then(status)],
+  'TanStack Query': ['@tanstack/query-core', '`fetchQuery`, `retry: 3`', (url, method) => new QueryClient().fetchQuery({ queryKey: [url], retry: 3, queryFn: () => query(url, method) })],
+  Anthropic: ['@anthropic-ai/sdk', 'as it comes', (baseURL, method) => new Anthropic({ apiKey: 'test', baseURL, logLevel: 'off' })[lower(method)]('/').asResponse().then(status)],
+  Stripe: ['stripe', 'as it comes', stripe],
+  'Octokit retry': ['@octokit/plugin-retry', '`Octokit.plugin(retry)`', (url, method) => new (Octokit.plugin(retryOfOctokit))({ log }).request(`${method} ${url}`).then(status)],
+  'Octokit throttling': ['@octokit/plugin-throttling', '`plugin(throttling, retry)`, `onRateLimit: () => true`', (url, method) => new (Octokit.plugin(throttling, retryOfOctokit))({ log, throttle: { id: url, ...retrying } }).request(`${method} ${url}`).then(status)],
+  'Azure pipeline': ['@azure/core-rest-pipeline', 'as it comes', azure],
+  Slack: ['@slack/web-api', 'as it comes', (url) => new WebClient('xoxb-test', { slackApiUrl: `${url}/`, logger: log }).apiCall('api.test').then(() => 200)],
+  Notion: ['@notionhq/client', 'as it comes', notion],
+  Discord: ['@discordjs/rest', 'as it comes', discord],
 }
 
+const WGET = ['wget', '-q', '-O', '/dev/null', '--server-response', '--tries=3']
 /** Programs of Debian: what runs for one call and prints the status, or exits with an error. */
+// prettier-ignore
 export const NATIVE = {
-  curl: [
-    'curl',
-    '`--retry 3`',
-    (url, method) => ['curl', '-s', '-w', '\\n%{http_code}\\n', '--retry', '3', '-X', method, url],
-  ],
-  wget: [
-    'wget',
-    '`--tries=3`',
-    (url, method) => [
-      'wget',
-      '-q',
-      '-O',
-      '/dev/null',
-      '--server-response',
-      '--tries=3',
-      `--method=${method}`,
-      url,
-    ],
-  ],
-  'wget, 429 named': [
-    'wget',
-    '`--tries=3 --retry-on-http-error=429,503`',
-    (url, method) => [...NATIVE.wget[2](url, method), '--retry-on-http-error=429,503'],
-  ],
+  curl: ['curl', '`--retry 3`', (url, method) => ['curl', '-s', '-w', '\\n%{http_code}\\n', '--retry', '3', '-X', method, url]],
+  wget: ['wget', '`--tries=3`', (url, method) => [...WGET, `--method=${method}`, url]],
+  'wget, 429 named': ['wget', '`--tries=3 --retry-on-http-error=429,503`', (url, method) => [...WGET, `--method=${method}`, '--retry-on-http-error=429,503', url]],
 }
 
 /** Packages of Debian's Python: the module, and what gives the status. A client is one process with a thread a call. */
+// prettier-ignore
 export const PYTHON = {
-  urllib3: [
-    'python3-urllib3',
-    '`PoolManager(retries=3)`',
-    'urllib3',
-    'urllib3.PoolManager(retries=3).request(method, url).status',
-  ],
-  'urllib3 Retry': [
-    'python3-urllib3',
-    '`Retry(3, status_forcelist=[429, 503], backoff_factor=1)`',
-    'urllib3',
-    'urllib3.PoolManager(retries=urllib3.Retry(3, status_forcelist=[429, 503], backoff_factor=1)).request(method, url).status',
-  ],
-  httpx: [
-    'python3-httpx',
-    '`HTTPTransport(retries=3)`',
-    'httpx',
-    'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code',
-  ],
+  urllib3: ['python3-urllib3', '`PoolManager(retries=3)`', 'urllib3', 'urllib3.PoolManager(retries=3).request(method, url).status'],
+  'urllib3 Retry': ['python3-urllib3', '`Retry(3, status_forcelist=[429, 503], backoff_factor=1)`', 'urllib3', 'urllib3.PoolManager(retries=urllib3.Retry(3, status_forcelist=[429, 503], backoff_factor=1)).request(method, url).status'],
+  httpx: ['python3-httpx', '`HTTPTransport(retries=3)`', 'httpx', 'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code'],
 }

@@ -23,58 +23,45 @@ const MOST_USED = Object.keys(CLIENTS).slice(0, 5)
 const inSeconds = (seconds) => Math.ceil(Date.now() / 1000) + seconds
 const retryAfter = (seconds) => () => ({ 'retry-after': String(seconds) })
 /** What is answered, by the title of its column: the wait, what states it, and how it is sent. */
+// prettier-ignore
 const ANSWERS = {
   '`Retry-After: 1`': [1, retryAfter(1)],
   '30 s': [30, retryAfter(30)],
   '61 s': [61, retryAfter(61)],
   '3600 s': [3600, retryAfter(3600)],
   'a date, 5 s': [5, () => ({ 'retry-after': new Date(inSeconds(5) * 1000).toUTCString() })],
-  '`X-RateLimit-Reset`, 5 s': [
-    5,
-    () => ({
-      'x-ratelimit-limit': '1',
-      'x-ratelimit-remaining': '0',
-      'x-ratelimit-reset': String(inSeconds(5)),
-    }),
-  ],
-  '`RateLimit`, 5 s': [
-    5,
-    () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' }),
-  ],
+  '`X-RateLimit-Reset`, 5 s': [5, () => ({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(inSeconds(5)) })],
+  '`RateLimit`, 5 s': [5, () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' })],
   '`retry-after-ms: 5000`': [5, () => ({ 'retry-after-ms': '5000' })],
   'POST, `Retry-After: 5`': [5, retryAfter(5), 'POST'],
   '503, `Retry-After: 5`': [5, retryAfter(5), 'GET', 503],
-  nothing: [5, () => ({})],
+  'nothing': [5, () => ({})],
 }
 /** Options of Sluice whose answers are compared, and what is added by hand. */
+// prettier-ignore
 const SETS = {
-  "`'x-ratelimit'`, the default": [{}],
-  "`headers: 'ietf'`": [{ headers: 'ietf' }],
-  both: [{ headers: ['x-ratelimit', 'ietf'] }],
-  "`'draft-6'`": [{ headers: 'draft-6' }],
-  "`resetAs: 'delta'`": [{ resetAs: 'delta' }],
+  '`\'x-ratelimit\'`, the default': [{}],
+  '`headers: \'ietf\'`': [{ headers: 'ietf' }],
+  'both': [{ headers: ['x-ratelimit', 'ietf'] }],
+  '`\'draft-6\'`': [{ headers: 'draft-6' }],
+  '`resetAs: \'delta\'`': [{ resetAs: 'delta' }],
   '`headers: false`: `Retry-After` alone': [{ headers: false }],
-  'the default, its reset at `Retry-After`': [
-    {
-      onDenied: (_, res, { retryAfterMs }) =>
-        void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}'),
-    },
-  ],
+  'the default, its reset at `Retry-After`': [{ onDenied: (_, res, { retryAfterMs }) => void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}') }],
   'the default and `retry-after-ms`': [{}, (seconds) => ({ 'retry-after-ms': String(seconds * 1000) })],
   'the default without `Retry-After`': [{ headerNames: { 'Retry-After': false } }],
 }
-const ASKED = [
-  ['GET', 5],
-  ['GET', 30],
-  ['POST', 5],
-]
+// prettier-ignore
+const ASKED = [['GET', 5], ['GET', 30], ['POST', 5]]
+/** As Slack and Notion word it; the others read the status alone. */
+const REFUSAL =
+  '{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}'
 
 const cells = []
 /** @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set()
 const server = createServer((req, res) => {
   const cell = cells[Number(/cell-(\d+)/.exec(req.url)?.[1])]
-  if (cell.at.push(performance.now()) === 1) setTimeout(cell.over, MOST_SECONDS * 1000).unref()
+  if (cell.at.push(performance.now()) === 1) setTimeout(() => cell.over(), MOST_SECONDS * 1000).unref()
   req.resume()
   void cell.answer(req, res)
 }).listen(0, '127.0.0.1')
@@ -102,14 +89,7 @@ const scored = byName(Object.keys(SETS), (set) =>
 const protocols = await PROTOCOLS()
 await Promise.all(running)
 
-const tables = { clients: clientsTable(), score: scoreTable(), protocols }
-if (process.argv.includes('--json'))
-  console.log(
-    JSON.stringify({ seen, scored }, (key, value) =>
-      key === 'at' ? value.map((at) => Math.round(at)) : value,
-    ),
-  )
-writeOrCompare(PAGE, tables)
+writeOrCompare(PAGE, { clients: clientsTable(), score: scoreTable(), protocols })
 for (const child of children) child.kill()
 server.close()
 server.closeAllConnections()
@@ -124,11 +104,7 @@ function plain(seconds, headers, method = 'GET', status = 429) {
     end ??= performance.now() + seconds * 1000
     stated ??= headers()
     if (performance.now() >= end - 20) return ok(res)
-    res
-      .writeHead(status, { ...stated, 'content-type': 'application/json' })
-      .end(
-        '{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}',
-      )
+    res.writeHead(status, { ...stated, 'content-type': 'application/json' }).end(REFUSAL)
   }
   return { method, seconds, answer }
 }
@@ -169,31 +145,20 @@ function start(name, { method, seconds, answer }) {
 }
 
 function statusOf(error) {
-  const { status, statusCode, response, $metadata, raw, code } = error
-  const found = [
-    status,
-    statusCode,
-    response?.status,
-    response?.statusCode,
-    $metadata?.httpStatusCode,
-    raw?.statusCode,
-  ]
-  return (
-    found.find((each) => typeof each === 'number') ??
-    (/\b(429|503)\b/.exec(error.message)?.[1] || code || error.name)
-  )
+  const places = [error, error.response, error.raw]
+  const codes = places.flatMap((place) => [place?.status, place?.statusCode])
+  const found = [...codes, error.$metadata?.httpStatusCode].find((each) => typeof each === 'number')
+  return found ?? (/\b(429|503)\b/.exec(error.message)?.[1] || error.code || error.name)
 }
 
 /** Programs, of which each call is a process, and packages of Python. */
 function ofDebian() {
-  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => [
-    name,
-    [from, how, (url, method) => run(...command(url, method))],
-  ])
-  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => [
-    name,
-    [from, how, python(module, status)],
-  ])
+  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => {
+    return [name, [from, how, (url, method) => run(...command(url, method))]]
+  })
+  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => {
+    return [name, [from, how, python(module, status)]]
+  })
   return Object.fromEntries([...native, ...ofPython].filter(([, [from]]) => versions[from]))
 }
 
@@ -233,15 +198,9 @@ function statusFrom(found) {
 
 function versionsOfNative() {
   const names = [...new Set([...Object.values(NATIVE), ...Object.values(PYTHON)].map(([from]) => from))]
-  const { stdout = '' } = spawnSync('dpkg-query', ['-W', '-f', '${Package} ${Version}\n', ...names], {
-    encoding: 'utf8',
-  })
-  return Object.fromEntries(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.split(' ')),
-  )
+  const asked = ['-W', '-f', '${Package} ${Version}\n', ...names]
+  const { stdout } = spawnSync('dpkg-query', asked, { encoding: 'utf8' })
+  return Object.fromEntries((stdout ?? '').split('\n').map((line) => line.split(' ')))
 }
 
 function byName(names, make) {
@@ -280,16 +239,9 @@ function scoreTable() {
   const perClient = ASKED.length
   const rows = Object.entries(scored).map(([set, list]) => {
     const right = list.map((cell) => (isRight(cell) ? 1 : 0))
-    const of = (name) =>
-      right
-        .slice(Object.keys(clients).indexOf(name) * perClient)
-        .slice(0, perClient)
-        .reduce((a, b) => a + b)
-    return [
-      set,
-      `${right.reduce((a, b) => a + b)} of ${list.length}`,
-      ...MOST_USED.map((name) => `${of(name)} of ${perClient}`),
-    ]
+    const sum = (part) => `${part.reduce((a, b) => a + b)} of ${part.length}`
+    const used = MOST_USED.map((_, i) => sum(right.slice(i * perClient, (i + 1) * perClient)))
+    return [set, sum(right), ...used]
   })
   return [['answered with', 'cells right', ...MOST_USED], ...rows]
 }

@@ -3,31 +3,20 @@
 // was seen, with exit 1; --write writes it. What `--server` names is printed alone, and gets keys of its own that expire within a minute.
 import * as core from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { freePort, startRedis, until } from '@sluice/harness/redis'
+import { freePort, startRedis } from '@sluice/harness/redis'
 import { Redis } from 'ioredis'
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { missingProgram } from '../../../scripts/programs.js'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
+import { started, versionBy } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
-process.env.PATH += ':/usr/sbin' // where Debian has its servers
 const PAGE = fileURLToPath(new URL('../../../docs/which-redis.md', import.meta.url))
-const TITLES = [
-  'server',
-  'version',
-  'reached by',
-  'connects',
-  'algorithms that admit 3 of 5',
-  '40 keys at once, of which each admits 5 of 10',
-  'two keys together',
-  'a semaphore',
-  'warnings',
-]
+// prettier-ignore
+const TITLES = ['server', 'version', 'connects', 'algorithms that admit 3 of 5', '40 keys at once, of which each admits 5 of 10', 'two keys together', 'a semaphore', 'warnings']
 const LIMITED = { limit: 3, window: '30s' }
 const ALGORITHMS = ['fixedWindow', 'slidingLog', 'slidingWindow', 'tokenBucket', 'leakyBucket', 'gcra']
 /** Nothing is answered from what this process remembers, as other processes do not. */
@@ -36,104 +25,71 @@ let rowsAsked = 0
 
 const named = process.argv.indexOf('--server')
 if (named > 0) {
-  const row = await look('the server', 'as it says', 'its URL', () => ({
-    store: redisStore(process.argv[named + 1], ASKING),
-    end() {},
-  }))
+  const row = await look('the server', 'as it says', by(process.argv[named + 1]))
   TITLES.forEach((title, i) => console.log(`${title.padEnd(48)}${row[i]}`))
-} else
-  writeOrCompare(PAGE, { servers: [TITLES.filter((title) => title !== 'reached by'), ...(await ofDebian())] })
+} else writeOrCompare(PAGE, { servers: [TITLES, ...(await ofDebian())] })
 
 async function ofDebian() {
   const missing = missingProgram('redisProxies')
-  if (missing) console.log(`skipped  the proxies: ${missing}`)
+  if (missing) throw new Error(missing)
   const folder = temporaryFolder('redis-servers')
   const [first, second] = [await startRedis(), await startRedis()]
   const secure = await startSecure(folder)
-  const proxies = missing
-    ? []
-    : [
-        await nutcracker(folder, [first]),
-        await nutcracker(folder, [first, second]),
-        await haproxy(folder, first),
-      ]
-  const version = /v=([\d.]+)/.exec(
-    spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout,
-  )?.[1]
-  const url = (port) => () => ({ store: redisStore(`redis://127.0.0.1:${port}`, ASKING), end() {} })
-  const handed = (port, options, settings) => () => {
-    const client = new Redis({ port, maxRetriesPerRequest: 0, ...options })
-    client.on('error', () => {})
+  const [one, two] = [await nutcracker(folder, [first]), await nutcracker(folder, [first, second])]
+  const balanced = await haproxy(folder, first)
+  const [redis, of] = [versionBy('redis-server', '--version'), versionBy('nutcracker', '-V')]
+  const tls = `rediss://127.0.0.1:${secure.port}`
+  const unready = { enableReadyCheck: false, disableClientInfo: true, protocol: 2 }
+  // prettier-ignore
+  const rows = [
+    ['redis-server, by a URL', redis, by(`redis://127.0.0.1:${first.port}`)],
+    ['redis-server, by an ioredis client', redis, handed(first)],
+    ['redis-server, TLS, by `rediss://` and its CA', redis, by({ url: tls, tls: { ca: secure.ca } })],
+    ['redis-server, TLS, by `rediss://` alone', redis, by(tls)],
+    ['nutcracker, one server, by a URL', of, by(`redis://127.0.0.1:${one.port}`)],
+    ['nutcracker, one server, by an ioredis client', of, handed(one)],
+    ['nutcracker, one server, by that client', of, handed(one, unready)],
+    ['nutcracker, two servers, by that client', of, handed(two, unready)],
+    ['nutcracker, two servers, by that client, `groupCommit: false`', of, handed(two, unready, { groupCommit: false })],
+    ['HAProxy, `mode tcp`, by a URL', versionBy('haproxy', '-v'), by(`redis://127.0.0.1:${balanced.port}`)],
+  ]
+  const seen = []
+  for (const row of rows) seen.push(await look(...row))
+  for (const { stop } of [balanced, one, two, secure, first, second]) await stop()
+  return seen
+}
+
+/** A store by a connection of its own, and one by a client that is handed in. */
+function by(place) {
+  return () => ({ store: redisStore(place, ASKING), end() {} })
+}
+
+function handed({ port }, options, settings) {
+  return () => {
+    const client = new Redis({ port, maxRetriesPerRequest: 0, ...options }).on('error', () => {})
     return { store: redisStore(client, { ...ASKING, ...settings }), end: () => client.disconnect() }
   }
-  const rows = [
-    ['redis-server', version, 'a URL', url(first.port)],
-    ['redis-server', version, 'an ioredis client', handed(first.port)],
-    [
-      'redis-server, TLS',
-      version,
-      '`rediss://` and its CA',
-      () => ({
-        store: redisStore({ url: `rediss://127.0.0.1:${secure.port}`, tls: { ca: secure.ca } }, ASKING),
-        end() {},
-      }),
-    ],
-    [
-      'redis-server, TLS',
-      version,
-      '`rediss://` alone',
-      () => ({ store: redisStore(`rediss://127.0.0.1:${secure.port}`, ASKING), end() {} }),
-    ],
-  ]
-  if (!missing) {
-    const [one, two, balanced] = proxies
-    const of = /\d+\.\d+\.\d+/.exec(spawnSync('nutcracker', ['-V'], { encoding: 'utf8' }).stderr)?.[0]
-    const ofHaproxy = /\d+\.\d+\.\d+/.exec(spawnSync('haproxy', ['-v'], { encoding: 'utf8' }).stdout)?.[0]
-    const unready = { enableReadyCheck: false, disableClientInfo: true, protocol: 2 }
-    rows.push(
-      ['nutcracker, one server', of, 'a URL', url(one.port)],
-      ['nutcracker, one server', of, 'an ioredis client', handed(one.port)],
-      ['nutcracker, one server', of, 'that client', handed(one.port, unready)],
-      ['nutcracker, two servers', of, 'that client', handed(two.port, unready)],
-      [
-        'nutcracker, two servers',
-        of,
-        'that client, `groupCommit: false`',
-        handed(two.port, unready, { groupCommit: false }),
-      ],
-      ['HAProxy, `mode tcp`', ofHaproxy, 'a URL', url(balanced.port)],
-    )
-  }
-  const seen = []
-  for (const [name, of, how, open] of rows) seen.push(await look(name, `${of}`, how, open))
-  for (const { stop } of [...proxies, secure, first, second]) await stop()
-  return seen.map(([name, of, how, ...rest]) => [`${name}, by ${how}`, of, ...rest])
 }
 
 /** One row: whether limits of every kind are exact over this connection. */
-async function look(name, version, how, open) {
+async function look(name, version, open) {
   const { store, end } = open()
   const warnings = new Set()
   // Names of its own, as a server may be asked twice, and one that is named may be in use.
   const run = `verify-${process.pid}-${Date.now()}-${++rowsAsked}`
   const limiter = (of, policies) => {
-    const made = core.createLimiter({
-      name: `${run}-${of}`,
-      policies,
-      store,
-      onStoreError: 'throw',
-      deadline: '2s',
-    })
+    const name = `${run}-${of}`
+    const made = core.createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '2s' })
     made.on('warning', ({ code }) => warnings.add(code))
     return made
   }
   const connects = await attempt(async () => (await store.ready(), 'yes'))
   const cells = [
     await attempt(async () => {
-      const exact = []
-      for (const algorithm of ALGORITHMS)
-        if ((await admitted(limiter(algorithm, [core[algorithm](LIMITED)]), Array(5).fill('a'))) === '3')
-          exact.push(algorithm)
+      const counts = await Promise.all(
+        ALGORITHMS.map((name) => admitted(limiter(name, [core[name](LIMITED)]), Array(5).fill('a'))),
+      )
+      const exact = ALGORITHMS.filter((_, i) => counts[i] === 3)
       return exact.length === ALGORITHMS.length ? 'all six' : exact.join(', ') || 'none'
     }),
     await attempt(async () => {
@@ -141,15 +97,13 @@ async function look(name, version, how, open) {
       for (let round = 0; round < 8; round++) {
         const keys = Array.from({ length: 400 }, (_, i) => `key ${i % 40}`)
         const count = await admitted(limiter(`many-${round}`, [core.gcra({ limit: 5, window: '1m' })]), keys)
-        if (count !== '200') return Number(count) > 200 ? '**more than 5**' : `**${count} of 200**`
+        if (count !== 200) return count > 200 ? '**more than 5**' : `**${count} of 200**`
       }
       return 'exactly'
     }),
     await attempt(async () => {
-      const [one, two] = [
-        limiter('one', [core.gcra(LIMITED)]),
-        limiter('two', [core.gcra({ limit: 1, window: '30s' })]),
-      ]
+      const one = limiter('one', [core.gcra(LIMITED)])
+      const two = limiter('two', [core.gcra({ limit: 1, window: '30s' })])
       for (let round = 0; round < 8; round++) {
         const parts = [
           { limiter: one, key: `${round}, one of several keys` },
@@ -172,12 +126,12 @@ async function look(name, version, how, open) {
   ]
   await attempt(() => store.close())
   end()
-  return [name, version, how, connects, ...cells, [...warnings].join(', ') || 'none']
+  return [name, version, connects, ...cells, [...warnings].join(', ') || 'none']
 }
 
 async function admitted(limiter, keys) {
   const decisions = await Promise.all(keys.map((key) => limiter.consume(key)))
-  return String(decisions.filter(({ allowed }) => allowed).length)
+  return decisions.filter(({ allowed }) => allowed).length
 }
 
 /** What an act gives, or how it failed: a connection that the other side closes does so at one point or another. */
@@ -190,23 +144,6 @@ async function attempt(act) {
   }
 }
 
-/** A program that listens on a port of its own. */
-async function listening(program, args, port) {
-  const child = spawn(program, args, { stdio: 'ignore' })
-  const answers = () =>
-    new Promise((resolve) => {
-      const socket = connect(port, '127.0.0.1', () => (socket.destroy(), resolve(true))).once('error', () =>
-        resolve(false),
-      )
-    })
-  await until(program, answers, 10_000)
-  const stop = async () => {
-    child.kill()
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  }
-  return { port, stop }
-}
-
 async function nutcracker(folder, servers) {
   const [port, stats] = [await freePort(), await freePort()]
   const file = join(folder, `nutcracker-${port}.yml`)
@@ -215,7 +152,7 @@ async function nutcracker(folder, servers) {
     file,
     `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`,
   )
-  return listening('nutcracker', ['-c', file, '-s', String(stats), '-a', '127.0.0.1'], port)
+  return started('nutcracker', ['-c', file, '-s', String(stats), '-a', '127.0.0.1'], port)
 }
 
 async function haproxy(folder, { port: of }) {
@@ -225,34 +162,20 @@ async function haproxy(folder, { port: of }) {
     file,
     `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`,
   )
-  return listening('haproxy', ['-f', file], port)
+  return started('haproxy', ['-f', file], port)
 }
 
 /** A server with a certificate that its own CA, which is itself, has signed. */
 async function startSecure(folder) {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-  execFileSync(
-    'openssl',
+  // prettier-ignore
+  execFileSync(    'openssl',
     ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject],
     { stdio: 'ignore' },
   )
   const port = await freePort()
-  const args = [
-    '--port',
-    '0',
-    '--tls-port',
-    String(port),
-    '--tls-cert-file',
-    cert,
-    '--tls-key-file',
-    key,
-    '--tls-auth-clients',
-    'no',
-    '--save',
-    '',
-    '--dir',
-    folder,
-  ]
-  return { ...(await listening('redis-server', args, port)), ca: readFileSync(cert, 'utf8') }
+  // prettier-ignore
+  const args = ['--port', '0', '--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no', '--save', '', '--dir', folder]
+  return { ...(await started('redis-server', args, port)), ca: readFileSync(cert, 'utf8') }
 }
