@@ -68,9 +68,9 @@ export function tableIn(text, name) {
 /** @param {string} a @param {string} b */
 function isAlike(a, b) {
   const WAIT = /[\d.]+ s\b/
-  const [one, other] = [a, b].map((cell) => Number.parseFloat(WAIT.exec(cell)?.[0] ?? '0'))
-  const [rest, otherRest] = [a, b].map((cell) => cell.replace(WAIT, ''))
-  return rest === otherRest && Math.abs(one - other) <= Math.max(0.6, 0.4 * other)
+  const secondsOf = (/** @type {string} */ cell) => Number.parseFloat(WAIT.exec(cell)?.[0] ?? '0')
+  const [one, other] = [secondsOf(a), secondsOf(b)]
+  return a.replace(WAIT, '') === b.replace(WAIT, '') && Math.abs(one - other) <= Math.max(0.6, 0.4 * other)
 }
 
 /** @param {readonly (readonly string[])[]} table */

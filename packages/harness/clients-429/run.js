@@ -17,6 +17,7 @@ import { PROTOCOLS } from './protocols.js'
 const PAGE = fileURLToPath(new URL('../../../docs/clients.md', import.meta.url))
 const MOST_SECONDS = 70
 const SHOWN_SECONDS = 65
+const STILL = 'still waits'
 /** The five that are used most, as clients.js lists them first. */
 const MOST_USED = Object.keys(CLIENTS).slice(0, 5)
 
@@ -132,7 +133,7 @@ function ok(res) {
 
 /** Starts a call of a client, as a cell that is filled once all have ended. */
 function start(name, { method, seconds, answer }) {
-  const cell = { at: [], answer, seconds, caller: 'still waits' }
+  const cell = { at: [], answer, seconds, caller: STILL }
   const url = `${origin}/cell-${cells.push(cell) - 1}`
   const call = clients[name][2]
   const ended = (async () => call(url, method))().then(String, (error) => `throws ${statusOf(error)}`)
@@ -220,8 +221,8 @@ function isRight(cell) {
 
 function shown(cell) {
   const wait = firstWait(cell)
-  const caller = /^still/.test(cell.caller) ? '' : `, ${cell.caller}`
-  if (wait === undefined) return cell.caller === 'still waits' ? `1, > ${SHOWN_SECONDS} s` : `1${caller}`
+  const caller = cell.caller === STILL ? '' : `, ${cell.caller}`
+  if (wait === undefined) return cell.caller === STILL ? `1, > ${SHOWN_SECONDS} s` : `1${caller}`
   const seconds = wait < 0.2 ? '0' : wait < 2.95 ? wait.toFixed(1) : String(Math.round(wait))
   return `${cell.at.length > 50 ? '> 50' : cell.at.length}, ${seconds} s${caller}`
 }

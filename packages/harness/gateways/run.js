@@ -21,7 +21,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { connect } from 'node:net'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
 import { started, versionBy } from '../../../scripts/verify/started.js'
@@ -154,11 +154,12 @@ async function startService() {
   const limiter = createLimiter({ name: 'service', policies: [gcra({ limit: SERVICE, window: '365d' })] })
   const limits = limitNodeRequest({ limiter, key: (req) => (req.url.startsWith('/free') ? 'free' : 'full') })
   await limiter.consume('full', { cost: SERVICE })
-  const server = createServer(async (req, res) => {
+  const answer = async (req, res) => {
     seen.push(req.rawHeaders)
     if (req.url.startsWith('/uncontrolled')) return res.writeHead(429, { 'x-ratelimit-limit': SERVICE }).end()
     if (await limits(req, res)) res.end('hello')
-  })
+  }
+  const server = createServer((req, res) => void answer(req, res))
   await listening(server)
   return {
     origin: `http://127.0.0.1:${server.address().port}`,

@@ -1,8 +1,9 @@
 // What speaks Redis: npm run verify -- redis-servers [--server URL] [--write]. Servers and proxies of Debian on loopback, and what
 // `--server` names, are asked the same: whether limits are exact on them. Prints where the table of docs/which-redis.md differs from what
 // was seen, with exit 1; --write writes it. What `--server` names is printed alone, and gets keys of its own that expire within a minute.
-import * as core from '@sluice/core'
+import { consumeAll, createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { algorithms } from '@sluice/core/store'
 import { freePort, startRedis } from '@sluice/harness/redis'
 import { Redis } from 'ioredis'
 import { execFileSync } from 'node:child_process'
@@ -18,7 +19,6 @@ const PAGE = fileURLToPath(new URL('../../../docs/which-redis.md', import.meta.u
 // prettier-ignore
 const TITLES = ['server', 'version', 'connects', 'algorithms that admit 3 of 5', '40 keys at once, of which each admits 5 of 10', 'two keys together', 'a semaphore', 'warnings']
 const LIMITED = { limit: 3, window: '30s' }
-const ALGORITHMS = ['fixedWindow', 'slidingLog', 'slidingWindow', 'tokenBucket', 'leakyBucket', 'gcra']
 /** Nothing is answered from what this process remembers, as other processes do not. */
 const ASKING = { denialCache: false }
 let rowsAsked = 0
@@ -79,37 +79,36 @@ async function look(name, version, open) {
   const run = `verify-${process.pid}-${Date.now()}-${++rowsAsked}`
   const limiter = (of, policies) => {
     const name = `${run}-${of}`
-    const made = core.createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '2s' })
+    const made = createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '2s' })
     made.on('warning', ({ code }) => warnings.add(code))
     return made
   }
   const connects = await attempt(async () => (await store.ready(), 'yes'))
   const cells = [
     await attempt(async () => {
-      const counts = await Promise.all(
-        ALGORITHMS.map((name) => admitted(limiter(name, [core[name](LIMITED)]), Array(5).fill('a'))),
-      )
-      const exact = ALGORITHMS.filter((_, i) => counts[i] === 3)
-      return exact.length === ALGORITHMS.length ? 'all six' : exact.join(', ') || 'none'
+      const exact = []
+      for (const [name, factory] of Object.entries(algorithms))
+        if ((await admitted(limiter(name, [factory(LIMITED)]), Array(5).fill('a'))) === 3) exact.push(name)
+      return exact.length === Object.keys(algorithms).length ? 'all' : exact.join(', ') || 'none'
     }),
     await attempt(async () => {
       // Names decide which servers keys are on, so several are tried.
       for (let round = 0; round < 8; round++) {
         const keys = Array.from({ length: 400 }, (_, i) => `key ${i % 40}`)
-        const count = await admitted(limiter(`many-${round}`, [core.gcra({ limit: 5, window: '1m' })]), keys)
+        const count = await admitted(limiter(`many-${round}`, [gcra({ limit: 5, window: '1m' })]), keys)
         if (count !== 200) return count > 200 ? '**more than 5**' : `**${count} of 200**`
       }
       return 'exactly'
     }),
     await attempt(async () => {
-      const one = limiter('one', [core.gcra(LIMITED)])
-      const two = limiter('two', [core.gcra({ limit: 1, window: '30s' })])
+      const one = limiter('one', [gcra(LIMITED)])
+      const two = limiter('two', [gcra({ limit: 1, window: '30s' })])
       for (let round = 0; round < 8; round++) {
         const parts = [
           { limiter: one, key: `${round}, one of several keys` },
           { limiter: two, key: `${round}, another of several` },
         ]
-        const [whole, denied] = [await core.consumeAll(parts), await core.consumeAll(parts)]
+        const [whole, denied] = [await consumeAll(parts), await consumeAll(parts)]
         const left = (await one.peek(parts[0].key)).remaining
         if (!whole.allowed || denied.allowed || left !== 2) return `**${left} left of 3 after one**`
         if ((await two.consume(parts[1].key)).allowed) return '**and one more alone**'
@@ -117,7 +116,7 @@ async function look(name, version, open) {
       return 'all or none'
     }),
     await attempt(async () => {
-      const semaphore = core.createSemaphore({ name: `${run}-permits`, limit: 1, lease: '5s', store })
+      const semaphore = createSemaphore({ name: `${run}-permits`, limit: 1, lease: '5s', store })
       const held = await semaphore.acquire('a', { maxWait: 0 })
       const other = await semaphore.acquire('a', { maxWait: 0 })
       await held.release()
