@@ -70,7 +70,7 @@ function isAlike(a, b) {
   const WAIT = /[\d.]+ s\b/
   const secondsOf = (/** @type {string} */ cell) => Number.parseFloat(WAIT.exec(cell)?.[0] ?? '0')
   const [one, other] = [secondsOf(a), secondsOf(b)]
-  return a.replace(WAIT, '') === b.replace(WAIT, '') && Math.abs(one - other) <= Math.max(0.6, 0.4 * other)
+  return a.replace(WAIT, '') === b.replace(WAIT, '') && Math.abs(one - other) <= Math.max(1, 0.4 * other)
 }
 
 /** @param {readonly (readonly string[])[]} table */
