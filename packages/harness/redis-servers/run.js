@@ -1,6 +1,6 @@
 // What speaks Redis: npm run verify -- redis-servers [--server URL] [--write]. Servers and proxies of Debian on loopback, and what
 // `--server` names, are asked the same: whether limits are exact on them. Prints where the table of docs/which-redis.md differs from what
-// was seen, with exit 1; --write writes it. What `--server` names is printed alone, and gets keys of its own that expire within a minute.
+// was seen, with exit 1; --write writes it. What `--server` names is printed alone, and gets keys of its own that expire by themselves.
 import { consumeAll, createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { algorithms } from '@sluice/core/store'
@@ -87,8 +87,10 @@ async function look(name, version, open) {
   const cells = [
     await attempt(async () => {
       const exact = []
-      for (const [name, factory] of Object.entries(algorithms))
-        if ((await admitted(limiter(name, [factory(LIMITED)]), Array(5).fill('a'))) === 3) exact.push(name)
+      for (const [name, factory] of Object.entries(algorithms)) {
+        const policy = factory('window' in factory.options ? LIMITED : { limit: 3, every: 'day' })
+        if ((await admitted(limiter(name, [policy]), Array(5).fill('a'))) === 3) exact.push(name)
+      }
       return exact.length === Object.keys(algorithms).length ? 'all' : exact.join(', ') || 'none'
     }),
     await attempt(async () => {
