@@ -16,6 +16,7 @@ const PROGRAMS = {
     programs: ['nginx', 'apache2', 'lighttpd', 'haproxy', 'caddy', 'varnishd', 'squid'],
     packages: ['nginx-light', 'apache2', 'lighttpd', 'haproxy', 'caddy', 'varnish', 'squid'],
   },
+  redisProxies: { programs: ['nutcracker', 'haproxy'], packages: ['nutcracker', 'haproxy'] },
   mariadb: { programs: ['mariadbd'], packages: ['mariadb-server-core'] },
   postgres: { programs: ['initdb', 'postgres', 'pgbouncer'], packages: ['postgresql', 'pgbouncer'] },
 }

@@ -1,0 +1,249 @@
+// How long clients wait after a 429: npm run verify -- clients-429. Each client of clients.js calls a server on loopback that refuses
+// until the wait that it states is over. All cells run side by side, at most 70 s each. Prints where the tables of docs/clients.md
+// differ from what was seen, with exit 1; --write writes the tables. The clients come from npm, into this folder alone, and from Debian.
+import { gcra, createLimiter } from '@sluice/core'
+import { limitNodeRequest } from '@sluice/http'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
+import { CLIENTS, NATIVE, PYTHON } from './clients.js'
+import { PROTOCOLS } from './protocols.js'
+
+const PAGE = fileURLToPath(new URL('../../../docs/clients.md', import.meta.url))
+const MOST_SECONDS = 70
+const SHOWN_SECONDS = 65
+const STILL = 'still waits'
+/** The five that are used most, as clients.js lists them first. */
+const MOST_USED = Object.keys(CLIENTS).slice(0, 5)
+
+const inSeconds = (seconds) => Math.ceil(Date.now() / 1000) + seconds
+const retryAfter = (seconds) => () => ({ 'retry-after': String(seconds) })
+/** What is answered, by the title of its column: the wait, what states it, and how it is sent. */
+// prettier-ignore
+const ANSWERS = {
+  '`Retry-After: 1`': [1, retryAfter(1)],
+  '30 s': [30, retryAfter(30)],
+  '61 s': [61, retryAfter(61)],
+  '3600 s': [3600, retryAfter(3600)],
+  'a date, 5 s': [5, () => ({ 'retry-after': new Date(inSeconds(5) * 1000).toUTCString() })],
+  '`X-RateLimit-Reset`, 5 s': [5, () => ({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(inSeconds(5)) })],
+  '`RateLimit`, 5 s': [5, () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' })],
+  '`retry-after-ms: 5000`': [5, () => ({ 'retry-after-ms': '5000' })],
+  'POST, `Retry-After: 5`': [5, retryAfter(5), 'POST'],
+  '503, `Retry-After: 5`': [5, retryAfter(5), 'GET', 503],
+  'nothing': [5, () => ({})],
+}
+/** Options of Sluice whose answers are compared, and what is added by hand. */
+// prettier-ignore
+const SETS = {
+  '`\'x-ratelimit\'`, the default': [{}],
+  '`headers: \'ietf\'`': [{ headers: 'ietf' }],
+  'both': [{ headers: ['x-ratelimit', 'ietf'] }],
+  '`\'draft-6\'`': [{ headers: 'draft-6' }],
+  '`resetAs: \'delta\'`': [{ resetAs: 'delta' }],
+  '`headers: false`: `Retry-After` alone': [{ headers: false }],
+  'the default, its reset at `Retry-After`': [{ onDenied: (_, res, { retryAfterMs }) => void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}') }],
+  'the default and `retry-after-ms`': [{}, (seconds) => ({ 'retry-after-ms': String(seconds * 1000) })],
+  'the default without `Retry-After`': [{ headerNames: { 'Retry-After': false } }],
+}
+// prettier-ignore
+const ASKED = [['GET', 5], ['GET', 30], ['POST', 5]]
+/** As Slack and Notion word it; the others read the status alone. */
+const REFUSAL =
+  '{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}'
+
+const cells = []
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set()
+const server = createServer((req, res) => {
+  const cell = cells[Number(/cell-(\d+)/.exec(req.url)?.[1])]
+  if (cell.at.push(performance.now()) === 1) setTimeout(() => cell.over(), MOST_SECONDS * 1000).unref()
+  req.resume()
+  void cell.answer(req, res)
+}).listen(0, '127.0.0.1')
+await once(server, 'listening')
+const origin = `http://127.0.0.1:${server.address().port}`
+
+console.log(`all clients side by side, each at most ${MOST_SECONDS} s`)
+const versions = {
+  ...versionsOfNative(),
+  ...JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')).dependencies,
+}
+const clients = { ...CLIENTS, ...ofDebian() }
+process.env.AWS_MAX_ATTEMPTS = '3'
+process.removeAllListeners('warning')
+process.on('unhandledRejection', () => {})
+const running = []
+const seen = {}
+const scored = byName(Object.keys(SETS), () => [])
+for (const name of Object.keys(clients)) {
+  seen[name] = byName(Object.keys(ANSWERS), (title) => start(name, plain(...ANSWERS[title])))
+  for (const [set, list] of Object.entries(scored))
+    for (const [method, seconds] of ASKED) list.push(start(name, ofSluice(method, seconds, ...SETS[set])))
+  // Were all to begin at once, they would hold each other up, and waits would show that.
+  await new Promise((resolve) => setTimeout(resolve, 400))
+}
+const protocols = await PROTOCOLS()
+await Promise.all(running)
+
+writeOrCompare(PAGE, { clients: clientsTable(), score: scoreTable(), protocols })
+for (const child of children) child.kill()
+server.close()
+server.closeAllConnections()
+// Clients that still wait have timers and sockets of their own.
+process.exit()
+
+/** An answer that is no limiter's: refused until the wait is over. */
+function plain(seconds, headers, method = 'GET', status = 429) {
+  let end
+  let stated
+  const answer = (_, res) => {
+    end ??= performance.now() + seconds * 1000
+    stated ??= headers()
+    if (performance.now() >= end - 20) return ok(res)
+    res.writeHead(status, { ...stated, 'content-type': 'application/json' }).end(REFUSAL)
+  }
+  return { method, seconds, answer }
+}
+
+/**
+ * The answer of a limit of Sluice, which is used up when the first request comes: a unit is free after the wait, and all four after
+ * four times that, so that what reads X-RateLimit-Reset shows.
+ */
+function ofSluice(method, seconds, options, added = () => ({})) {
+  const limiter = createLimiter({ name: 'calls', policies: [gcra({ limit: 4, window: 4000 * seconds })] })
+  const limit = limitNodeRequest({ limiter, key: () => 'caller', ...options })
+  let taken
+  const answer = async (req, res) => {
+    taken ??= limiter.consume('caller', { cost: 4 })
+    await taken
+    for (const [name, value] of Object.entries(added(seconds))) res.setHeader(name, value)
+    if (await limit(req, res)) ok(res)
+  }
+  return { method, seconds, answer }
+}
+
+function ok(res) {
+  res.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')
+}
+
+/** Starts a call of a client, as a cell that is filled once all have ended. */
+function start(name, { method, seconds, answer }) {
+  const cell = { at: [], answer, seconds, caller: STILL }
+  const url = `${origin}/cell-${cells.push(cell) - 1}`
+  const call = clients[name][2]
+  const ended = (async () => call(url, method))().then(String, (error) => `throws ${statusOf(error)}`)
+  running.push(
+    Promise.race([ended, new Promise((over) => (cell.over = over))]).then(
+      (caller) => (cell.caller = caller ?? cell.caller),
+    ),
+  )
+  return cell
+}
+
+function statusOf(error) {
+  const places = [error, error.response, error.raw]
+  const codes = places.flatMap((place) => [place?.status, place?.statusCode])
+  const found = [...codes, error.$metadata?.httpStatusCode].find((each) => typeof each === 'number')
+  return found ?? (/\b(429|503)\b/.exec(error.message)?.[1] || error.code || error.name)
+}
+
+/** Programs, of which each call is a process, and packages of Python. */
+function ofDebian() {
+  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => {
+    return [name, [from, how, (url, method) => run(...command(url, method))]]
+  })
+  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => {
+    return [name, [from, how, python(module, status)]]
+  })
+  return Object.fromEntries([...native, ...ofPython].filter(([, [from]]) => versions[from]))
+}
+
+async function run(program, ...args) {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  children.add(child)
+  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)])
+  children.delete(child)
+  const found = [...out.matchAll(/^(\d{3})$/gm), ...error.matchAll(/HTTP\/1.1 (\d{3})/g)].at(-1)
+  return statusFrom(found?.[1] ?? `exit ${child.exitCode}`)
+}
+
+/** A process that makes each call it reads in a thread, and writes what came of it. */
+function python(module, status) {
+  const program = `import sys, threading, ${module}
+lock = threading.Lock()
+def call(url, method):
+    try: found = ${status}
+    except Exception as error: found = str(error)
+    with lock: print(f'{url} {found}'.replace(chr(10), ' '), flush=True)
+for line in sys.stdin: threading.Thread(target=call, args=line.split(), daemon=True).start()`
+  const child = spawn('/usr/bin/python3', ['-c', program], { stdio: ['pipe', 'pipe', 'ignore'] })
+  children.add(child)
+  const waiting = new Map()
+  createInterface({ input: child.stdout }).on('line', (line) => waiting.get(line.split(' ', 1)[0])?.(line))
+  return async (url, method) => {
+    child.stdin.write(`${url} ${method}\n`)
+    const line = await new Promise((resolve) => waiting.set(url, resolve))
+    return statusFrom(/(?<= |many )\d{3}\b/.exec(line.slice(url.length))?.[0] ?? line)
+  }
+}
+
+function statusFrom(found) {
+  if (found < 400) return found
+  throw Object.assign(new Error(found), found >= 400 && { status: Number(found) })
+}
+
+function versionsOfNative() {
+  const names = [...new Set([...Object.values(NATIVE), ...Object.values(PYTHON)].map(([from]) => from))]
+  const asked = ['-W', '-f', '${Package} ${Version}\n', ...names]
+  const { stdout } = spawnSync('dpkg-query', asked, { encoding: 'utf8' })
+  return Object.fromEntries((stdout ?? '').split('\n').map((line) => line.split(' ')))
+}
+
+function byName(names, make) {
+  return Object.fromEntries(names.map((name) => [name, make(name)]))
+}
+
+/** Seconds from the first request to the second; undefined if there was none. */
+function firstWait({ at }) {
+  return at.length > 1 ? (at[1] - at[0]) / 1000 : undefined
+}
+
+/** Whether a client waits as told: not less, and at most twice as long. */
+function isRight(cell) {
+  const wait = firstWait(cell)
+  return wait !== undefined && wait >= cell.seconds - 0.05 && wait <= 2 * cell.seconds + 0.2
+}
+
+function shown(cell) {
+  const wait = firstWait(cell)
+  const caller = cell.caller === STILL ? '' : `, ${cell.caller}`
+  if (wait === undefined) return cell.caller === STILL ? `1, > ${SHOWN_SECONDS} s` : `1${caller}`
+  const seconds = wait < 0.2 ? '0' : wait < 2.95 ? wait.toFixed(1) : String(Math.round(wait))
+  return `${cell.at.length > 50 ? '> 50' : cell.at.length}, ${seconds} s${caller}`
+}
+
+function clientsTable() {
+  const titles = Object.keys(ANSWERS)
+  const rows = Object.entries(clients).map(([name, [from, how]]) => {
+    const made = [name, from === '' ? `Node ${process.versions.node}` : versions[from], how]
+    return [...made, ...titles.map((title) => shown(seen[name][title]))]
+  })
+  return [['client', 'version', 'made with', ...titles], ...rows]
+}
+
+function scoreTable() {
+  const perClient = ASKED.length
+  const rows = Object.entries(scored).map(([set, list]) => {
+    const right = list.map((cell) => (isRight(cell) ? 1 : 0))
+    const sum = (part) => `${part.reduce((a, b) => a + b)} of ${part.length}`
+    const used = MOST_USED.map((_, i) => sum(right.slice(i * perClient, (i + 1) * perClient)))
+    return [set, sum(right), ...used]
+  })
+  return [['answered with', 'cells right', ...MOST_USED], ...rows]
+}
