@@ -6,6 +6,7 @@ import type { Answer, Correction, Keyspace, Report, Store } from '../stores/stor
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
+import { heldWeakly, type WeaklyHeld } from '../values/weak-values.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
@@ -25,7 +26,7 @@ export interface PolicySet {
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
   /** The same by the policies of the lists, as a call may bring a list that was made anew of known policies. What a set of a store elsewhere keeps, such as leases, goes with its list. */
-  readonly #byPolicies = new Tree<Policy, PolicySet | WeakRef<PolicySet>>(true)
+  readonly #byPolicies = new Tree<Policy, WeaklyHeld<PolicySet>>(true)
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
   #declared = 0
@@ -57,10 +58,10 @@ export class PolicySets {
    */
   get(list: readonly Policy[]): PolicySet {
     let known = this.#byList.get(list)
-    let branch: Tree<Policy, PolicySet | WeakRef<PolicySet>> | undefined = this.#byPolicies
+    let branch: Tree<Policy, WeaklyHeld<PolicySet>> | undefined = this.#byPolicies
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
       branch = branch.next.get(list[i])
-    known ??= branch?.value instanceof WeakRef ? branch.value.deref() : branch?.value
+    known ??= branch?.value?.deref()
     if (known) return known
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
@@ -71,7 +72,7 @@ export class PolicySets {
     const shapes = policies.map(({ shape }) => shape).join('\n')
     const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
     this.#byList.set(list, set)
-    this.#byPolicies.keep(list, this.store.local ? set : new WeakRef(set))
+    this.#byPolicies.keep(list, this.store.local ? { deref: () => set } : heldWeakly(set))
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
     if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)

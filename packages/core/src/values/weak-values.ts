@@ -29,7 +29,7 @@ export class WeakValues<V extends object> {
   }
 }
 
-interface WeaklyHeld<V> {
+export interface WeaklyHeld<V> {
   deref(): V | undefined
 }
 
