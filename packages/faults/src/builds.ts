@@ -83,10 +83,10 @@ const SWAPPED = {
       "restricted, expires, written, @{all_cells} = unpack('<ddd",
     ],
     ["ttl and pack('<d', expires)", "ttl and pack('<dd', restricted, expires)"],
-    ["bytes = pack('<ddd', expires, restricted, @{", "bytes = pack('<ddd', restricted, expires, @{"],
+    ["bytes = pack('<ddd', expires, restricted, now)", "bytes = pack('<ddd', restricted, expires, now)"],
     [
-      'last, born, expires, restricted, @{stamp}, @{all_cells}',
-      'last, born, restricted, expires, @{stamp}, @{all_cells}',
+      'last, born, expires, restricted, now, @{all_cells}',
+      'last, born, restricted, expires, now, @{all_cells}',
     ],
     [
       "pack('<ddd@{cell_formats}d', expires, restricted,",

@@ -18,6 +18,7 @@ const LOG_LIMIT = 100_000
 
 /** The first shape of each algorithm that counts in windows, in numbers. */
 const COUNTERS = mainShapes()
+  .filter(({ model }) => !model.onlyWindow) // calendars have no leases
   .filter((shape) => !drainsContinuously(shape) && !sampleOf(shape).algorithm.ring)
   .filter((shape, i, all) => all.findIndex(({ algorithm }) => algorithm === shape.algorithm) === i)
 

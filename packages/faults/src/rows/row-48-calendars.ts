@@ -16,7 +16,7 @@ import type { CalendarJob, CalendarResult } from '../workers/calendar-caller.js'
 export const row: Row = {
   number: 48,
   fault: "a window's end in the calendar",
-  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'],
   run: async (share) => together([await aroundEnds(share), await aDayAhead(), await endInOutage()]),
 }
 
