@@ -18,7 +18,7 @@ const GENEROUS = /** @type {const} */ ({ limit: 50_000_000, window: '1m' })
 
 /** Each on one hot key. @type {Readonly<Record<string, (library: Library) => Policy>>} */
 export const algorithms = Object.fromEntries(
-  measured.filter(({ factory }) => factory !== 'calendarWindow').map(hotPolicy), // which the other build may not have
+  measured.filter(({ variant }) => !('every' in variant)).map(hotPolicy), // the other build may have no calendars
 )
 
 /**
