@@ -168,8 +168,10 @@ class CallsUnderSeveral implements PlainCalls {
       instants[i] = policies[i]!.algorithm.earliest(states[i]!, policies[i]!, now, cost)
       if (instants[i]! > now) fits = false
     }
-    if (!fits) instants[0] = policies[0]!.algorithm.earliest(states[0]!, policies[0]!, now, cost)
-    if (!fits) return this.#denied(list, row, now, cost, maxWait)
+    if (!fits) {
+      instants[0] = policies[0]!.algorithm.earliest(states[0]!, policies[0]!, now, cost)
+      return this.#denied(list, row, now, cost, maxWait)
+    }
     const view = this.#view
     const parts = Array<number>(3 * policies.length)
     let binding = 0
