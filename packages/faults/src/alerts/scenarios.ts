@@ -52,12 +52,12 @@ export const scenarios: readonly Scenario[] = [
   {
     title: 'a policy file that is replaced again and again, once by a broken one',
     alerts: [],
-    run: (_, watchFile) => following(watchFile, (i) => fileOf(i === 20 ? 0 : i)),
+    run: (_, watchFile) => following(watchFile, (i) => fileOf(i === 20 ? 0.5 : i)),
   },
   {
     title: 'a policy file that is broken and stays so',
     alerts: ['SluicePoliciesOld'],
-    run: (_, watchFile) => following(watchFile, (i) => fileOf(i < 10 ? 1 : 0)),
+    run: (_, watchFile) => following(watchFile, (i) => fileOf(i < 10 ? 1 : 0.5)),
   },
   {
     title: 'a policy file that is gone',
@@ -164,6 +164,6 @@ async function following(
   watched.close()
 }
 
-/** A policy file of a limit; one of 0 is refused. */
+/** A policy file of a limit; one that is no whole number is refused. */
 const fileOf = (limit: number): string =>
   JSON.stringify({ limiters: { api: { policies: [{ algorithm: 'gcra', limit, window: '1h' }] } } })
