@@ -69,7 +69,10 @@ class WatchedPolicies implements PoliciesInForce {
   readonly #options: Omit<Settings<typeof WATCH>, 'every'>
   readonly #timer: NodeJS.Timeout
   readonly #first: Promise<void>
-  #inForce: { readonly text: string; readonly read: ReadPolicies; readonly digest: string } | undefined
+  /** The file in force. */
+  #read: ReadPolicies | undefined
+  #text: string | undefined
+  #digest = ''
   /** The fields that each application gives; undefined where none acts by the file. */
   #fields: ReadonlySet<string> | undefined
   /** What the last read found; undefined if it failed. */
@@ -97,10 +100,12 @@ class WatchedPolicies implements PoliciesInForce {
 
   /** The file in force. @throws {PolicyError} INVALID_OPTION before the first is. */
   get current(): ReadPolicies {
-    if (this.#inForce) return this.#inForce.read
-    throw new PolicyError('INVALID_OPTION', 'no policy file is in force yet: await watched.ready()', {
-      cause: this.#error,
-    })
+    return this.#read ?? this.#none() // short, as each decision asks for it
+  }
+
+  #none(): never {
+    const message = 'no policy file is in force yet: await watched.ready()'
+    throw new PolicyError('INVALID_OPTION', message, { cause: this.#error })
   }
 
   /** Milliseconds since a read last found the file in force where it is; before the first since the watch began. */
@@ -110,7 +115,7 @@ class WatchedPolicies implements PoliciesInForce {
 
   /** The first 16 digits of the SHA-256 of the file in force; '' before the first. */
   get digest(): string {
-    return this.#inForce?.digest ?? ''
+    return this.#digest
   }
 
   /** How often a file could not be read or was refused, each reason once until it changes. */
@@ -124,7 +129,7 @@ class WatchedPolicies implements PoliciesInForce {
   }
 
   require(fields: readonly string[]): void {
-    if (this.#inForce) refuse(problemsInApp(this.#inForce.read, fields))
+    if (this.#read) refuse(problemsInApp(this.#read, fields))
     this.#fields = new Set(fields.filter((field) => this.#fields?.has(field) ?? true))
   }
 
@@ -146,7 +151,7 @@ class WatchedPolicies implements PoliciesInForce {
       this.#last = undefined
       const text = await textOf(this.#source)
       this.#last = text
-      if (text === this.#inForce?.text) this.#error = undefined
+      if (text === this.#text) this.#error = undefined
       else if (isFirst || text === before) this.#take(text)
       else return
       this.#foundAt = startedAt
@@ -162,16 +167,17 @@ class WatchedPolicies implements PoliciesInForce {
   #take(text: string): void {
     const next = readPolicies(text)
     refuse(next.errors)
-    const changes = this.#inForce ? changesAgainst(next, this.#inForce.read) : []
+    const changes = this.#read ? changesAgainst(next, this.#read) : []
     const lost = changes.filter(({ code, limiter }) => !KEEPING.has(code) && !next.reset.includes(limiter))
     const advice = '; if that is meant, name the limiter in "reset"'
     refuse(lost.map((problem) => ({ ...problem, message: problem.message + advice })))
     if (this.#fields) refuse(problemsInApp(next, [...this.#fields]))
-    const isChange = this.#inForce !== undefined
-    const digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
-    this.#inForce = { text, read: next, digest }
+    const isChange = this.#read !== undefined
+    this.#read = next
+    this.#text = text
+    this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
     this.#error = undefined
-    if (isChange) this.#options.onChange?.(digest)
+    if (isChange) this.#options.onChange?.(this.#digest)
   }
 
   /** Reports an error, unless the read before had the same. */
