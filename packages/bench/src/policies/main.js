@@ -2,6 +2,7 @@
 // orders. Both sides are made anew for each group of rounds. Exits with 1 where the bar is missed.
 import { createServer } from 'node:http'
 import { createLimiter, gcra } from '@sluice/core'
+import { isPromise } from '@sluice/core/internal'
 import { rateLimit } from '@sluice/express'
 import { byIp } from '@sluice/http'
 import { limiterFrom, limitsFrom } from '@sluice/policies'
@@ -78,7 +79,7 @@ async function cpuOf(call, calls) {
   const before = process.cpuUsage()
   for (let i = 0; i < calls; i++) {
     const answer = call()
-    if (answer instanceof Promise) await answer
+    if (isPromise(answer)) await answer
   }
   const { user, system } = process.cpuUsage(before)
   return user + system

@@ -1,5 +1,6 @@
 import type { Limiter } from '@sluice/core'
-import { observe, type PoliciesLike } from '@sluice/metrics'
+import { observe } from '@sluice/metrics'
+import type { WatchedPolicies } from '@sluice/policies/node'
 import * as promClient from 'prom-client'
 
 /** Between two scrapes, in milliseconds. */
@@ -25,7 +26,7 @@ export class Recording {
   }
 
   /** As `watch`. The age of a file is as much older as time is taken to be longer. */
-  readonly watchPolicies = (watched: PoliciesLike): void => {
+  readonly watchPolicies = (watched: WatchedPolicies): void => {
     const aged = new Proxy(watched, {
       get: (_, name) => (name === 'ageMs' ? watched.ageMs * FASTER : Reflect.get(watched, name)),
     })
