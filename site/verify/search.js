@@ -92,7 +92,7 @@ const QUERIES = {
   'which algorithm': '/algorithms.html#how-to-choose',
   'fake timers': '/testing.html',
   prometheus: '/metrics.html',
-  postgres: '/packages/postgres.html',
+  postgres: '/postgres.html',
   'tokens per minute': '/recipes/llm-tokens.html',
   websocket: '/packages/hono.html#websocket',
   graphql: '/recipes/graphql-cost.html',
