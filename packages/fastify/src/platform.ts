@@ -4,6 +4,7 @@ import {
   lowerCase,
   onConnectionLost,
   onResponseSent,
+  responseEnded,
   overseeHead,
   type Platform,
   reportedAddress,
@@ -36,6 +37,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   answersLate: true,
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
+  ended: (_request, reply) => responseEnded(reply.raw),
   proxySetting:
     "Fastify({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses, or (_, hop) => hop < 1 where connections have none",
   handlerFrame: /\bpreHandlerCallback/,

@@ -1,5 +1,5 @@
 import { type KeptHeaders, onAborted, onConnectionLost, onResponseSent } from '@sluice/http'
-import { rememberedHeaders, whenRead, withKept } from '@sluice/http'
+import { rememberedHeaders, responseEnded, whenAborted, whenRead, withKept } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -35,6 +35,16 @@ export function onSent(c: WithPending, listener: () => void): void {
 export function onGone(c: Context, listener: () => void): () => void {
   const { outgoing } = bindingsOf(c)
   return outgoing ? onConnectionLost(outgoing, listener) : onAborted(c.req.raw, listener)
+}
+
+/** Resolves when the response has ended: it has been sent, or its caller has hung up before. */
+export function ended(c: Context): Promise<void> {
+  const { outgoing } = bindingsOf(c)
+  if (outgoing) return responseEnded(outgoing)
+  return new Promise((end) => {
+    onSent(c, end)
+    whenAborted(c.req.raw, end)
+  })
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */

@@ -11,7 +11,7 @@ import {
 } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
-import { atHead, bindingsOf, onGone, onSent } from './pending.js'
+import { atHead, bindingsOf, ended, onGone, onSent } from './pending.js'
 
 export interface AddressOptions extends ProxyOptions {
   /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
@@ -72,6 +72,7 @@ export function platformFor(
     send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),
     onHungUp: (_request, c, listener) => onGone(c, listener),
+    ended: (_request, c) => ended(c),
     proxySetting: PROXY_SETTING,
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,

@@ -4,7 +4,13 @@ import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
 import { refuseSlips } from './slips.js'
-import { type AskAboutSeveral, type LimitsInForce, oneLimit, SeveralGuard } from './several-limits.js'
+import {
+  type AskAboutSeveral,
+  type LimitsInForce,
+  type OneLimit,
+  oneLimit,
+  SeveralGuard,
+} from './several-limits.js'
 
 /**
  * Makes the guard of an adapter: the function that the adapter calls on each request. It returns undefined if the request
@@ -39,14 +45,41 @@ function guardOfSeveral<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req>,
 ): Guard<Req, Res> {
-  const parts = partsOf(options).map((part) => {
-    refuseSlips(part, platform.proxySetting)
-    return oneLimit(part, options, limiterOf(part), platform)
-  })
+  const parts = limitsOf(partsOf(options), options, platform, limiterOf)
   const guard = new SeveralGuard(parts, platform, around)
-  const limiters = parts.map(({ guard }) => guard.limiter)
+  const limiters = limitersOf(parts)
   checkNames(limiters)
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
+}
+
+/**
+ * Makes the limits of the parts of one guard. `limiterFor` returns the limiter that counts a part; a limit with a semaphore goes by
+ * the first of these.
+ * @throws {PolicyError} INVALID_OPTION where none counts.
+ */
+function limitsOf<Req, Res>(
+  parts: ReturnType<typeof partsOf<Req, Res>>,
+  frame: RequestLimitOptions<Req, Res>,
+  platform: Platform<Req, Res>,
+  limiterFor: (part: RequestLimitOptions<Req, Res>) => Limiter,
+  optionsFor = (part: RequestLimitOptions<Req, Res>, _limiter: Limiter): RequestLimitOptions<Req, Res> =>
+    part,
+): readonly OneLimit<Req, Res>[] {
+  const limiters = parts.map((part) => {
+    refuseSlips(part, platform.proxySetting)
+    return part.semaphore ? undefined : limiterFor(part)
+  })
+  const first = limiters.find((limiter) => limiter !== undefined)
+  if (!first) throw new PolicyError('INVALID_OPTION', 'limits must have one that counts beside a semaphore')
+  return parts.map((part, i) => {
+    const limiter = limiters[i]
+    return oneLimit(limiter ? optionsFor(part, limiter) : part, frame, limiter ?? first, platform)
+  })
+}
+
+/** The limiters of the limits that count. */
+function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly Limiter[] {
+  return limits.filter(({ semaphore }) => !semaphore).map(({ guard }) => guard.limiter)
 }
 
 /**
@@ -68,18 +101,22 @@ function guardOfLimitsInForce<Req, Res>(
     const now = look()
     if (now === list) return limits
     const isFirst = limiters.length === 0
-    const made = partsOf({ ...options, limits: () => now as never }).map((part) => {
-      refuseSlips(part, platform.proxySetting)
-      const { limiter: given, name, policies } = part
-      const known = given ?? limiters.find((limiter) => limiter.name === name)
-      const limiter = known ?? limiterOf(part)
+    const known = [...limiters]
+    const limiterFor = ({ limiter: given, ...part }: RequestLimitOptions<Req, Res>): Limiter => {
+      const limiter = given ?? limiters.find(({ name }) => name === part.name) ?? limiterOf(part)
       if (!limiters.includes(limiter)) limiters.push(limiter)
+      return limiter
+    }
+    const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
+      const { limiter: given, policies } = part
       // A known limiter keeps the policies that it was made with, so others are brought by each call.
-      const chosen = known && Array.isArray(policies) ? () => policies : policies
-      const own = isFirst ? part : { ...part, limiter, ...(chosen && { policies: chosen }) }
-      return oneLimit(own, options, limiter, platform)
-    })
-    const ofLimits = made.map(({ guard }) => guard.limiter)
+      const isKnown = given !== undefined || known.includes(limiter)
+      const chosen = isKnown && Array.isArray(policies) ? () => policies : policies
+      return isFirst ? part : { ...part, limiter, ...(chosen && { policies: chosen }) }
+    }
+    const parts = partsOf({ ...options, limits: () => now as never })
+    const made = limitsOf(parts, options, platform, limiterFor, optionsFor)
+    const ofLimits = limitersOf(made)
     checkNames(ofLimits)
     if (!isFirst) prepareTogether(ofLimits)
     list = now
@@ -110,7 +147,7 @@ export function combineGuards<Req, Res>(
   const all = [...parts, ...inForce.flatMap((limits) => limits())]
   checkMostParts(all)
   const guard = new SeveralGuard(parts, platform, around, inForce)
-  const limiters = all.map(({ guard }) => guard.limiter)
+  const limiters = limitersOf(all)
   return Object.assign(guard.check.bind(guard), { limiters })
 }
 

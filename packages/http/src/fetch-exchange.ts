@@ -51,6 +51,12 @@ export function whenRead(request: Request, response: Response, listener: () => v
   return new Response(response.body.pipeThrough(new TransformStream({ flush })), response)
 }
 
+/** Calls `listener` when the caller has hung up, also where it has already. */
+export function whenAborted(request: Request, listener: () => void): void {
+  if (request.signal.aborted) listener()
+  else onAborted(request, listener)
+}
+
 /** Calls `listener` if the caller hangs up. Returns a function that stops listening. */
 export function onAborted({ signal }: Request, listener: () => void): () => void {
   signal.addEventListener('abort', listener)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2Stream } from 'node:http2'
+import { getOrMake } from './get-or-make.js'
 
 /*
  * Node asks for the address of a caller when it is first read. After a reset there is none any more, although nothing is
@@ -115,6 +116,22 @@ export function onConnectionLost(response: ServerResponse, listener: () => void)
   const lost = (): void => void (response.writableEnded || listener())
   response.once('close', lost)
   return () => void response.off('close', lost)
+}
+
+/** Of each response that is waited for, the promise that it ends. */
+const ENDED = new WeakMap<ServerResponse, Promise<void>>()
+
+/**
+ * Resolves when a Node response has ended: it has been sent, or its caller has hung up before. All that wait for a response
+ * share one promise, as a GraphQL request may wait thousands of times.
+ */
+export function responseEnded(response: ServerResponse): Promise<void> {
+  return getOrMake(ENDED, response, () => {
+    return new Promise((ended) => {
+      if (response.closed || response.destroyed) ended()
+      else response.once('finish', ended).once('close', ended)
+    })
+  })
 }
 
 /** The frames in which servers of Node call listeners. */

@@ -18,13 +18,20 @@ export {
 export { clientAddress } from './client-address.js'
 export { decisionAbout, keptBeside } from './decisions.js'
 export { type Denied, PROBLEM_TYPE } from './denial.js'
-export { onAborted, whenRead, withKept } from './fetch-exchange.js'
+export { onAborted, whenAborted, whenRead, withKept } from './fetch-exchange.js'
 export { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 export { getOrMake } from './get-or-make.js'
 export { type CombinableGuard, combineGuards, createGuard } from './create-guard.js'
 export type { Guard, GuardSteps } from './guard.js'
 export type { AskAboutSeveral } from './several-limits.js'
-export { hasHungUp, isTcp, type NodeRequest, onConnectionLost, onResponseSent } from './hung-up.js'
+export {
+  hasHungUp,
+  isTcp,
+  type NodeRequest,
+  onConnectionLost,
+  onResponseSent,
+  responseEnded,
+} from './hung-up.js'
 export {
   type HeaderFormat,
   type HeaderNames,

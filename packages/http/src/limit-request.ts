@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { onAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
+import { onAborted, whenAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
 import { keptBeside } from './decisions.js'
@@ -29,8 +29,10 @@ export interface LimitedCall {
   readonly denied?: Response | undefined
   /** The headers to add to the response of the handler. */
   readonly headers: Headers
-  /** To be called when the response has been sent, for `shouldCharge`. Without a call the charge stays. */
+  /** To be called when the response has been sent, for `shouldCharge` and `end`. Without a call the charge stays. */
   readonly finish: (response?: Pick<Response, 'status'>) => void
+  /** Releases the permits of limits with a `semaphore`; to be called where there is no response to `finish` with. */
+  readonly end: () => void
 }
 
 /** Options of requests that are not counted by their address. */
@@ -63,21 +65,23 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
       : [{ readonly address: CallerAddress }]
   ): Promise<LimitedCall> {
     ADDRESSES.set(request, caller?.address ?? undefined)
-    const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [] }
-    const { headers, listeners } = exchange
+    const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [], endings: [] }
+    const { headers, listeners, endings } = exchange
     /**
      * Tells the guard that the response has been sent, so that `shouldCharge` can decide by its status whether the charge
      * stays. The list of listeners is emptied, so a second call does nothing. If the caller has hung up, none is called.
      */
     const finish = ({ status }: Pick<Response, 'status'> = exchange): void => {
       exchange.status = status
+      end()
       if (!request.signal.aborted) for (const listener of listeners.splice(0)) listener()
     }
+    const end = (): void => endings.splice(0).forEach((ended) => ended())
     const denied = await guard(request, exchange)
     keptBeside.get(request)?.kept?.forEach((value, name) => headers.set(name, value))
-    if (!denied) return { headers, finish }
+    if (!denied) return { headers, finish, end }
     const answer = denied.hungUp ? new Response(null, { status: 499 }) : (denied.answer as Response)
-    return { denied: withMissing(answer, headers), headers, finish }
+    return { denied: withMissing(answer, headers), headers, finish, end }
   }
 }
 
@@ -102,17 +106,28 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
   const mayGiveBack = limit.shouldCharge ?? limit.limits
   return async function limited(request, ...args) {
     const caller = { address: address?.(request, ...(args as unknown as Known)) }
-    const { denied, finish } = await limitCounted(request, caller)
+    const { denied, finish, end } = await limitCounted(request, caller)
     if (denied) return denied
-    const response = await handler(request, ...(args as unknown as Args))
-    // Bun has none where a request became a WebSocket.
-    const complete = response && withKept(response, keptBeside.get(request)?.kept)
-    return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
+    let complete: Response | undefined
+    try {
+      const response = await handler(request, ...(args as unknown as Args))
+      // Bun has none where a request became a WebSocket.
+      complete = response && withKept(response, keptBeside.get(request)?.kept)
+      return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
+    } finally {
+      if (!complete) end()
+    }
   }
 }
 
 /** A response, as far as it is known, and what to call when it has been sent. */
-type Exchange = { status: number; readonly headers: Headers; readonly listeners: (() => void)[] }
+type Exchange = {
+  status: number
+  readonly headers: Headers
+  readonly listeners: (() => void)[]
+  /** To be called when it has ended, sent or not. */
+  readonly endings: (() => void)[]
+}
 
 /** By request, as callbacks get no more than that. */
 const ADDRESSES = new WeakMap<Request, string | undefined>()
@@ -139,6 +154,11 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
   send: (_request, exchange, _problem, text) => new Response(text, exchange),
   onFinished: (_request, { listeners }, listener) => void listeners.push(listener),
   onHungUp: (request, _exchange, listener) => onAborted(request, listener),
+  ended: (request, exchange) =>
+    new Promise((ended) => {
+      exchange.endings.push(ended)
+      whenAborted(request, ended)
+    }),
   proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { keptBeside } from './decisions.js'
 import { PROXY_SETTING } from './forwarded-for.js'
-import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent } from './hung-up.js'
+import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent, responseEnded } from './hung-up.js'
 import type { KeptHeaders, Platform } from './platform.js'
 
 /** The platform of requests and responses of Node, without proxies. */
@@ -28,6 +28,7 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   answersLate: true,
   onFinished: onResponseSent,
   onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
+  ended: (_req, res) => responseEnded(res),
   proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,
 }

@@ -7,10 +7,12 @@ import {
   type LimiterOptions,
   type Policy,
   PolicyError,
+  type Semaphore,
   slidingLog,
 } from '@sluice/core'
 import {
   checkContract,
+  custom,
   type DeclarationOf,
   expected,
   flag,
@@ -19,6 +21,7 @@ import {
   type LimiterSettings,
   type Option,
   read,
+  REFUSED,
   unchecked,
   MOST_PARTS,
 } from '@sluice/core/internal'
@@ -98,7 +101,8 @@ export interface RequestLimitOptions<Req, Res>
    */
   readonly onExceeded?: (req: Req, res: Res, decision: Decision) => unknown
   /**
-   * 1 to 16 limits in place of one, in one decision: a request is charged under all of them, or under none. The options
+   * 1 to 16 limits in place of one, in one decision: a request is charged under all of them, or under none. One with a
+   * `semaphore` takes a permit, without waiting, until the response has ended; at least one other has to count. The options
    * of limiters beside it, `key`, `cost` and `shouldCharge` are the defaults of each; all others are of the whole request.
    * A function is asked at each request for the list in force: where it returns another list, each limit goes on in the
    * limiter of its name.
@@ -114,7 +118,10 @@ export interface PartLimitOptions<Req, Res> extends Partial<
     RequestLimitOptions<Req, Res>,
     keyof LimiterOptions | LimitOption | 'key' | 'cost' | 'skip' | 'shouldCharge'
   >
-> {}
+> {
+  /** A semaphore in place of a limiter, of whose permits under `key` a request takes one. Beside it are `key` and `skip` alone. */
+  readonly semaphore?: Semaphore
+}
 
 type LimitOption = 'limiter' | 'limit' | 'window'
 
@@ -192,7 +199,19 @@ const PART = {
   cost: func(),
   skip: func("such as (req) => req.url === '/health'"),
   shouldCharge: func(),
-} satisfies DeclarationOf<PartLimitOptions<unknown, unknown>>
+} satisfies DeclarationOf<Omit<PartLimitOptions<unknown, unknown>, 'semaphore'>>
+
+/** The options of a limit that takes a permit. */
+const PERMIT = {
+  semaphore: custom('made by createSemaphore()', (value) => (isSemaphore(value) ? value : REFUSED)),
+  key: PART.key,
+  skip: PART.skip,
+}
+
+/** By what it has and not by its class, as several copies of core may meet in one process. */
+function isSemaphore(value: unknown): value is Semaphore {
+  return typeof (value as Partial<Semaphore>).limitOf === 'function'
+}
 
 /** The options of every adapter. `createLimiter` checks those of limiters. */
 export const REQUEST_LIMIT = {
@@ -215,7 +234,7 @@ export const REQUEST_LIMIT = {
  */
 export function partsOf<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
-): readonly RequestLimitOptions<Req, Res>[] {
+): readonly (RequestLimitOptions<Req, Res> & Pick<PartLimitOptions<Req, Res>, 'semaphore'>)[] {
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limits = typeof options.limits === 'function' ? options.limits() : options.limits
   checkMostParts(limits)
@@ -223,8 +242,8 @@ export function partsOf<Req, Res>(
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {
-    read(PART, part, { what: 'a limit of rateLimit' })
-    const ofLimiter = part.limiter ? undefined : pick(options, BY_LIMITERS)
+    read(part?.semaphore ? PERMIT : PART, part, { what: 'a limit of rateLimit' })
+    const ofLimiter = part.limiter || part.semaphore ? undefined : pick(options, BY_LIMITERS)
     return { ...ofLimiter, ...part }
   })
 }

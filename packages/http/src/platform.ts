@@ -71,6 +71,12 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
    * Default: a caller that hangs up while it waits for its turn keeps its place.
    */
   onHungUp?(req: Req, res: Res, listener: () => void): () => void
+  /**
+   * Resolves when the response has ended: it has been sent, or its caller has hung up. Limits that hold permits until then
+   * require it.
+   * @throws {PolicyError} INVALID_OPTION for a call that has no response.
+   */
+  ended?(req: Req, res: Res): Promise<void>
   /** The setting by which the framework trusts its proxies, as it is written. */
   readonly proxySetting: string
   /** Matches a stack trace in which the framework is calling a handler. */

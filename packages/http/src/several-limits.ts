@@ -1,5 +1,12 @@
-import type { Decision, Limiter, PartOptions } from '@sluice/core'
-import { decideTogether, prepareTogether } from '@sluice/core/internal'
+import {
+  type Decision,
+  type Limiter,
+  type PartOptions,
+  type PermitPart,
+  PolicyError,
+  type Semaphore,
+} from '@sluice/core'
+import { decideTogether, permitsFirst, prepareTogether } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
@@ -28,6 +35,8 @@ export interface OneLimit<Req, Res> {
   readonly guard: RequestGuard<Req, Res>
   /** The options of the guard that it belongs to: who is counted at all, and how requests are answered. */
   readonly frame: RequestLimitOptions<Req, Res>
+  /** Of a limit that takes a permit; its guard then goes by the limiter of another. */
+  readonly semaphore: Semaphore | undefined
 }
 
 /**
@@ -43,20 +52,22 @@ export function oneLimit<Req, Res>(
   limiter: Limiter,
   platform: Platform<Req, Res>,
 ): OneLimit<Req, Res> {
-  const { allow: _allow, deny: _deny, skip: _skip, ...common } = frame
-  const own = { ...common, ...part }
+  const { allow: _allow, deny: _deny, skip: _skip, cost, ...common } = frame
+  const { semaphore } = part
+  const own = { ...common, ...(cost && !semaphore && { cost }), ...part }
   const guard: RequestGuard<Req, Res> = new RequestGuard(own, limiter, platform, (steps) => ({
     limiter,
     count: steps.count.bind(steps),
     deny: steps.deny.bind(steps),
     ask: (req, list, key, cost) =>
       chain(guard.choosePolicies?.(req), (policies) => {
-        const call = { limiter, key, cost, ...(policies && { policies }) }
-        ;(list as unknown as Counted<Req, Res>[]).push({ part: one, call })
+        const counted = list as unknown as Counts<Req, Res>
+        if (semaphore) counted.permits.push({ part: one, call: { semaphore, key } })
+        else counted.keys.push({ part: one, call: { limiter, key, cost, ...(policies && { policies }) } })
         return undefined
       }),
   }))
-  const one = { guard, frame }
+  const one = { guard, frame, semaphore }
   return one
 }
 
@@ -67,6 +78,12 @@ export type LimitsInForce<Req, Res> = () => readonly OneLimit<Req, Res>[]
 interface Counted<Req, Res> {
   readonly part: OneLimit<Req, Res>
   readonly call: PartOptions
+}
+
+/** The limits under which a request is counted, and beside them those whose permits it takes. */
+interface Counts<Req, Res> {
+  readonly keys: Counted<Req, Res>[]
+  readonly permits: { readonly part: OneLimit<Req, Res>; readonly call: PermitPart }[]
 }
 
 /** One of the limits under which a request is counted, and the decision about it. */
@@ -105,7 +122,10 @@ export class SeveralGuard<Req, Res> {
       return { parts, chooseAccess: accessChooser(frame, guard.source) }
     })
     const all = this.#frames.flatMap(({ parts }) => parts())
-    prepareTogether(all.map(({ guard }) => guard.limiter))
+    if (!platform.ended && all.some(({ semaphore }) => semaphore)) {
+      throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
+    }
+    prepareTogether(all.filter(({ semaphore }) => !semaphore).map(({ guard }) => guard.limiter))
   }
 
   /**
@@ -114,7 +134,7 @@ export class SeveralGuard<Req, Res> {
    * keeps the caller's address, which a closed connection does not have any more.
    */
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const counted: Counted<Req, Res>[] = []
+    const counted: Counts<Req, Res> = { keys: [], permits: [] }
     let denied
     try {
       denied = this.#enter(req, res, counted, 0)
@@ -132,7 +152,7 @@ export class SeveralGuard<Req, Res> {
    * added with the request's key and cost, left out, or the request is answered 403. Returns the answer to a request that
    * goes no further, otherwise undefined.
    */
-  #enter(req: Req, res: Res, counted: Counted<Req, Res>[], next: number): MaybePromise<Denied | undefined> {
+  #enter(req: Req, res: Res, counted: Counts<Req, Res>, next: number): MaybePromise<Denied | undefined> {
     const framed = this.#frames[next]
     if (!framed) return undefined
     return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
@@ -151,16 +171,38 @@ export class SeveralGuard<Req, Res> {
    * `around`, that is called with `ask`, which makes the decision. It need not call it, but may return an earlier answer: once
    * one operation of a GraphQL request was denied, the adapter for Nest so denies later ones without asking the store.
    */
-  #decide(req: Req, res: Res, counted: readonly Counted<Req, Res>[]): MaybePromise<Denied | undefined> {
-    if (counted.length === 0) return undefined
-    const calls = counted.map(({ call }) => call)
+  #decide(req: Req, res: Res, { keys, permits }: Counts<Req, Res>): MaybePromise<Denied | undefined> {
+    if (keys.length + permits.length === 0) return undefined
+    const calls = keys.map(({ call }) => call)
+    const decide = () => (calls.length === 0 ? [] : decideTogether(calls, (decisions) => decisions))
     const ask = (): MaybePromise<Denied | undefined> =>
-      // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
-      chain(
-        decideTogether(calls, (decisions) => decisions),
-        (decisions) => this.#obey(req, res, counted, decisions),
-      )
+      permits.length > 0
+        ? this.#decideWithPermits(req, res, keys, permits, decide)
+        : // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
+          chain(decide(), (decisions) => this.#obey(req, res, keys, decisions))
     return this.around ? this.around(req, calls, ask) : ask()
+  }
+
+  /**
+   * As `#decide` does, with a permit of each of `permits`, which are released when the response has ended. A request that gets
+   * none is answered as the limit of that semaphore answers, without headers: no limiter was asked.
+   */
+  async #decideWithPermits(
+    req: Req,
+    res: Res,
+    keys: readonly Counted<Req, Res>[],
+    permits: Counts<Req, Res>['permits'],
+    decide: () => MaybePromise<readonly Decision[]>,
+  ): Promise<Denied | undefined> {
+    const ended = this.platform.ended!(req, res) // before permits are taken: a call without a response is refused
+    const calls = permits.map(({ call }) => call)
+    const [decisions, held] = await permitsFirst(calls, decide, (...whole) => whole)
+    ended.then(() => Promise.all(held.map((permit) => permit.release()))).catch(() => {})
+    const [refusal] = decisions
+    if (refusal?.reason !== 'concurrency') return decisions[0] && this.#obey(req, res, keys, decisions)
+    this.platform.decided?.(req, refusal)
+    const { part } = permits.find(({ call }) => call.semaphore.name === refusal.limiter)!
+    return part.guard.respond.deny(req, res, refusal, [])
   }
 
   /**
@@ -234,7 +276,7 @@ export class SeveralGuard<Req, Res> {
 function identifyUnder<Req, Res>(
   req: Req,
   parts: readonly OneLimit<Req, Res>[],
-  counted: Counted<Req, Res>[],
+  counted: Counts<Req, Res>,
   next: number,
 ): MaybePromise<Denied | undefined> {
   const part = parts[next]

@@ -7,6 +7,7 @@ import {
   hasHungUp,
   onConnectionLost,
   onResponseSent,
+  responseEnded,
   overseeHead,
   type Platform,
   refuseUncalled,
@@ -99,6 +100,7 @@ const koa: Platform<Context, Response> = {
   sendResult: (res, body) => void (res.body ??= body),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
+  ended: ({ res }) => responseEnded(res),
   proxySetting: 'new Koa({ proxy: true, maxIpsCount: 1 })',
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }

@@ -166,14 +166,17 @@ export class LimitMaker implements OnApplicationShutdown {
       this.#inForce.push(limiters)
       return [{ ...whole, inForce, knownAs: '', guard: undefined }]
     }
-    return whole.guard!.limiters.map((limiter, place) => {
-      const part = limits![place]!
-      if (part.limiter === undefined) this.#takeOver(limiter)
+    const [first] = limiters as [Limiter]
+    const counting = limits!.filter(({ semaphore }) => !semaphore)
+    return limits!.map((part, place) => {
+      const { semaphore } = part
+      const limiter = semaphore ? first : limiters[counting.indexOf(part)]!
+      if (!semaphore && part.limiter === undefined) this.#takeOver(limiter)
       return {
         ...whole,
         limiter,
         place,
-        knownAs: limiter.name,
+        knownAs: (semaphore ?? limiter).name,
         given: { ...common, ...part },
         guard: undefined,
       }

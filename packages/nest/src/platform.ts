@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
+import { PolicyError } from '@sluice/core'
 import {
   expressTrustsAll,
   fastifyTrustsAll,
@@ -11,6 +12,7 @@ import {
   type Platform,
   PROBLEM_TYPE,
   reportedAddress,
+  responseEnded,
 } from '@sluice/http'
 import type { ServerResponse } from 'node:http'
 import type { Call } from './options.js'
@@ -113,6 +115,13 @@ export const nest: Platform<Call, Call> = {
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),
+  ended({ kind, res, raw }) {
+    if (res) return responseEnded(raw ?? res)
+    throw new PolicyError(
+      'INVALID_OPTION',
+      `a call without a response (${kind}) cannot hold the permit of a semaphore`,
+    )
+  },
   proxySetting:
     "app.set('trust proxy', 1) on Express, new FastifyAdapter({ trustProxy: ['10.0.0.0/8'] }) with the proxies' addresses on Fastify",
   // Limiters are made when the application starts.

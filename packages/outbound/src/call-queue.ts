@@ -3,11 +3,11 @@ import { checkCost, expected, nowMs, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, NO_WAIT } from './key-pause.js'
-import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
+import { type KeyQueue, KeyQueues, keyQueuesOf, type TurnSource } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { type CallTerms, type Client, Turn } from './turn.js'
 import { ACCEPTED, UNANSWERED, type Verdict } from './verdict.js'
-import { isSearched, type WaitingSettings } from './waiting-options.js'
+import { isSearched, sourcesOf, type WaitingSettings } from './waiting-options.js'
 
 /** The steps of a call once it is its turn, as its client describes them. */
 export interface Task<T> {
@@ -49,12 +49,13 @@ export class CallQueue implements Client {
     readonly settings: WaitingSettings,
     name?: string,
   ) {
-    const { adaptive, semaphore, retryBudget } = settings
-    const limiters = [settings.limiter ?? adaptive ?? []].flat()
+    const { adaptive, retryBudget } = settings
+    const { limiters: given, permits } = sourcesOf(settings)
+    const limiters: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : given
     const [limiter] = limiters
-    // A permit is taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
-    const [first = new KeyQueues(undefined, semaphore), ...further] = stages
+    // Permits are taken before the last turn, so that no call holds one while it waits for the others.
+    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? [] : permits))
+    const [first = new KeyQueues(undefined, permits), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
     this.#budget = retryBudget && new RetryBudget(retryBudget)

@@ -6,6 +6,7 @@ import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
 import { jsonOf } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isWebStream, untilEnd } from './response-end.js'
+import { sourcesOf } from './waiting-options.js'
 
 type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
@@ -34,6 +35,7 @@ export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOpti
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   checkGiven(typeof fetch === 'function', 'limitFetch takes a function such as fetch', fetch)
   const settings = settingsOf(options, 'limitFetch')
+  const holdsPermits = sourcesOf(settings).permits.length > 0
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
   /**
@@ -70,8 +72,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
          * been read.
          */
         deliver(response, turn) {
-          if (!settings.semaphore) turn.returned()
-          const whole = settings.semaphore ? untilEnd(response, () => turn.returned()) : response
+          if (!holdsPermits) turn.returned()
+          const whole = holdsPermits ? untilEnd(response, () => turn.returned()) : response
           remember(whole, turn.decisions, response)
           return whole
         },

@@ -1,11 +1,4 @@
-import {
-  createLimiter,
-  type Decision,
-  type Limiter,
-  type Permit,
-  type Policy,
-  type Semaphore,
-} from '@sluice/core'
+import { createLimiter, type Decision, type Limiter, type Permit, type Policy } from '@sluice/core'
 import {
   type CheckedOptions,
   clearTimer,
@@ -18,8 +11,9 @@ import {
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
-import { LONGEST_WAIT_MS, type Reservation, type Turn } from './turn.js'
+import { LONGEST_WAIT_MS, releaseAll, type Reservation, type Turn } from './turn.js'
 import type { Verdict } from './verdict.js'
+import { keyAt, type OwnPermits } from './waiting-options.js'
 
 /**
  * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
@@ -70,9 +64,8 @@ export class KeyQueue {
     if (this.#queue.size === 0) clearTimer(this.#growth)
     if (!this.#reserved.delete(turn)) return
     const { terms, policies } = turn
-    const heir = this.#queue.first(
-      (other) => !this.#reserved.has(other) && isFor(other, terms.cost, policies),
-    )
+    const alike = { ...terms, policies }
+    const heir = this.#queue.first((other) => !this.#reserved.has(other) && this.#isFor(other, alike))
     turn.passOn(heir)
     if (heir) this.#reserved.add(heir)
   }
@@ -147,19 +140,23 @@ export class KeyQueue {
   }
 
   /**
-   * Gets a permit of the semaphore and then a turn of the limiter by a reservation, which may pass to another turn meanwhile,
+   * Gets a permit of each semaphore and then a turn of the limiter by a reservation, which may pass to another turn meanwhile,
    * and grants both to the one that is first by then. If that fails, the one that has the reservation is refused (`#fail`).
    */
   async #serve({ key }: Turn, reservation: Reservation): Promise<void> {
-    const { holder, limiter, semaphore } = this.shared
+    const { holder, limiter, permits: sources } = this.shared
     this.#underWay++
-    let permit: Permit | undefined
+    const permits: Permit[] = []
     try {
-      if (semaphore) {
+      for (const { semaphore, place } of sources) {
         const { maxWait, signal } = reservation.options(this.stored)
         const options = { maxWait, signal, [REPORTS]: reservation }
-        permit = await semaphore.acquire(key, options)
+        const permit = await semaphore.acquire(
+          place === undefined ? key : keyAt(reservation.keys, place),
+          options,
+        )
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
+        permits.push(permit)
       }
       if (!holder && this.pause) await outlast(this.pause, key, () => reservation.options(this.stored))
       const options = reservation.options(this.stored)
@@ -167,14 +164,14 @@ export class KeyQueue {
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         if (reservation.until === Infinity && isForNow(denial)) {
-          permit?.release('failed').catch(() => {})
+          releaseAll(permits, 'failed')
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
         }
         throw denial
       }
-      this.#grant(reservation, decision, permit)
+      this.#grant(reservation, decision, permits)
     } catch (error) {
-      permit?.release('failed').catch(() => {})
+      releaseAll(permits, 'failed')
       this.#fail(reservation, error)
     }
     this.#underWay--
@@ -182,18 +179,17 @@ export class KeyQueue {
   }
 
   /**
-   * Gives the turn to the call that is first by now among those with its cost and policies. The one that it was reserved for,
-   * if it is another, gets the reservation of the first in exchange, or none. If all have left, permit and turn are given back.
+   * Gives the turn to the call that is first by now among those that it serves (`#isFor`). The one that it was reserved for,
+   * if it is another, gets the reservation of the first in exchange, or none. If all have left, permits and turn are given back.
    */
-  #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
-    const { cost, policies } = reservation
+  #grant(reservation: Reservation, decision: Decision | undefined, permits: readonly Permit[]): void {
     const turn = reservation.end()
-    const first = this.#queue.first((other) => isFor(other, cost, policies))
+    const first = this.#queue.first((other) => this.#isFor(other, reservation))
     // One of the two has no reservation from now on.
     if (!(first && this.#reserved.delete(first)) && turn) this.#reserved.delete(turn)
     if (!first) {
       reservation.reports?.forEach((report) => report())
-      permit?.release('failed').catch(() => {})
+      releaseAll(permits, 'failed')
       decision?.settle(0).catch(() => {})
       turn?.passOn()
       return turn?.recheck()
@@ -203,7 +199,7 @@ export class KeyQueue {
     this.pause?.sent()
     const { key } = first
     if (reservation.reports) first.hears(reservation.reports)
-    first.granted(decision, permit)
+    first.granted(decision, permits)
     if (turn !== first) turn?.recheck()
     const { lateness } = first.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
@@ -225,6 +221,14 @@ export class KeyQueue {
     else turn.refused(failure)
   }
 
+  /** Whether a reservation serves a turn: it takes so many units, under these policies and with permits of these keys. */
+  #isFor(turn: Turn, { cost, policies, keys }: Pick<Reservation, 'cost' | 'policies' | 'keys'>): boolean {
+    const { terms } = turn
+    const isSame = ({ place }: OwnPermits): boolean =>
+      place === undefined || keyAt(terms.keys, place) === keyAt(keys, place)
+    return terms.cost === cost && turn.policies === policies && this.shared.permits.every(isSame)
+  }
+
   /**
    * A call that goes out late comes closer to those behind it than the limit allows. Therefore one more turn is booked at the end
    * of the queue and left unused: if the queue is shorter than a window, each window with the late call has a gap, here or where
@@ -244,7 +248,7 @@ export class KeyQueue {
 /** A limiter, or unknown rates in its place. Only those have a window of their own. */
 export type TurnSource = Pick<Limiter, 'acquire' | 'hold'> & { readonly windowMs?: number }
 
-/** A limiter and a semaphore, with the queues of their keys. Clients that share both share the queues. */
+/** A limiter and semaphores, with the queues of their keys. Clients that share all of them share the queues. */
 export class KeyQueues {
   /** Gives calls their turn. */
   limiter: TurnSource | undefined
@@ -258,7 +262,7 @@ export class KeyQueues {
    */
   constructor(
     readonly holder: TurnSource | undefined,
-    readonly semaphore: Semaphore | undefined,
+    readonly permits: readonly OwnPermits[],
   ) {
     this.limiter = holder
   }
@@ -295,12 +299,17 @@ export class KeyQueues {
   }
 }
 
-/** The queues of keys that all clients of this process with this limiter and this semaphore share. */
-export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefined): KeyQueues {
-  const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
+/** The queues of keys that all clients of this process with this limiter and these semaphores share. */
+export function keyQueuesOf(limiter: TurnSource, permits: readonly OwnPermits[]): KeyQueues {
+  const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues[]>()
   queuesByLimiter.set(limiter, beside)
-  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore)
-  beside.set(semaphore ?? limiter, known)
+  const first = permits[0]?.semaphore ?? limiter
+  const all = beside.get(first) ?? []
+  beside.set(first, all)
+  const isSame = ({ semaphore, place }: OwnPermits, i: number): boolean =>
+    semaphore === permits[i]?.semaphore && place === permits[i].place
+  let known = all.find((each) => each.permits.length === permits.length && each.permits.every(isSame))
+  if (!known) all.push((known = new KeyQueues(limiter, permits)))
   return known
 }
 
@@ -312,11 +321,6 @@ async function outlast(pause: KeyPause, key: string, options: () => CheckedOptio
     if (leftMs > maxWait) throw new RateLimitExceededError(key, 'held')
     await sleep(Math.ceil(leftMs), signal)
   }
-}
-
-/** Whether a turn takes so many units under these policies. */
-function isFor(turn: Turn, cost: number, policies: readonly Policy[] | undefined): boolean {
-  return turn.terms.cost === cost && turn.policies === policies
 }
 
 /** Whether a call was refused only for now: there is no permit yet, or the turn is later than a limiter books ahead. */
@@ -344,4 +348,4 @@ const LEAST_LATENESS_MS = 10
 const LEAST_SWEPT = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */
 const MOST_PAUSED = 5000
-const queuesByLimiter = new WeakMap<TurnSource, WeakMap<object, KeyQueues>>()
+const queuesByLimiter = new WeakMap<TurnSource, WeakMap<object, KeyQueues[]>>()

@@ -1,4 +1,4 @@
-import { type Limiter, PolicyError, type Semaphore } from '@sluice/core'
+import { PolicyError, type Semaphore } from '@sluice/core'
 import {
   custom,
   type DeclarationOf,
@@ -21,6 +21,7 @@ import {
   checkSources,
   cost,
   isSearched,
+  type LimiterOption,
   type OneOrSeveral,
   oneOrSeveral,
   priority,
@@ -31,17 +32,18 @@ import {
 export interface OutboundOptions extends WaitingOptions {
   /**
    * Gives calls their turn. Its key is held when the other side asks for a pause. Of a list, a call takes the turns one after
-   * the other, in the order given: the narrowest limit first, which is also the one that is held.
+   * the other, in the order given: the narrowest limit first, which is also the one that is held. Of
+   * semaphores in the list it takes a permit each, before the last turn.
    * @default no limit on the rate; a semaphore or `adaptive` is then required
    */
-  readonly limiter?: OneOrSeveral<Limiter>
+  readonly limiter?: LimiterOption
   /**
    * Bounds how many calls are under way at once.
    * @default not bounded
    */
   readonly semaphore?: Semaphore
   /**
-   * The key whose limit a call counts under: one for all calls, or a function of the request. A list has one for each limiter.
+   * The key whose limit a call counts under: one for all calls, or a function of the request. A list has one for each limiter and semaphore of `limiter`.
    * @default the origin of the URL
    */
   readonly key?: OneOrSeveral<string | ((request: OutboundRequest) => string)>

@@ -1,10 +1,11 @@
-import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
+import type { Decision, Duration, Semaphore } from '@sluice/core'
 import { type DeclarationOf, duration, func, text, unchecked, whole } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
 import type { RetryBudgetOptions } from './retry-budget.js'
 import type { RefusalKind } from './verdict.js'
 import {
   cost,
+  type LimiterOption,
   type OneOrSeveral,
   oneOrSeveral,
   priority,
@@ -29,17 +30,18 @@ export interface QueueOptions extends WaitingOptions {
    */
   readonly name?: string
   /**
-   * Gives calls their turn. Of a list, a call takes the turns one after the other, in the order given.
+   * Gives calls their turn. Of a list, a call takes the turns one after the other, in the order given, and before the
+   * last one a permit of each semaphore in it.
    * @default no limit on the rate; a semaphore or `adaptive` is then required
    */
-  readonly limiter?: OneOrSeveral<Limiter>
+  readonly limiter?: LimiterOption
   /**
    * Bounds how many calls are under way at once.
    * @default not bounded
    */
   readonly semaphore?: Semaphore
   /**
-   * The key whose limit a call counts under, unless the call names one. A list has one for each limiter.
+   * The key whose limit a call counts under, unless the call names one. A list has one for each limiter and semaphore of `limiter`.
    * @default 'default'
    */
   readonly key?: OneOrSeveral<string>
@@ -103,7 +105,7 @@ export const QUEUE = {
 } satisfies DeclarationOf<QueueOptions>
 
 export interface RunOptions {
-  /** The key whose limit the call counts under; a list has one for each limiter. */
+  /** The key whose limit the call counts under; a list has one for each limiter and semaphore of `limiter`. */
   readonly key?: OneOrSeveral<string>
   /** Units that the call takes: a whole number from 0 to 2^31. */
   readonly cost?: number

@@ -1,4 +1,4 @@
-import { type Decision, InputError, type Limiter, type Policy } from '@sluice/core'
+import { type Decision, InputError, type Policy } from '@sluice/core'
 import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
 import { CallQueue } from './call-queue.js'
@@ -7,7 +7,7 @@ import { RateLimitExceededError } from './exceeded.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import type { CallTerms, Turn } from './turn.js'
 import { FINAL, UNANSWERED, type Verdict } from './verdict.js'
-import { checkSources, keysFor, type OneOrSeveral } from './waiting-options.js'
+import { checkSources, keysFor, type LimiterOption, sourcesOf } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -19,8 +19,7 @@ import { checkSources, keysFor, type OneOrSeveral } from './waiting-options.js'
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function createQueue(
-  options: QueueOptions &
-    ({ readonly limiter: OneOrSeveral<Limiter> } | { readonly adaptive: AdaptiveRateOptions }),
+  options: QueueOptions & ({ readonly limiter: LimiterOption } | { readonly adaptive: AdaptiveRateOptions }),
 ): Queue
 export function createQueue(options: QueueOptions): Queue<Decision | undefined>
 export function createQueue(options: QueueOptions): Queue<Decision | undefined> {
@@ -40,9 +39,9 @@ export class Queue<D extends Decision | undefined = Decision> {
    */
   constructor(options: QueueOptions) {
     const settings = read(QUEUE, options, { what: 'createQueue' })
-    const { limiter = settings.adaptive, semaphore, onEvent } = settings
+    const { adaptive, semaphore, onEvent } = settings
     checkSources(settings)
-    this.name = settings.name ?? [limiter ?? semaphore!].flat()[0]!.name
+    this.name = settings.name ?? (adaptive ?? sourcesOf(settings).limiters[0] ?? semaphore!).name
     this.#settings = settings
     this.#calls = new CallQueue(settings, this.name)
     if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.on(type, onEvent)

@@ -1,4 +1,4 @@
-import type { Decision, Permit, Policy } from '@sluice/core'
+import type { CallOutcome, Decision, Permit, Policy } from '@sluice/core'
 import {
   CHECKED,
   type CheckedOptions,
@@ -70,7 +70,7 @@ export class Turn {
   /** When the call went out, and what became of it. */
   sentAt = 0
   ending: Ending = UNJUDGED
-  #permit: Permit | undefined
+  #permits: readonly Permit[] = []
   #reservation: Reservation | undefined
   #isOverdue = false
   #isOut = false
@@ -150,9 +150,9 @@ export class Turn {
   }
 
   /** Ends the wait, unless further limiters have to give a turn: the call goes out. */
-  granted(decision: Decision | undefined, permit: Permit | undefined): void {
+  granted(decision: Decision | undefined, permits: readonly Permit[]): void {
     if (decision) this.decisions.push(decision)
-    this.#permit = permit
+    this.#permits = permits
     this.#reservation = undefined
     if (this.client.movesOn(this)) return
     this.#isOut = true
@@ -174,11 +174,11 @@ export class Turn {
     this.reports = [...(this.reports ?? []), ...reports]
   }
 
-  /** Ends the attempt: the permit goes back, with what became of the call (`ending`). Does nothing the second time. */
+  /** Ends the attempt: the permits go back, with what became of the call (`ending`). Does nothing the second time. */
   returned(): void {
     if (!this.#isOut) return
     this.#isOut = false
-    this.#permit?.release(this.ending.outcome, this.ending.tookMs).catch(() => {})
+    releaseAll(this.#permits, this.ending.outcome, this.ending.tookMs)
     this.client.ended(this, 'returned')
   }
 
@@ -187,10 +187,10 @@ export class Turn {
     this.ending = ending
   }
 
-  /** Gives back permit and turns that are not used. A decision that is settled at 0 frees its units, unless the store fails. */
+  /** Gives back permits and turns that are not used. A decision that is settled at 0 frees its units, unless the store fails. */
   #giveBack(): void {
-    this.#permit?.release('failed').catch(() => {})
-    this.#permit = undefined
+    releaseAll(this.#permits, 'failed')
+    this.#permits = []
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }
 
@@ -204,15 +204,21 @@ export class Turn {
   }
 }
 
+/** Releases permits, as `permit.release` does, which never rejects. */
+export function releaseAll(permits: readonly Permit[], outcome: CallOutcome, tookMs?: number): void {
+  for (const permit of permits) permit.release(outcome, tookMs).catch(() => {})
+}
+
 /**
- * A turn of a limiter that is booked, or about to be, after a permit of the semaphore. It serves any call of its cost and
- * policies, so it may pass from one turn to another.
+ * A turn of a limiter that is booked, or about to be, after the permits of semaphores. It serves any call of its cost, policies
+ * and keys of permits, so it may pass from one turn to another.
  */
 export class Reservation {
   /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused; undefined without listeners. */
   reports: (() => void)[] | undefined = undefined
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
+  readonly keys: CallTerms['keys']
   /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
   until: number
   #turn: Turn | undefined
@@ -223,6 +229,7 @@ export class Reservation {
     this.#turn = turn
     this.cost = turn.terms.cost
     this.policies = turn.policies
+    this.keys = turn.terms.keys
     this.until = turn.until
   }
 

@@ -73,12 +73,49 @@ export const WAITING = {
   weight: func<NonNullable<WaitingOptions['weight']>>(),
   maxHold: duration(1, '1d', '15m'),
   retryBudget: nested(RETRY_BUDGET),
-  limiter: oneOrSeveral(madeBy<Limiter>('createLimiter')),
+  limiter: oneOrSeveral(madeBy<Limiter | Semaphore>('createLimiter')),
   semaphore: madeBy<Semaphore>('createSemaphore'),
   adaptive: checkedBy((given, name) => adaptiveRates(given as AdaptiveRateOptions, name)),
 } satisfies DeclarationOf<
-  WaitingOptions & { readonly limiter?: OneOrSeveral<Limiter>; readonly semaphore?: Semaphore }
+  WaitingOptions & { readonly limiter?: LimiterOption; readonly semaphore?: Semaphore }
 >
+
+/** A limiter, or a list of several and of semaphores beside them. */
+export type LimiterOption = Limiter | readonly [Limiter | Semaphore, ...(Limiter | Semaphore)[]]
+
+/** A semaphore of which each call takes a permit. */
+export interface OwnPermits {
+  readonly semaphore: Semaphore
+  /** The place of its key among those of a call; undefined: the key of the call's last turn. */
+  readonly place: number | undefined
+}
+
+/**
+ * The limiters of a client, in the order in which calls take their turns, and the semaphores, which all calls take in one order,
+ * so that two never wait for each other.
+ */
+export function sourcesOf({ limiter, semaphore }: Pick<WaitingSettings, 'limiter' | 'semaphore'>): {
+  readonly limiters: readonly Limiter[]
+  readonly permits: readonly OwnPermits[]
+} {
+  const given = [limiter ?? []].flat()
+  const limiters = given.filter((each) => !isSemaphore(each)) as Limiter[]
+  const listed = given.filter(isSemaphore).map((each, i) => ({ semaphore: each, place: limiters.length + i }))
+  const permits = semaphore ? [{ semaphore, place: undefined }, ...listed] : listed
+  return {
+    limiters,
+    permits: permits.sort((one, other) => (one.semaphore.name < other.semaphore.name ? -1 : 1)),
+  }
+}
+
+/** The key at a place of the keys of a call: one for each, or one for all. */
+export function keyAt(keys: readonly [string, ...string[]], place: number): string {
+  return keys[place] ?? keys[0]
+}
+
+function isSemaphore(source: Limiter | Semaphore): source is Semaphore {
+  return 'limitOf' in source
+}
 
 /** Durations are in milliseconds. */
 export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQueue'> & {
@@ -92,6 +129,12 @@ export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQue
  */
 export function checkSources(settings: WaitingSettings & { readonly fair?: unknown }): void {
   const { limiter, semaphore, adaptive, weight, fair } = settings
+  if (limiter && sourcesOf(settings).limiters.length === 0) {
+    throw new PolicyError(
+      'INVALID_OPTION',
+      'the list limiter must have one: semaphores stand beside limiters',
+    )
+  }
   if (weight && !fair) throw new PolicyError('INVALID_OPTION', 'weight needs fair, which names the tenants')
   if (limiter && adaptive) {
     const why = 'adaptive finds a rate in place of a limiter: leave out one of them'
@@ -106,8 +149,11 @@ export function checkSources(settings: WaitingSettings & { readonly fair?: unkno
  * Whether the limit is unknown and searched for: a rate (`adaptive`), or a number of calls at once (a semaphore with an adaptive
  * limit). Refusals are then the way to find it.
  */
-export function isSearched({ adaptive, semaphore }: WaitingSettings): boolean {
-  return adaptive !== undefined || semaphore?.isAdaptive === true
+export function isSearched(settings: WaitingSettings): boolean {
+  return (
+    settings.adaptive !== undefined ||
+    sourcesOf(settings).permits.some(({ semaphore }) => semaphore.isAdaptive)
+  )
 }
 
 /** Units that a call takes. */
@@ -155,8 +201,8 @@ export function oneOrSeveral<Setting>(
 }
 
 /**
- * Returns the keys as they are, if there is one for each limiter and all are valid; without a limiter there is one key. They are
- * checked together, before the first limiter is asked for a turn.
+ * Returns the keys, those of limiters before those of semaphores, if there is one for each in the list and all are valid; without
+ * a limiter there is one key. They are checked together, before the first limiter is asked for a turn.
  * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the
  * limiters.
  */
@@ -164,10 +210,13 @@ export function keysFor(
   limiter: WaitingSettings['limiter'],
   keys: readonly [string, ...string[]],
 ): readonly [string, ...string[]] {
-  const limiters = [limiter ?? []].flat().length || 1
+  const given = [limiter ?? []].flat()
+  const limiters = given.length || 1
   if (keys.length === limiters) {
     for (const key of keys) storedKey(key)
-    return keys
+    const ofPermits = keys.filter((_, i) => given[i] && isSemaphore(given[i]))
+    if (ofPermits.length === 0) return keys
+    return [...keys.filter((_, i) => !isSemaphore(given[i]!)), ...ofPermits] as unknown as typeof keys
   }
   throw new InputError(
     'INVALID_KEY',

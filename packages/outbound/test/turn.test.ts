@@ -32,7 +32,7 @@ describe('a turn', () => {
   it('is granted, and returned once with what became of the call', async () => {
     const { turn, permit, ends, outcomes } = open()
     turn.returned()
-    turn.granted(undefined, permit)
+    turn.granted(undefined, [permit])
     await turn.comes
     turn.judged({ ...turn.ending, outcome: 'refused', tookMs: 7 })
     turn.returned()
@@ -42,7 +42,7 @@ describe('a turn', () => {
 
   it('is returned as failed without a verdict', () => {
     const { turn, permit, outcomes } = open()
-    turn.granted(undefined, permit)
+    turn.granted(undefined, [permit])
     turn.returned()
     expect(outcomes).toEqual([['failed', 0]])
   })

@@ -42,9 +42,9 @@ export interface DeniedDecision extends LimiterDecision {
 
 /**
  * Why a call was denied: 'limit', it does not fit now; 'cost', it never fits; 'blocked', a ban; 'held', a pause; 'degraded',
- * the store did not decide, and `onStoreError` denies the call.
+ * the store did not decide, and `onStoreError` denies the call; 'concurrency', a semaphore beside its keys has no permit free.
  */
-export type DenialReason = Reason | 'degraded'
+export type DenialReason = Reason | 'degraded' | 'concurrency'
 
 /** Under a registered symbol, because adapters of other copies of this package read it too. */
 const POLICIES = Symbol.for('sluice.policies')

@@ -6,6 +6,7 @@ import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
 import { decideTogether, openPart, type PartOptions, TogetherCall } from './decide-together.js'
 import type { Decision } from './decision.js'
 import type { LimiterPart } from './limiter-part.js'
+import { isPermitPart, type PermitPart, permitsFirst } from './permits-first.js'
 import { WholeDecision } from './whole-decision.js'
 
 /**
@@ -17,7 +18,11 @@ import { WholeDecision } from './whole-decision.js'
  * Cluster or in several stores, all keys are tried in one round trip, and charged in a second one if all admit the call. If
  * another call was faster in between, the charges are undone before the result is known. Two things can stay charged then: what a
  * store that fails cannot undo; and, under gcra, a token bucket or a leaky bucket, as many units as have drained meanwhile.
- * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'` of a part.
+ *
+ * A part may also be a permit, `{ semaphore, key }`: permits are taken first, without waiting, and released where a key denies
+ * the call. `whole.release()` ends those of an allowed call.
+ * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'` of a part, and
+ * where the store of a semaphore fails.
  * @example
  * import { consumeAll, createLimiter, slidingLog } from '@sluice/core'
  * const perTenant = createLimiter({ policies: [slidingLog({ limit: 100, window: '1h' })] })
@@ -28,7 +33,7 @@ import { WholeDecision } from './whole-decision.js'
  * ])
  * if (!whole.allowed) console.log(`${whole.denied?.key}, retry in ${whole.retryAfterMs} ms`)
  */
-export function consumeAll(parts: readonly PartOptions[]): Promise<WholeDecision> {
+export function consumeAll(parts: readonly (PartOptions | PermitPart)[]): Promise<WholeDecision> {
   try {
     return Promise.resolve(decideAll(parts))
   } catch (error) {
@@ -36,9 +41,22 @@ export function consumeAll(parts: readonly PartOptions[]): Promise<WholeDecision
   }
 }
 
-/** As `consumeAll`, but returns a promise only if an answer comes from another process. */
-export function decideAll(given: readonly PartOptions[]): MaybePromise<WholeDecision> {
-  return decideTogether(checked(given), wholeOf, openedOne)
+/** As `consumeAll`, but returns a promise only if a part is a permit, or an answer comes from another process. */
+export function decideAll(given: readonly (PartOptions | PermitPart)[]): MaybePromise<WholeDecision> {
+  const parts = checked(given)
+  return parts.some(isPermitPart)
+    ? decideWithPermits(parts)
+    : decideTogether(parts as Keys, wholeOf, openedOne)
+}
+
+/** As `decideAll`, where some parts are permits. Both kinds are checked before the first permit is taken. */
+function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promise<WholeDecision> {
+  const permits = parts.filter(isPermitPart)
+  for (const permit of permits) checkPermit(permit)
+  const keys = parts.filter((part) => !isPermitPart(part)) as Keys
+  for (const key of keys) openedOne(key)
+  const decide = () => (keys.length === 0 ? [] : decideTogether(keys, (decisions) => decisions, openedOne))
+  return permitsFirst(permits, decide, (...whole) => new WholeDecision(...whole))
 }
 
 /**
@@ -57,6 +75,7 @@ const PART = {
   cost: unchecked(),
   policies: unchecked(),
 } satisfies DeclarationOf<PartOptions>
+const PERMIT = { semaphore: unchecked(), key: unchecked() } satisfies DeclarationOf<PermitPart>
 const ABOUT_PART = { what: 'a part', error: InputError }
 
 const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDecision(decisions)
@@ -65,10 +84,23 @@ const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDeci
  * Returns the list of keys that `consumeAll` was given, if it is a list of 1 to 16.
  * @throws {InputError} INVALID_OPTION for any other value.
  */
-function checked(given: readonly PartOptions[]): readonly PartOptions[] {
+function checked<Part>(given: readonly Part[]): readonly Part[] {
   if (Array.isArray(given) && given.length > 0 && given.length <= MOST_PARTS) return given
   const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
   throw expected(InputError, 'INVALID_OPTION', bound, given)
+}
+
+type Keys = readonly PartOptions[]
+
+/**
+ * Checks a part that is a permit, as far as its semaphore does not check it.
+ * @throws {InputError} INVALID_OPTION.
+ */
+function checkPermit(part: PermitPart): void {
+  checkNames(PERMIT, part, ABOUT_PART)
+  if (typeof part.semaphore.acquire === 'function' && typeof part.semaphore.limitOf === 'function') return
+  const what = 'semaphore of a part must be made by createSemaphore()'
+  throw expected(InputError, 'INVALID_OPTION', what, part.semaphore)
 }
 
 /**

@@ -1,4 +1,5 @@
 import { expected, InputError } from '../values/errors.js'
+import type { CallOutcome, Permit } from '../values/permit.js'
 import type { Decision, DecisionRecord } from './decision.js'
 
 /** The answer to a call on several keys. */
@@ -6,14 +7,18 @@ export class WholeDecision {
   /** Whether the call may go on. If not, no part was charged. */
   readonly allowed: boolean
   /**
-   * The decision of each part, in order. Of a denied whole, `allowed` says whether the part would pass by itself, `charged` is
+   * The decision of each part with a key, in order; where a permit was refused, one with the reason 'concurrency' alone, as no
+   * limiter was asked. Of a denied whole, `allowed` says whether the part would pass by itself, `charged` is
    * false and `remaining` is without the part. If a part was known to be denied before any store was asked, the others say how
    * their keys stood within the last second.
    */
   readonly decisions: readonly Decision[]
+  /** The permits that the call holds until `release`; none if it is denied. */
+  readonly permits: readonly Permit[]
 
   /** The answer to a call on several keys, of the decision about each key. It is allowed if all of them are. */
-  constructor(decisions: readonly Decision[]) {
+  constructor(decisions: readonly Decision[], permits: readonly Permit[] = []) {
+    this.permits = permits
     this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
   }
@@ -24,13 +29,21 @@ export class WholeDecision {
     return denied.find(({ retryAfterMs }) => denied.every((other) => other.retryAfterMs <= retryAfterMs))
   }
 
-  /** Milliseconds until every part would pass, the longest wait of all: 0 = now, Infinity = never. */
+  /**
+   * Milliseconds until every part would pass, the longest wait of all: 0 = now, Infinity = never. 0 where a permit is missing:
+   * nothing says when one is released.
+   */
   get retryAfterMs(): number {
     return this.denied?.retryAfterMs ?? 0
   }
 
+  /** Releases the permits that the call holds, as `permit.release` does; the units that its keys were charged stay charged. */
+  async release(outcome?: CallOutcome, tookMs?: number): Promise<void> {
+    await Promise.all(this.permits.map((permit) => permit.release(outcome, tookMs)))
+  }
+
   /**
-   * Corrects the costs to the real ones, as `decision.settle` does: one for all parts, or one for each. A key that the caller
+   * Corrects the costs to the real ones, as `decision.settle` does: one for all keys, or one for each. A key that the caller
    * named twice has one decision, with the summed cost, so its real costs are added up and it is settled once. Resolves to the
    * units that took effect in each part, below 0 if units were given back; in a denied whole, 0.
    * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when a store fails: the other

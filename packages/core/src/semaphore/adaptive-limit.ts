@@ -1,4 +1,4 @@
-import type { CallOutcome } from './permit.js'
+import type { CallOutcome } from '../values/permit.js'
 
 /** A limit that follows what becomes of the calls, for each key by itself. `adaptive()` of @sluice/outbound makes one. */
 export interface AdaptiveLimit {

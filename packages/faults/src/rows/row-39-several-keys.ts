@@ -9,6 +9,7 @@ import type { PolicySpec } from '../policy-spec.js'
 import { type Member, startMember } from '../fleet.js'
 import { together } from '../outage.js'
 import {
+  areFree,
   chargedTo,
   openWholes,
   type Place,
@@ -23,7 +24,7 @@ export const row: Row = {
   number: 39,
   fault: 'several keys',
   timed: true,
-  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED'],
+  warnings: ['STORE_DEGRADED', 'STORE_RECOVERED', 'STORE_FORGETS'],
   run: callOnSeveral,
 }
 
@@ -44,12 +45,14 @@ async function callOnSeveral(share: number): Promise<Outcome> {
   const members = await Promise.all(Array.from({ length: PROCESSES }, startCaller))
   try {
     const { host, port } = server
-    const machine = (title: string): Place => ({ machine: title.replaceAll(/\W+/g, '-'), folder })
+    const machine = (title: string): Place => ({ machine: title.replaceAll(/\W+/g, '-').slice(-60), folder })
     return together([
       await races('memory', [], () => ({ store: memoryStore() })),
       await races('Redis', members, () => ({ redis: { host, port } })),
       await races('machine', members, machine),
       await races('Cluster', members, () => ({ cluster: addressesOf(cluster) })),
+      await permitRace('Redis', members, { redis: { host, port } }),
+      await permitRace('Cluster', members, { cluster: addressesOf(cluster) }),
       await deaths(cluster, folder, Math.max(4, Math.round(100 * share))),
       ...(await cutShort(cluster, Math.max(2, Math.round(20 * share)))),
     ])
@@ -118,9 +121,10 @@ function namesFor(algorithm: string): string[] {
  */
 async function race(members: readonly Member[], job: WholeJob, forgets: boolean) {
   const results = members.length === 0 ? [await (await openWholes(job)).call()] : await all(members, job)
-  const result = results.reduce((sum, { passed, undone }) => ({
+  const result = results.reduce((sum, { passed, undone, refused }) => ({
     passed: sum.passed + passed,
     undone: sum.undone + undone,
+    refused: sum.refused + refused,
   }))
   const [ofTenant, ofUsers] = (await chargedTo(job)) as [number, number]
   const { passed, undone } = result
@@ -137,6 +141,32 @@ async function race(members: readonly Member[], job: WholeJob, forgets: boolean)
     fault: isWrong ? `${passed} passed, ${ofTenant} and ${ofUsers} charged` : undefined,
   }
 }
+
+/** Users of one tenant race for what he has and for two permits: who gets no permit is charged nothing, and none stays taken. */
+async function permitRace(title: string, members: readonly Member[], place: Place): Promise<Outcome> {
+  const job: WholeJob = {
+    place,
+    tenant: 'with permits',
+    policy: ['slidingLog', { limit: 10_000, window: '1d' }],
+    users: namesFor('permits'),
+    calls: (USERS.length * TRIES) / members.length,
+    callers: CALLERS,
+    atOnce: 2,
+  }
+  const results = await all(members, job)
+  const [passed, refused] = [sumOf(results, 'passed'), sumOf(results, 'refused')]
+  const charged = await chargedTo(job)
+  const [isExact, isFree] = [charged.every((units) => units === passed), await areFree(job)]
+  return {
+    pass: isExact && isFree && passed > 0 && refused > 0,
+    figure:
+      `${title}, with two permits: ${passed} passed, ${refused} got no permit, ${charged.join(' and ')} charged, ` +
+      (isFree ? 'no permit stays taken' : 'a permit stays taken'),
+  }
+}
+
+const sumOf = (results: readonly WholeResult[], count: keyof WholeResult): number =>
+  results.reduce((sum, result) => sum + result[count], 0)
 
 /** Gives all processes one job and lets them begin at the same moment, when all are ready. Returns their results. */
 async function all(members: readonly Member[], job: WholeJob): Promise<WholeResult[]> {

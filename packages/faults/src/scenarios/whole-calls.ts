@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { consumeAll, createLimiter, type Limiter, type LimiterOptions, type Store } from '@sluice/core'
+import { consumeAll, createLimiter, createSemaphore, type Limiter, type LimiterOptions } from '@sluice/core'
+import type { Semaphore, Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { machineStore } from '@sluice/machine'
 import type { Address } from '@sluice/harness/redis'
@@ -23,6 +24,8 @@ export interface WholeJob {
   readonly users: readonly string[]
   readonly calls: number
   readonly callers: number
+  /** Permits of the tenant, of which each call takes one beside the keys. Default: the calls take none. */
+  readonly atOnce?: number
   /** A file that gets a byte for each call that passed, before its caller calls again. */
   readonly passes?: string
 }
@@ -31,22 +34,27 @@ export interface WholeResult {
   readonly passed: number
   /** Charges that were undone because a race was lost. */
   readonly undone: number
+  /** Calls that got no permit. */
+  readonly refused: number
 }
 
 /** Opens the store of a job, and makes its calls. */
 export async function openWholes(job: WholeJob) {
   const { place, tenant, policy, users, calls, callers, passes } = job
-  const seen = { passed: 0, undone: 0 }
+  const seen = { passed: 0, undone: 0, refused: 0 }
   const opened = storeAt(place)
   const count = (step: string): void => void (step === 'cancel' && seen.undone++)
   const limiters = limitersOf('cluster' in place ? watched(opened, count) : opened, policy)
+  const semaphore = job.atOnce === undefined ? undefined : semaphoreOf(opened, job.atOnce)
   await limiters.tenants.peek(tenant)
   const file = passes === undefined ? undefined : openSync(passes, 'a')
   let made = 0
   const callAgain = async (): Promise<void> => {
     while (made < calls) {
-      const { allowed } = await callFor(limiters, tenant, users[made++ % users.length]!)
-      if (!allowed) continue
+      const whole = await callFor(limiters, tenant, users[made++ % users.length]!, semaphore)
+      if (whole.denied?.reason === 'concurrency') seen.refused++
+      if (!whole.allowed) continue
+      await whole.release()
       seen.passed++
       if (file !== undefined) writeSync(file, '.')
     }
@@ -59,6 +67,22 @@ export async function openWholes(job: WholeJob) {
     },
     close: () => closeAt(place, opened),
   }
+}
+
+/** Whether all permits of a job's tenant are free. */
+export async function areFree({ place, tenant, atOnce = 0 }: WholeJob): Promise<boolean> {
+  const store = storeAt(place)
+  const semaphore = semaphoreOf(store, atOnce)
+  const taken = Array.from({ length: atOnce }, () => semaphore.acquire(tenant, { maxWait: '2s' }))
+  const permits = await Promise.all(taken)
+  await Promise.all(permits.map((permit) => permit.release()))
+  await closeAt(place, store)
+  return permits.every(({ allowed }) => allowed)
+}
+
+/** The permits of tenants, which stay taken for an hour after their holder. */
+function semaphoreOf(store: Store, limit: number): Semaphore {
+  return createSemaphore({ name: 'at once', limit, store, deadline: '30s', lease: '1h' })
 }
 
 /** Units that are charged to the tenant, and to all users. */
@@ -93,11 +117,12 @@ export function limitersOf(
   return { tenants: open('tenants', options.limit), users: open('users', 0.4 * options.limit) }
 }
 
-/** One call on two keys, that of a tenant and that of a user: both are charged, or none. */
-export function callFor({ tenants, users }: Limiters, tenant: string, user: string) {
+/** One call on two keys, that of a tenant and that of a user, and on a permit of the tenant if there is a semaphore: all, or none. */
+export function callFor({ tenants, users }: Limiters, tenant: string, user: string, semaphore?: Semaphore) {
   return consumeAll([
     { limiter: tenants, key: tenant },
     { limiter: users, key: user },
+    ...(semaphore ? [{ semaphore, key: tenant }] : []),
   ])
 }
 

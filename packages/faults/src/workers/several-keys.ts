@@ -1,3 +1,4 @@
+import '@sluice/calendar'
 import { openWholes, type WholeJob, type WholeResult } from '../scenarios/whole-calls.js'
 import { serve } from './fleet-member.js'
 

@@ -136,7 +136,7 @@ export function interruptionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: S
 }
 
 /** A body of more than fits into a connection that is not read from. */
-async function* endless() {
+export async function* endless() {
   for (let i = 0; i < 1000; i++) {
     yield LARGE.slice(0, 64_000)
     await turn()
@@ -144,7 +144,7 @@ async function* endless() {
 }
 
 /** Reads until a text has come. Rejects if the stream ends before. */
-async function received(socket: NodeJS.ReadableStream, text: string): Promise<void> {
+export async function received(socket: NodeJS.ReadableStream, text: string): Promise<void> {
   let seen = ''
   socket.resume()
   await new Promise<void>((resolve, reject) => {
@@ -159,7 +159,7 @@ async function received(socket: NodeJS.ReadableStream, text: string): Promise<vo
 }
 
 /** Sends a request, hangs up once `reached` is open, and lets what waits at `gate` go on after that. */
-async function hangUp(
+export async function hangUp(
   site: Site,
   how: 'destroy' | 'resetAndDestroy',
   reached: Gate,
@@ -176,7 +176,7 @@ async function hangUp(
 
 type Gate = ReturnType<typeof closedGate>
 
-function closedGate(): { readonly opened: Promise<void>; open(): void } {
+export function closedGate(): { readonly opened: Promise<void>; open(): void } {
   let open!: () => void
   const opened = new Promise<void>((resolve) => (open = resolve))
   return { opened, open }

@@ -11,6 +11,7 @@ import { interruptionCases } from './interruptions.js'
 import { itWith } from './it-with.js'
 import { LOAD, loadCases } from './load.js'
 import { underOtherPromise } from './other-promise.js'
+import { permitCases } from './permits.js'
 import { redisCases } from './redis.js'
 import { resetTrials } from './resets.js'
 import { severalCases } from './several.js'
@@ -33,6 +34,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     headerCases(adapter, serve)
     severalCases(adapter, serve)
     togetherCases(adapter, serve)
+    permitCases(adapter, serve)
     callbackCases(adapter, serve)
     entryCases(adapter, serve)
     chargeCases(adapter, serve)

@@ -139,7 +139,7 @@ export const RESULT_COUNT = RESULTS.length
 function reasonNumber(reason: DenialReason | undefined): number {
   if (reason === undefined) return 0
   if (reason === 'limit') return 1
-  return Math.max(1, REASONS.indexOf(reason))
+  return Math.max(1, (REASONS as readonly DenialReason[]).indexOf(reason))
 }
 
 /**

@@ -46,6 +46,45 @@ describe('several limiters', () => {
     expect(decisionOf(response)).toMatchObject({ key: 'account', remaining: 99 })
   })
 
+  it('take the permits of semaphores beside them before the last turn, under keys of their own', async () => {
+    const [narrow, wide] = [limiterOf('narrow', 10), limiterOf('wide', 10)]
+    const atOnce = createSemaphore({ name: 'at once', limit: 1 })
+    const other = createSemaphore({ name: 'a', limit: 5 })
+    const answers: (() => void)[] = []
+    const limiter: NonNullable<OutboundOptions['limiter']> = [atOnce, narrow, other, wide]
+    const keys: NonNullable<OutboundOptions['key']> = [({ url }) => url.pathname, 'n', 'o', 'w']
+    const { fetch, sent } = open({ limiter, key: keys, prefetch: 10 }, () => {
+      return new Promise((answer) => answers.push(() => answer(new Response(null))))
+    })
+    const calls = [outcome(fetch(A)), outcome(fetch(A)), outcome(fetch(B))]
+    await pass(0)
+    // The second call waits for the permit of /a, and has not been charged by the last limiter.
+    expect(sent.map(({ url }) => url)).toEqual([A, B])
+    expect([atOnce.inUse, other.inUse, (await wide.peek('w')).remaining]).toEqual([2, 3, 8])
+    answers.splice(0).forEach((answer) => answer())
+    await pass(0)
+    expect(sent).toHaveLength(3)
+    answers.splice(0).forEach((answer) => answer())
+    await pass(0)
+    expect(calls.map(({ value }) => value !== undefined)).toEqual([true, true, true])
+    expect([atOnce.inUse, other.inUse, (await wide.peek('w')).remaining]).toEqual([0, 0, 7])
+  })
+
+  it('release the permits of a call that gets no turn in time', async () => {
+    const atOnce = createSemaphore({ name: 'at once', limit: 2 })
+    const { fetch } = open({ limiter: [limiterOf('narrow', 1, 1), atOnce], key: 'k', maxWait: 100 })
+    const calls = [outcome(fetch(A)), outcome(fetch(A))]
+    await pass(0)
+    await (calls[0]!.value as Response).text()
+    await pass(200)
+    expect([calls[1]!.error instanceof Error, atOnce.inUse]).toEqual([true, 0])
+  })
+
+  it('are at least one: semaphores alone are no limiters', () => {
+    const atOnce = createSemaphore({ name: 'at once', limit: 1 })
+    expect(() => open({ limiter: [atOnce] })).toThrow('semaphores stand beside limiters')
+  })
+
   it('refuse a call whose key for one of them is none, and charge nothing', async () => {
     const [narrow, wide] = [limiterOf('narrow', 10), limiterOf('wide', 10)]
     const { fetch, sent } = open({ limiter: [narrow, wide], key: ['narrow', () => 'x'.repeat(9000)] })

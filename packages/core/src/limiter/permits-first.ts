@@ -1,0 +1,64 @@
+import type { MaybePromise } from '../stores/store.js'
+import type { Permit } from '../values/permit.js'
+import { Decision } from './decision.js'
+
+/** A permit as a part of a call on several keys: it is taken without waiting, as by `acquire(key, { maxWait: 0 })`. */
+export interface PermitPart {
+  readonly semaphore: PermitSource
+  /** @default '': the semaphore's permits without a key */
+  readonly key?: string
+}
+
+/** A semaphore, made by `createSemaphore`. */
+export interface PermitSource {
+  readonly name: string
+  acquire(key: string, options: { readonly maxWait: 0 }): Promise<Permit>
+  limitOf(key?: string): number
+}
+
+/** Whether a part takes a permit: whether it names a semaphore. */
+export function isPermitPart(part: unknown): part is PermitPart {
+  return (part as Partial<PermitPart> | undefined)?.semaphore !== undefined
+}
+
+/**
+ * Takes a permit of each part, all at once and without waiting, and then has `decide` charge the keys of the call. Returns what
+ * `as` makes of the decisions and of the permits, which the call holds if all decisions allow it. Otherwise they are released
+ * before the result is known, and so if `decide` or a semaphore fails. Where a permit is refused, no key is asked about, and the
+ * one decision is that of the semaphore.
+ *
+ * Permits come first because they are given back exactly: a charge that is given back may have drained or left its window.
+ */
+export async function permitsFirst<T>(
+  parts: readonly PermitPart[],
+  decide: () => MaybePromise<readonly Decision[]>,
+  as: (decisions: readonly Decision[], permits: readonly Permit[]) => MaybePromise<T>,
+): Promise<T> {
+  const asked = parts.map(({ semaphore, key = '' }) => semaphore.acquire(key, { maxWait: 0 }))
+  const taken = await Promise.allSettled(asked)
+  const permits = taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  const release = (): void => {
+    for (const permit of permits) permit.release('failed').catch(() => {})
+  }
+  try {
+    await Promise.all(asked) // rejects as the first that failed
+    const refused = permits.findIndex(({ allowed }) => !allowed)
+    const decisions = refused < 0 ? await decide() : [refusalOf(parts[refused]!)]
+    if (decisions.every(({ allowed }) => allowed)) return as(decisions, permits)
+    release()
+    return as(decisions, [])
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** The decision about a call that gets no permit. Nothing says when one is released, so it names no wait. */
+function refusalOf({ semaphore, key = '' }: PermitPart): Decision {
+  const { name } = semaphore
+  const capacity = semaphore.limitOf(key)
+  const source = { limiter: name, policies: [{ name, capacity, windowMs: 0 }], enforce: true }
+  const answer = { reason: 'concurrency', binding: 0, remaining: 0, now: 0, at: 0, resetAt: 0 }
+  // A refusal has charged nothing, so that it needs no state behind it.
+  return new Decision(source as never, answer as never, key, undefined)
+}
