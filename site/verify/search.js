@@ -27,7 +27,7 @@ export async function verify(browser, url) {
     index
       .search(query)
       .slice(0, 3)
-      .some(({ id }) => id.includes(path))
+      .some((/** @type {any} */ { id }) => id.includes(path))
   const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) =>
     [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
   const terms = {
