@@ -1,0 +1,361 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import type { MaybePromise, RecordChanges, Records, Store, StoredRecord } from '../stores/store.js'
+import { nowMs, setTimer } from '../values/clock.js'
+import { inCommon } from '../values/contract.js'
+import { isPromise } from '../values/promises.js'
+import { heldWeakly, WeakValues } from '../values/weak-values.js'
+import { ExemptKeyspace } from './exempt-keyspace.js'
+import type { PolicySet } from './policy-set.js'
+
+/*
+ * The records of a store, as this process knows them. Each process reads what has changed once a second, whatever the number of
+ * limiters, and keeps all of it, so a decision asks a map of its limiter, and not even that where the limiter has no records.
+ */
+
+export type RecordKind = 'override' | 'block' | 'hold'
+
+/** The content of a record: JSON in the store. */
+export interface RecordContent {
+  /** As the caller gave it. */
+  readonly key: string
+  readonly reason?: string | undefined
+  readonly by?: string | undefined
+  readonly exempt?: true | undefined
+  readonly factor?: number | undefined
+  /** For each policy of lists of these shapes: its limit, its limit and capacity, or null where both stay. */
+  readonly limits?: readonly (number | readonly [limit: number, capacity: number] | null)[] | undefined
+  readonly shapes?: string | undefined
+}
+
+/** A record of one key. Instants are microseconds on the store's clock. */
+export interface KeyRecord extends Omit<StoredRecord, 'text'> {
+  readonly kind: RecordKind
+  readonly limiter: string
+  /** The key as stores keep it. */
+  readonly stored: string
+  readonly content: RecordContent
+}
+
+/** What happened to a record: it was written, was removed, or came to its end. */
+export type RecordChange = 'set' | 'removed' | 'ended'
+export type RecordListener = (change: RecordChange, record: KeyRecord) => void
+
+/** Returns the id of a record. In JSON two lone surrogates stay apart, and the line break is the first. */
+export function recordId(kind: RecordKind, limiter: string, stored: string): string {
+  return `${kind} ${limiter}\n${JSON.stringify(stored)}`
+}
+
+/** Reads a record of a store; undefined for one that was removed, or that this version does not know. */
+export function readRecord({ text, ...rest }: StoredRecord): KeyRecord | undefined {
+  const [, kind, limiter, stored] = /^(override|block|hold) (.+)\n(.*)$/.exec(rest.id) ?? []
+  try {
+    const content = JSON.parse(text) as RecordContent
+    return { ...rest, kind: kind as RecordKind, limiter: limiter!, stored: JSON.parse(stored!) as string, content }
+  } catch {
+    return undefined
+  }
+}
+
+/** The records of one limiter's keys. */
+export class Rules {
+  /** By key as stores keep it, and by kind. Undefined where there are none; empty before the first read. */
+  byKey: Map<string, { [kind in RecordKind]?: AppliedRecord }> | undefined
+  readonly listeners = new Set<RecordListener>()
+
+  constructor(readonly known: KnownRecords | undefined) {
+    if (known && !known.isRead) this.byKey = new Map()
+  }
+
+  /** Has `listener` called with what becomes of records, from the first read on, which begins now. */
+  listen(listener: RecordListener): void {
+    this.listeners.add(listener)
+    this.known?.unread()?.catch(() => {})
+  }
+
+  /** The set by which a call on a key is decided: `set`, or what an override makes of it. */
+  ruled(set: PolicySet, stored: string): PolicySet {
+    const { override, block } = this.byKey?.get(stored) ?? {}
+    if (!override) return set
+    const now = this.known!.now()
+    if (override.record.until <= now) return set
+    if (override.record.content.exempt && block && block.record.until > now) return set
+    if (now - override.notedAt >= NOTED_US) {
+      override.notedAt = now
+      this.known!.applied.add(override.record.id)
+    }
+    return override.setFor(set)
+  }
+}
+
+/** A record that is looked up by calls, with the set that the latest of them was decided under. */
+class AppliedRecord {
+  notedAt = -Infinity
+  #of: PolicySet | undefined
+  #made: PolicySet | undefined
+
+  constructor(readonly record: KeyRecord) {}
+
+  /** What the override makes of the set of a call. */
+  setFor(set: PolicySet): PolicySet {
+    if (this.#of !== set) {
+      this.#made = overridden(set, this.record.content)
+      this.#of = set
+    }
+    return this.#made!
+  }
+}
+
+/** Sets that overrides have made of a set, by their numbers. Each is held by the records that have made it. */
+const MADE = new WeakMap<PolicySet, WeakValues<PolicySet>>()
+
+/** Returns what an override makes of the set of a call: the same set where it is of other shapes, or the numbers would not work. */
+function overridden(set: PolicySet, content: RecordContent): PolicySet {
+  const made = MADE.get(set) ?? new WeakValues<PolicySet>()
+  MADE.set(set, made)
+  const rule = 'override' as const
+  if (content.exempt) {
+    const keyspace = new ExemptKeyspace(set.keyspace, set.sets.store)
+    return made.get('exempt', () => ({ ...set, policies: [], given: [], keyspace, rule, exempt: true }))
+  }
+  try {
+    const list = overriddenPolicies(set, content)
+    const id = list.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
+    return list === set.given ? set : made.get(id, () => ({ ...set.sets.get(list), rule }))
+  } catch {
+    return set
+  }
+}
+
+/**
+ * The policies that an override makes of those of a set; the same list where it is of other shapes.
+ * @throws {PolicyError} for numbers that the algorithms cannot count exactly.
+ */
+export function overriddenPolicies(set: PolicySet, { factor, limits, shapes }: RecordContent): readonly Policy[] {
+  const { given } = set
+  if (factor !== undefined) {
+    const part = (units: number): number => Math.max(1, Math.floor(units * factor))
+    return given.map((policy) => {
+      const { limit, capacity } = policy
+      return limit === 0 ? policy : policy.with({ limit: part(limit), capacity: part(capacity) })
+    })
+  }
+  if (shapes !== set.shapes || !limits) return given
+  return given.map((policy, i) => {
+    const numbers = limits[i]
+    if (typeof numbers !== 'number') return numbers ? policy.with({ limit: numbers[0], capacity: numbers[1] }) : policy
+    const follows = policy.isCapacityLimit && numbers > 0
+    return policy.with({ limit: numbers, ...(follows && { capacity: numbers }) })
+  })
+}
+
+/** The records of one store in this process, whichever of its limiters ask. */
+export class KnownRecords {
+  /** Whether calls need not wait for the first read. */
+  isRead = false
+  /** Ids of records that have decided calls, which the next read reports. */
+  readonly applied = new Set<string>()
+  readonly #records: Records
+  readonly #rules = new Map<string, Rules>()
+  readonly #byId = new Map<string, KeyRecord>()
+  #version = 0
+  /** By how much the store's clock is ahead of this process's, in microseconds. */
+  #ahead = 0
+  /** The first end of a record. */
+  #nextEnd = Infinity
+  #asked = 0
+  /** The latest of the operations whose changes were taken. */
+  #taken = 0
+  /** When the latest operation that has no answer was sent. */
+  #waitsSince = -Infinity
+  #unread: Promise<void> | undefined
+
+  /** The records of `store`, which has some. Those of one in this process come from here, so nothing reads them. */
+  private constructor(private readonly store: Store) {
+    this.#records = store.records!()
+    this.isRead = store.local === true
+  }
+
+  /** The records of a store, shared by all of its limiters in this process; undefined where it keeps none. */
+  static of(store: Store): KnownRecords | undefined {
+    const all = inCommon('known-records', () => new WeakMap<Store, KnownRecords>())
+    if (store.records && !all.has(store)) all.set(store, new KnownRecords(store))
+    return all.get(store)
+  }
+
+  /** The records of the limiters of one name. */
+  rulesOf(limiter: string): Rules {
+    const rules = this.#rules.get(limiter) ?? new Rules(this)
+    this.#rules.set(limiter, rules)
+    return rules
+  }
+
+  /** The time on the store's clock, as far as this process knows it, in microseconds. */
+  now(): number {
+    return this.store.now() + this.#ahead
+  }
+
+  /**
+   * Ends with the first read, which begins now unless it has; no later than the store's `startTimeout`, and as soon as the store is
+   * known not to be connected. Undefined once it has ended.
+   */
+  unread(): Promise<void> | undefined {
+    if (this.isRead) return undefined
+    this.#unread ??= this.#begin().then(() => {
+      this.isRead = true
+      for (const rules of this.#rules.values()) if (rules.byKey?.size === 0) rules.byKey = undefined
+    })
+    return this.#unread
+  }
+
+  /** Writes a record, or removes it without `content`. Returns false, with nothing written, where its limiter has 10,000 of the kind. */
+  async write(record: Pick<KeyRecord, 'kind' | 'limiter' | 'stored'>, { content, ...end }: Written): Promise<boolean> {
+    const id = recordId(record.kind, record.limiter, record.stored)
+    const text = content ? JSON.stringify(content) : ''
+    const { until = 0, life = 0 } = end
+    this.unread()?.catch(() => {})
+    return this.#receive(this.#records.write({ id, text, until, life, most: MOST_RECORDS }, this.#version))
+  }
+
+  /** The records of a limiter as the store has them, without those that have ended. */
+  async list(limiter: string): Promise<readonly KeyRecord[]> {
+    const { records, now } = await this.#records.read(0, this.#reported())
+    const all = records.map(readRecord)
+    return all.filter((record) => record !== undefined).filter((each) => each.limiter === limiter && each.until > now)
+  }
+
+  async #begin(): Promise<void> {
+    const { store } = this
+    const read = this.#read()
+    const failed = Promise.resolve(store.start?.()).then(
+      () => (store.trouble?.() ? undefined : read),
+      () => {},
+    )
+    let timer: ReturnType<typeof setTimeout>
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, store.startTimeout ?? 1000)))
+    this.#schedule()
+    await Promise.race([read, failed, timeout])
+    clearTimeout(timer!)
+  }
+
+  /** Sets the timer of the next read, which keeps neither the process nor the store alive. */
+  #schedule(): void {
+    const weak = heldWeakly(this)
+    const next = (): void => {
+      const known = weak.deref()
+      if (known) known.#tick()
+    }
+    const timer = this.store.keepsTime ? setTimeout(next, READ_MS) : setTimer(next, READ_MS)
+    timer.unref?.()
+  }
+
+  /** Reads once more, unless an earlier read still waits for its answer, for as long as the store is open. */
+  #tick(): void {
+    if (this.store.closed?.aborted) return
+    this.#schedule()
+    this.#end()
+    if (nowMs() - this.#waitsSince > LOST_MS) void this.#read()
+  }
+
+  /** Reads what has changed. A failure leaves what is known in force; the next read makes up for it. */
+  async #read(): Promise<void> {
+    try {
+      await this.#receive(this.#records.read(this.#version, this.#reported()))
+    } catch {
+      // What is known stands, each record until its end.
+    }
+  }
+
+  /** Ids of records that have decided calls, which the store is to note. */
+  #reported(): readonly string[] {
+    const ids = [...this.applied].slice(0, MOST_REPORTED)
+    for (const id of ids) this.applied.delete(id)
+    return ids
+  }
+
+  /** Takes the changes that an operation returns, unless those of a later one came before. False if it returns none. */
+  #receive(changes: MaybePromise<RecordChanges | undefined>): MaybePromise<boolean> {
+    const nth = ++this.#asked
+    const take = (found: RecordChanges | undefined): boolean => {
+      if (found && nth > this.#taken) this.#take(found, nth)
+      return found !== undefined
+    }
+    if (!isPromise(changes)) return take(changes)
+    const sentAt = (this.#waitsSince = nowMs())
+    const ended = (): void => void (this.#waitsSince === sentAt && (this.#waitsSince = -Infinity))
+    changes.then(ended, ended)
+    return changes.then(take)
+  }
+
+  /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
+  #take({ version, now, areAll, records }: RecordChanges, nth: number): void {
+    const isHeard = this.#taken > 0 || this.store.local === true
+    this.#taken = nth
+    this.#version = version
+    if (!this.store.local) this.#ahead = now - this.store.now()
+    const gone = new Set(areAll ? this.#byId.keys() : [])
+    for (const stored of records) {
+      gone.delete(stored.id)
+      if (this.#byId.get(stored.id)?.version === stored.version) continue
+      const record = readRecord(stored)
+      if (!record || record.until <= now) this.#remove(stored.id, record ? 'ended' : 'removed')
+      else this.#set(record, isHeard)
+    }
+    for (const id of gone) this.#remove(id, 'removed')
+  }
+
+  #set(record: KeyRecord, isHeard: boolean): void {
+    const { limiter, stored, kind } = record
+    const rules = this.rulesOf(limiter)
+    rules.byKey ??= new Map()
+    rules.byKey.set(stored, { ...rules.byKey.get(stored), [kind]: new AppliedRecord(record) })
+    this.#byId.set(record.id, record)
+    this.#nextEnd = Math.min(this.#nextEnd, record.until)
+    if (isHeard) report(rules, 'set', record)
+  }
+
+  #remove(id: string, change: RecordChange): void {
+    const record = this.#byId.get(id)
+    if (!record) return
+    const rules = this.rulesOf(record.limiter)
+    const { [record.kind]: _, ...others } = rules.byKey!.get(record.stored)!
+    if (Object.keys(others).length > 0) rules.byKey!.set(record.stored, others)
+    else rules.byKey!.delete(record.stored)
+    if (rules.byKey!.size === 0 && this.isRead) rules.byKey = undefined
+    this.#byId.delete(id)
+    report(rules, change, record)
+  }
+
+  /** Forgets the records that have ended. */
+  #end(): void {
+    const now = this.now()
+    if (now < this.#nextEnd) return
+    this.#nextEnd = Infinity
+    for (const { id, until } of this.#byId.values()) {
+      if (until <= now) this.#remove(id, 'ended')
+      else this.#nextEnd = Math.min(this.#nextEnd, until)
+    }
+  }
+}
+
+/** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
+function report({ listeners }: Rules, change: RecordChange, record: KeyRecord): void {
+  for (const listener of listeners) queueMicrotask(() => listener(change, record))
+}
+
+interface Written {
+  /** Undefined: the record is removed. */
+  readonly content?: RecordContent
+  /** The end on the store's clock, or from now on; microseconds. */
+  readonly until?: number
+  readonly life?: number
+}
+
+/** Records of one kind of a limiter. */
+export const MOST_RECORDS = 10_000
+const READ_MS = 1000
+/** Some clients never settle a call of a broken connection. */
+const LOST_MS = 10_000
+/** A record says to the minute when it last decided a call. */
+const NOTED_US = 60_000_000
+/** Ids that one read reports. */
+const MOST_REPORTED = 100
