@@ -26,6 +26,8 @@ end
 if kept.err and most == 0 then
   return pack('<ddd', 0, now, 1)
 elseif kept.err then
+  -- A server without memory refuses SET, and not DEL.
+  call('SET', key, '')
   call('DEL', key)
 end
 local version, writes, last = tonumber(kept[1]) or 0, tonumber(kept[2]) or 0, tonumber(kept[3]) or 0

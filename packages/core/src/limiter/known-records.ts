@@ -163,10 +163,13 @@ export class KnownRecords {
   /** The first end of a record. */
   #nextEnd = Infinity
   #asked = 0
+  /** Open limiters of the store. */
+  #limiters = 0
   /** The latest of the operations whose changes were taken. */
   #taken = 0
   /** When the latest operation that has no answer was sent. */
   #waitsSince = -Infinity
+  #isTicking = false
   #unread: Promise<void> | undefined
 
   /** The records of `store`, which has some. Those of one in this process come from here, so nothing reads them. */
@@ -182,8 +185,20 @@ export class KnownRecords {
     return all.get(store)
   }
 
-  /** The records of the limiters of one name. */
-  rulesOf(limiter: string): Rules {
+  /** The records of the limiters of one name, for a limiter that calls `left` when it closes. */
+  enter(limiter: string): Rules {
+    this.#limiters++
+    return this.#rulesOf(limiter)
+  }
+
+  /** Notes that a limiter has closed. After the last one nothing is read, and a further one begins anew. */
+  left(): void {
+    if (--this.#limiters > 0 || this.store.local) return
+    ;[this.isRead, this.#unread] = [false, undefined]
+    for (const rules of this.#rules.values()) rules.byKey ??= new Map()
+  }
+
+  #rulesOf(limiter: string): Rules {
     const rules = this.#rules.get(limiter) ?? new Rules(this)
     this.#rules.set(limiter, rules)
     return rules
@@ -199,12 +214,18 @@ export class KnownRecords {
    * known not to be connected. Undefined once it has ended.
    */
   unread(): Promise<void> | undefined {
-    if (this.isRead) return undefined
-    this.#unread ??= this.#begin().then(() => {
-      this.isRead = true
-      for (const rules of this.#rules.values()) if (rules.byKey?.size === 0) rules.byKey = undefined
-    })
+    if (this.isRead || this.#unread) return this.isRead ? undefined : this.#unread
+    if (!this.#isTicking) this.#schedule()
+    const read = this.#read()
+    if (isPromise(read)) this.#unread = this.#firstOf(Promise.resolve(read)).then(() => this.#begin())
+    else this.#begin()
     return this.#unread
+  }
+
+  /** From here on calls go by what is known. */
+  #begin(): void {
+    this.isRead = true
+    for (const rules of this.#rules.values()) if (rules.byKey?.size === 0) rules.byKey = undefined
   }
 
   /** Writes a record, or removes it without `content`. Returns false, with nothing written, where its limiter has 10,000 of the kind. */
@@ -223,22 +244,22 @@ export class KnownRecords {
     return all.filter((record) => record !== undefined).filter((each) => each.limiter === limiter && each.until > now)
   }
 
-  async #begin(): Promise<void> {
+  /** Ends with the first read, with the failure of the store's start, or after `startTimeout`. */
+  async #firstOf(read: Promise<unknown>): Promise<void> {
     const { store } = this
-    const read = this.#read()
     const failed = Promise.resolve(store.start?.()).then(
       () => (store.trouble?.() ? undefined : read),
       () => {},
     )
     let timer: ReturnType<typeof setTimeout>
     const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, store.startTimeout ?? 1000)))
-    this.#schedule()
     await Promise.race([read, failed, timeout])
     clearTimeout(timer!)
   }
 
   /** Sets the timer of the next read, which keeps neither the process nor the store alive. */
   #schedule(): void {
+    this.#isTicking = true
     const weak = heldWeakly(this)
     const next = (): void => {
       const known = weak.deref()
@@ -250,25 +271,31 @@ export class KnownRecords {
 
   /** Reads once more, unless an earlier read still waits for its answer, for as long as the store is open. */
   #tick(): void {
-    if (this.store.closed?.aborted) return
+    if (this.store.closed?.aborted || this.#limiters === 0) return void (this.#isTicking = false)
     this.#schedule()
     this.#end()
-    if (nowMs() - this.#waitsSince > LOST_MS) void this.#read()
+    if (nowMs() - this.#waitsSince > LOST_MS) Promise.resolve(this.#read()).catch(() => {})
   }
 
   /** Reads what has changed. A failure leaves what is known in force; the next read makes up for it. */
-  async #read(): Promise<void> {
+  #read(): MaybePromise<unknown> {
     try {
-      await this.#receive(this.#records.read(this.#version, this.#reported()))
+      const taken = this.#receive(this.#records.read(this.#version, this.#reported()))
+      return isPromise(taken) ? taken.catch(() => {}) : taken
     } catch {
-      // What is known stands, each record until its end.
+      return undefined // what is known stands, each record until its end
     }
   }
 
   /** Ids of records that have decided calls, which the store is to note. */
   #reported(): readonly string[] {
-    const ids = [...this.applied].slice(0, MOST_REPORTED)
-    for (const id of ids) this.applied.delete(id)
+    const ids: string[] = []
+    let size = 0
+    for (const id of this.applied) {
+      if ((size += id.length) > MOST_REPORTED) break
+      this.applied.delete(id)
+      ids.push(id)
+    }
     return ids
   }
 
@@ -305,7 +332,7 @@ export class KnownRecords {
 
   #set(record: KeyRecord, isHeard: boolean): void {
     const { limiter, stored, kind } = record
-    const rules = this.rulesOf(limiter)
+    const rules = this.#rulesOf(limiter)
     rules.byKey ??= new Map()
     rules.byKey.set(stored, { ...rules.byKey.get(stored), [kind]: new AppliedRecord(record) })
     this.#byId.set(record.id, record)
@@ -316,7 +343,7 @@ export class KnownRecords {
   #remove(id: string, change: RecordChange): void {
     const record = this.#byId.get(id)
     if (!record) return
-    const rules = this.rulesOf(record.limiter)
+    const rules = this.#rulesOf(record.limiter)
     const { [record.kind]: _, ...others } = rules.byKey!.get(record.stored)!
     if (Object.keys(others).length > 0) rules.byKey!.set(record.stored, others)
     else rules.byKey!.delete(record.stored)
@@ -357,5 +384,5 @@ const READ_MS = 1000
 const LOST_MS = 10_000
 /** A record says to the minute when it last decided a call. */
 const NOTED_US = 60_000_000
-/** Ids that one read reports. */
-const MOST_REPORTED = 100
+/** Characters of the ids that one read reports, of which a frame of a machine's processes takes as many in JSON. */
+const MOST_REPORTED = 8192

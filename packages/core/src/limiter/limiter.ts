@@ -92,7 +92,7 @@ export class Limiter {
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     this.#queue = new WaitQueue(this.#store)
-    this.#rules = KnownRecords.of(store ?? this.#store)?.rulesOf(name) ?? new Rules(undefined)
+    this.#rules = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new Rules(undefined)
   }
 
   /** @internal */
@@ -191,7 +191,8 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const given = this.#setOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
-    await this[UNREAD]
+    const unread = this[UNREAD]
+    if (unread) await unread
     const set = this.#ruled(given, stored)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
@@ -341,6 +342,7 @@ export class Limiter {
     this.#closed = true
     this.#set = undefined
     this.#rules.listeners.delete(this.#heard)
+    this.#rules.known?.left()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
@@ -350,6 +352,8 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
+    const unread = this[UNREAD]
+    if (unread) await unread
     const { keyspace } = this.#ruled(given, stored)
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
@@ -365,6 +369,8 @@ export class Limiter {
     record: (of: OverriddenLimiter) => Promise<void>,
   ): Promise<void> {
     this.#setOf(options?.policies)
+    const unread = this[UNREAD]
+    if (unread) await unread // so that calls are carried out in their order
     const corrected = this.#sets.correct({ ...change, key: storedKey(change.key) })
     await Promise.all([corrected, record(this.#overridden)])
   }

@@ -70,7 +70,7 @@ export function records(trial: Trial): void {
       for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
       for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
     }
-    learn(await table.read(1, []))
+    learn(await table.read(2 ** 52, []))
     for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
     assert.equal([...known].filter(([id]) => !kept.has(id)).length, 0)
   })
@@ -93,11 +93,11 @@ export function records(trial: Trial): void {
     if (!table) return
     const write = (name: string, text: string) =>
       table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
-    const first = await write('gone', 'text')
+    await write('gone', 'text')
     const known = await write('kept', 'text')
     await write('gone', '')
     const { areAll, records: changed } = await table.read(known!.version, [])
     assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
-    assert.equal((await table.read(first!.version - 0.5, [])).areAll, true)
+    assert.equal((await table.read(2 ** 52, [])).areAll, true)
   })
 }
