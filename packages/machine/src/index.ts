@@ -1,6 +1,14 @@
 import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, guard, storeClosed, systemClock } from '@sluice/core/internal'
-import type { DenialCacheBounds, Keyspace, Penalty, Permits, Records, Report, Store } from '@sluice/core/store'
+import type {
+  DenialCacheBounds,
+  Keyspace,
+  Penalty,
+  Permits,
+  Records,
+  Report,
+  Store,
+} from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { machineRecords } from './machine-records.js'
 import { ServerAccess } from './server-access.js'

@@ -1,5 +1,4 @@
 import type { MaybePromise, RecordChanges, Records } from '@sluice/core/store'
-import type { ServerAccess } from './server-access.js'
 
 /** What a client asks of the records: JSON, in the frame of a request. */
 export type RecordRequest = readonly [name: 'write' | 'read', ...given: readonly unknown[]]
@@ -12,11 +11,19 @@ export function carryOutOn(records: Records, [name, first, second]: RecordReques
 }
 
 /** The records of operators about single keys, which the server of the machine keeps in its memory store. */
-export function machineRecords(access: ServerAccess): Records {
+export function machineRecords(access: ReachedServer): Records {
   return {
-    write: async (record, since) => (await access.ask((server) => server.records(['write', record, since]))) ?? undefined,
+    write: async (record, since) =>
+      (await access.ask((server) => server.records(['write', record, since]))) ?? undefined,
     // At once in the process that serves.
     read: (since, applied) =>
       access.ask((server) => server.records(['read', since, applied])) as MaybePromise<RecordChanges>,
   }
+}
+
+/** The way to the server that is reached now. */
+interface ReachedServer {
+  ask<T>(
+    act: (server: { records(request: RecordRequest): MaybePromise<RecordChanges | null> }) => MaybePromise<T>,
+  ): MaybePromise<T>
 }

@@ -16,7 +16,11 @@ const [FIRST, LAST] = [PREFIX.padEnd(32, '0'), PREFIX.padEnd(32, 'f')]
 /** Makes the records of the table of `rows`. `written` is called before each write. */
 export function postgresRecords(rows: StateRows, written: () => void): Records {
   /** Runs a statement on the table, again where it lost a race with another transaction. */
-  const query = async (text: (table: string) => string, values: readonly string[], writes: boolean): Promise<readonly Row[]> => {
+  const query = async (
+    text: (table: string) => string,
+    values: readonly string[],
+    writes: boolean,
+  ): Promise<readonly Row[]> => {
     await rows.setUp()
     for (let tries = MOST_TRIES; ; tries--) {
       try {
@@ -35,17 +39,33 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
     const found = (await query(SINCE, [`${isKnown ? since : 0}`], false)).map(recordOf)
     if (isKnown && !found.some((each) => each.version === since)) return read(since, false)
     const records = found.filter((each) => (isKnown ? each.version > since : each.text !== ''))
-    return { ...all, version: Math.max(version, ...found.map((each) => each.version)), areAll: !isKnown, records }
+    return {
+      ...all,
+      version: Math.max(version, ...found.map((each) => each.version)),
+      areAll: !isKnown,
+      records,
+    }
   }
 
   return {
     async write({ id, text, until, life, most }: NewRecord, since) {
       written()
-      const state = Buffer.concat([Buffer.from([text === '' ? 0 : 1]), Buffer.alloc(8), Buffer.from(JSON.stringify([id, text]))])
+      const state = Buffer.concat([
+        Buffer.from([text === '' ? 0 : 1]),
+        Buffer.alloc(8),
+        Buffer.from(JSON.stringify([id, text])),
+      ])
       const group = rowIdOf(id).slice(0, 16)
       const range = [group.padEnd(32, '0'), group.padEnd(32, 'f')]
       const ends = [`${Math.floor(until)}`, `${text === '' ? A_DAY : Math.floor(life)}`]
-      const values = [rowIdOf(id), state.toString('hex'), ...ends, clock(), `${text === '' ? 0 : most}`, ...range]
+      const values = [
+        rowIdOf(id),
+        state.toString('hex'),
+        ...ends,
+        clock(),
+        `${text === '' ? 0 : most}`,
+        ...range,
+      ]
       const isWritten = (await query(WRITE, values, true)).length > 0
       return isWritten || text === '' ? read(since) : undefined
     },
@@ -57,14 +77,21 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
 }
 
 function rowIdOf(id: string): string {
-  const part = (of: string, digits: number): string => hash('sha256', Buffer.from(of, 'utf16le'), 'hex').slice(0, digits)
+  const part = (of: string, digits: number): string =>
+    hash('sha256', Buffer.from(of, 'utf16le'), 'hex').slice(0, digits)
   return PREFIX + part(id.slice(0, id.indexOf('\n')), 4) + part(id, 16)
 }
 
 function recordOf([version, until, hex]: Row): StoredRecord {
   const state = Buffer.from(hex!, 'hex')
   const [id, text] = JSON.parse(state.toString('utf8', 9)) as [string, string]
-  return { id, text, version: Number(version), until: Number(until), appliedAt: Number(state.readBigInt64BE(1)) }
+  return {
+    id,
+    text,
+    version: Number(version),
+    until: Number(until),
+    appliedAt: Number(state.readBigInt64BE(1)),
+  }
 }
 
 const MOST_TRIES = 5
@@ -83,7 +110,9 @@ const LATEST = (table: string): string =>
 const SINCE = (table: string): string =>
   `select ${fields('version', 'expires', "encode(state, 'hex')")} as row from ${table} where ${RANGE} and version >= $1::bigint`
 
-const APPLIED = (table: string): string => `update ${table} set state = substring(state for 1) || int8send(${clockOf('$2')}) || substring(state from 10)
+const APPLIED = (
+  table: string,
+): string => `update ${table} set state = substring(state for 1) || int8send(${clockOf('$2')}) || substring(state from 10)
 where id in (select id from ${table} where id = any ($1::uuid[]) for update skip locked) returning ${fields("''")} as row`
 
 /** Writes nothing where a record that is to be removed is not there, or a new one finds its group full. */

@@ -111,7 +111,8 @@ export class TogetherCall<T> {
   charged(asked: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
     let next = 0
-    const answers = asked.length === parts.length ? asked : parts.map((part) => exempted(part) ?? asked[next++]!)
+    const answers =
+      asked.length === parts.length ? asked : parts.map((part) => exempted(part) ?? asked[next++]!)
     const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!

@@ -50,14 +50,20 @@ export function readRecord({ text, ...rest }: StoredRecord): KeyRecord | undefin
   const [, kind, limiter, stored] = /^(override|block|hold) (.+)\n(.*)$/.exec(rest.id) ?? []
   try {
     const content = JSON.parse(text) as RecordContent
-    return { ...rest, kind: kind as RecordKind, limiter: limiter!, stored: JSON.parse(stored!) as string, content }
+    return {
+      ...rest,
+      kind: kind as RecordKind,
+      limiter: limiter!,
+      stored: JSON.parse(stored!) as string,
+      content,
+    }
   } catch {
     return undefined
   }
 }
 
 /** The records of one limiter's keys. */
-export class Rules {
+export class LimiterRecords {
   /** By key as stores keep it, and by kind. Undefined where there are none; empty before the first read. */
   byKey: Map<string, { [kind in RecordKind]?: AppliedRecord }> | undefined
   readonly listeners = new Set<RecordListener>()
@@ -130,7 +136,10 @@ function overridden(set: PolicySet, content: RecordContent): PolicySet {
  * The policies that an override makes of those of a set; the same list where it is of other shapes.
  * @throws {PolicyError} for numbers that the algorithms cannot count exactly.
  */
-export function overriddenPolicies(set: PolicySet, { factor, limits, shapes }: RecordContent): readonly Policy[] {
+export function overriddenPolicies(
+  set: PolicySet,
+  { factor, limits, shapes }: RecordContent,
+): readonly Policy[] {
   const { given } = set
   if (factor !== undefined) {
     const part = (units: number): number => Math.max(1, Math.floor(units * factor))
@@ -142,7 +151,8 @@ export function overriddenPolicies(set: PolicySet, { factor, limits, shapes }: R
   if (shapes !== set.shapes || !limits) return given
   return given.map((policy, i) => {
     const numbers = limits[i]
-    if (typeof numbers !== 'number') return numbers ? policy.with({ limit: numbers[0], capacity: numbers[1] }) : policy
+    if (typeof numbers !== 'number')
+      return numbers ? policy.with({ limit: numbers[0], capacity: numbers[1] }) : policy
     const follows = policy.isCapacityLimit && numbers > 0
     return policy.with({ limit: numbers, ...(follows && { capacity: numbers }) })
   })
@@ -155,7 +165,7 @@ export class KnownRecords {
   /** Ids of records that have decided calls, which the next read reports. */
   readonly applied = new Set<string>()
   readonly #records: Records
-  readonly #rules = new Map<string, Rules>()
+  readonly #byLimiter = new Map<string, LimiterRecords>()
   readonly #byId = new Map<string, KeyRecord>()
   #version = 0
   /** By how much the store's clock is ahead of this process's, in microseconds. */
@@ -186,22 +196,22 @@ export class KnownRecords {
   }
 
   /** The records of the limiters of one name, for a limiter that calls `left` when it closes. */
-  enter(limiter: string): Rules {
+  enter(limiter: string): LimiterRecords {
     this.#limiters++
-    return this.#rulesOf(limiter)
+    return this.#recordsOf(limiter)
   }
 
   /** Notes that a limiter has closed. After the last one nothing is read, and a further one begins anew. */
   left(): void {
     if (--this.#limiters > 0 || this.store.local) return
     ;[this.isRead, this.#unread] = [false, undefined]
-    for (const rules of this.#rules.values()) rules.byKey ??= new Map()
+    for (const records of this.#byLimiter.values()) records.byKey ??= new Map()
   }
 
-  #rulesOf(limiter: string): Rules {
-    const rules = this.#rules.get(limiter) ?? new Rules(this)
-    this.#rules.set(limiter, rules)
-    return rules
+  #recordsOf(limiter: string): LimiterRecords {
+    const records = this.#byLimiter.get(limiter) ?? new LimiterRecords(this)
+    this.#byLimiter.set(limiter, records)
+    return records
   }
 
   /** The time on the store's clock, as far as this process knows it, in microseconds. */
@@ -225,14 +235,18 @@ export class KnownRecords {
   /** From here on calls go by what is known. */
   #begin(): void {
     this.isRead = true
-    for (const rules of this.#rules.values()) if (rules.byKey?.size === 0) rules.byKey = undefined
+    for (const records of this.#byLimiter.values()) if (records.byKey?.size === 0) records.byKey = undefined
   }
 
   /** Writes a record, or removes it without `content`. Returns false, with nothing written, where its limiter has 10,000 of the kind. */
-  async write(record: Pick<KeyRecord, 'kind' | 'limiter' | 'stored'>, { content, ...end }: Written): Promise<boolean> {
+  async write(
+    record: Pick<KeyRecord, 'kind' | 'limiter' | 'stored'>,
+    { content, ...end }: Written,
+  ): Promise<boolean> {
     const id = recordId(record.kind, record.limiter, record.stored)
     const text = content ? JSON.stringify(content) : ''
     const { until = 0, life = 0 } = end
+    if (this.store.local) this.#end()
     this.unread()?.catch(() => {})
     return this.#receive(this.#records.write({ id, text, until, life, most: MOST_RECORDS }, this.#version))
   }
@@ -241,7 +255,9 @@ export class KnownRecords {
   async list(limiter: string): Promise<readonly KeyRecord[]> {
     const { records, now } = await this.#records.read(0, this.#reported())
     const all = records.map(readRecord)
-    return all.filter((record) => record !== undefined).filter((each) => each.limiter === limiter && each.until > now)
+    return all
+      .filter((record) => record !== undefined)
+      .filter((each) => each.limiter === limiter && each.until > now)
   }
 
   /** Ends with the first read, with the failure of the store's start, or after `startTimeout`. */
@@ -332,24 +348,24 @@ export class KnownRecords {
 
   #set(record: KeyRecord, isHeard: boolean): void {
     const { limiter, stored, kind } = record
-    const rules = this.#rulesOf(limiter)
-    rules.byKey ??= new Map()
-    rules.byKey.set(stored, { ...rules.byKey.get(stored), [kind]: new AppliedRecord(record) })
+    const records = this.#recordsOf(limiter)
+    records.byKey ??= new Map()
+    records.byKey.set(stored, { ...records.byKey.get(stored), [kind]: new AppliedRecord(record) })
     this.#byId.set(record.id, record)
     this.#nextEnd = Math.min(this.#nextEnd, record.until)
-    if (isHeard) report(rules, 'set', record)
+    if (isHeard) report(records, 'set', record)
   }
 
   #remove(id: string, change: RecordChange): void {
     const record = this.#byId.get(id)
     if (!record) return
-    const rules = this.#rulesOf(record.limiter)
-    const { [record.kind]: _, ...others } = rules.byKey!.get(record.stored)!
-    if (Object.keys(others).length > 0) rules.byKey!.set(record.stored, others)
-    else rules.byKey!.delete(record.stored)
-    if (rules.byKey!.size === 0 && this.isRead) rules.byKey = undefined
+    const records = this.#recordsOf(record.limiter)
+    const { [record.kind]: _, ...others } = records.byKey!.get(record.stored)!
+    if (Object.keys(others).length > 0) records.byKey!.set(record.stored, others)
+    else records.byKey!.delete(record.stored)
+    if (records.byKey!.size === 0 && this.isRead) records.byKey = undefined
     this.#byId.delete(id)
-    report(rules, change, record)
+    report(records, change, record)
   }
 
   /** Forgets the records that have ended. */
@@ -365,7 +381,7 @@ export class KnownRecords {
 }
 
 /** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
-function report({ listeners }: Rules, change: RecordChange, record: KeyRecord): void {
+function report({ listeners }: LimiterRecords, change: RecordChange, record: KeyRecord): void {
   for (const listener of listeners) queueMicrotask(() => listener(change, record))
 }
 

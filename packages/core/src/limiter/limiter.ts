@@ -7,7 +7,7 @@ import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
-import { KnownRecords, type RecordListener, Rules } from './known-records.js'
+import { KnownRecords, type RecordListener, LimiterRecords } from './known-records.js'
 import {
   CHECKED,
   checkBlockOptions,
@@ -66,7 +66,7 @@ export class Limiter {
   #set: PolicySet | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
-  readonly #rules: Rules
+  readonly #known: LimiterRecords
   readonly #leaseMs: number
   #closed = false
 
@@ -92,7 +92,7 @@ export class Limiter {
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     this.#queue = new WaitQueue(this.#store)
-    this.#rules = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new Rules(undefined)
+    this.#known = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
 
   /** @internal */
@@ -122,7 +122,7 @@ export class Limiter {
 
   /** @internal */
   get [UNREAD](): Promise<void> | undefined {
-    return this.#rules.byKey && this.#rules.known?.unread()
+    return this.#known.byKey && this.#known.known?.unread()
   }
 
   /**
@@ -164,10 +164,10 @@ export class Limiter {
     let set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    if (this.#rules.byKey !== undefined) {
+    if (this.#known.byKey !== undefined) {
       const unread = this[UNREAD]
       if (unread) return unread.then(() => this.decide(key, options))
-      set = this.#rules.ruled(set, stored)
+      set = this.#known.ruled(set, stored)
     }
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
@@ -269,7 +269,9 @@ export class Limiter {
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
   async unblock(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#correctKey({ kind: 'block', key, duration: 0 }, options, (of) => removeRecord(of, 'block', key))
+    await this.#correctKey({ kind: 'block', key, duration: 0 }, options, (of) =>
+      removeRecord(of, 'block', key),
+    )
   }
 
   /**
@@ -323,7 +325,7 @@ export class Limiter {
 
   /** Adds a listener. Returns a function that removes it. */
   on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>, options?: ListenOptions): () => void {
-    if (event === 'override') this.#rules.listen(this.#heard)
+    if (event === 'override') this.#known.listen(this.#heard)
     return this.#events.listeners.on(event, listener, options)
   }
 
@@ -341,8 +343,8 @@ export class Limiter {
     if (this.#closed) return
     this.#closed = true
     this.#set = undefined
-    this.#rules.listeners.delete(this.#heard)
-    this.#rules.known?.left()
+    this.#known.listeners.delete(this.#heard)
+    this.#known.known?.left()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
@@ -379,7 +381,7 @@ export class Limiter {
   get #overridden(): OverriddenLimiter {
     return {
       name: this.name,
-      rules: this.#rules,
+      records: this.#known,
       leaseMs: this.#leaseMs,
       own: () => this.#setOf(undefined),
       peek: async (set, stored) => {
@@ -401,7 +403,7 @@ export class Limiter {
 
   /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */
   #ruled(set: PolicySet, stored: string): PolicySet {
-    return this.#rules.byKey === undefined ? set : this.#rules.ruled(set, stored)
+    return this.#known.byKey === undefined ? set : this.#known.ruled(set, stored)
   }
 
   /**

@@ -5,7 +5,13 @@ import { durationsFrom, parseDuration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
-import { type KeyRecord, MOST_RECORDS, type RecordContent, type RecordKind, type Rules } from './known-records.js'
+import {
+  type KeyRecord,
+  MOST_RECORDS,
+  type RecordContent,
+  type RecordKind,
+  type LimiterRecords,
+} from './known-records.js'
 import { overriddenPolicies } from './known-records.js'
 import type { PolicySet } from './policy-set.js'
 
@@ -83,7 +89,7 @@ const LONGEST_MS = 365 * 86_400_000
 /** One limiter as its overrides see it. */
 export interface OverriddenLimiter {
   readonly name: string
-  readonly rules: Rules
+  readonly records: LimiterRecords
   readonly leaseMs: number
   /** The set of calls that bring no list. */
   own(): PolicySet
@@ -95,7 +101,11 @@ export interface OverriddenLimiter {
  * Writes an override, as `limiter.override` says.
  * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}.
  */
-export async function override(of: OverriddenLimiter, key: string, options: OverrideOptions): Promise<KeyOverride> {
+export async function override(
+  of: OverriddenLimiter,
+  key: string,
+  options: OverrideOptions,
+): Promise<KeyOverride> {
   const stored = storedKey(key)
   const known = recordsOf(of)
   const { reason, by, force, ...settings } = option.read(OVERRIDE, options, ABOUT)
@@ -112,7 +122,7 @@ export async function override(of: OverriddenLimiter, key: string, options: Over
   }
   // Refusals that the former numbers made are no offence under the new ones.
   await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
-  const { block, override: made } = of.rules.byKey?.get(stored) ?? {}
+  const { block, override: made } = of.records.byKey?.get(stored) ?? {}
   const { until = known.now() + (end.life ?? 0) } = end
   const written = made?.record ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
   const who = block ? `by ${block.record.content.by ?? 'an operator'}` : 'by a penalty or an older process'
@@ -126,8 +136,12 @@ export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOver
 }
 
 /** Removes a record of a key. A store without records has none. */
-export async function removeRecord({ name, rules }: OverriddenLimiter, kind: RecordKind, key: string): Promise<void> {
-  await rules.known?.write({ kind, limiter: name, stored: storedKey(key) }, {})
+export async function removeRecord(
+  { name, records }: OverriddenLimiter,
+  kind: RecordKind,
+  key: string,
+): Promise<void> {
+  await records.known?.write({ kind, limiter: name, stored: storedKey(key) }, {})
 }
 
 /**
@@ -143,23 +157,26 @@ export async function recordAct(
   if (hasWords) recordsOf(of)
   if (kind === 'hold' && !hasWords) return
   const content = { key, reason, by }
-  await of.rules.known?.write({ kind, limiter: of.name, stored: storedKey(key) }, { content, life: duration })
+  await of.records.known?.write(
+    { kind, limiter: of.name, stored: storedKey(key) },
+    { content, life: duration },
+  )
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
-function recordsOf({ name, rules: { known } }: OverriddenLimiter): NonNullable<Rules['known']> {
+function recordsOf({ name, records: { known } }: OverriddenLimiter): NonNullable<LimiterRecords['known']> {
   if (known) return known
   const why = `the store of limiter '${name}' keeps no records, which overrides and the reason of a block need: take one that has \`records\``
   throw new PolicyError('INVALID_OPTION', why)
 }
 
-type Given = Pick<option.Settings<typeof OVERRIDE>, 'limit' | 'factor' | 'policies' | 'exempt'>
+type NumbersGiven = Pick<option.Settings<typeof OVERRIDE>, 'limit' | 'factor' | 'policies' | 'exempt'>
 
 /**
  * Returns what a record keeps of an override of the set's policies.
  * @throws {InputError} INVALID_OVERRIDE; {PolicyError} for numbers that the algorithms cannot count exactly.
  */
-function contentOf({ limit, factor, policies, exempt }: Given, set: PolicySet) {
+function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: PolicySet) {
   const { given, shapes } = set
   if ([limit, factor, policies, exempt].filter((each) => each !== undefined).length !== 1) {
     throw invalid('takes one of limit, factor, policies and exempt')
@@ -169,7 +186,9 @@ function contentOf({ limit, factor, policies, exempt }: Given, set: PolicySet) {
   if (policies) {
     const { shapes: others, given: list } = set.sets.get(policies)
     if (others !== shapes) {
-      throw invalid(`policies must have the algorithms and windows of the limiter, in order: ${shapes.replaceAll('\n', ', ')}`)
+      throw invalid(
+        `policies must have the algorithms and windows of the limiter, in order: ${shapes.replaceAll('\n', ', ')}`,
+      )
     }
     return checked(set, { shapes, limits: list.map((each) => [each.limit, each.capacity] as const) })
   }
@@ -179,7 +198,9 @@ function contentOf({ limit, factor, policies, exempt }: Given, set: PolicySet) {
   const unknown = byName && Object.keys(byName).find((name) => !names.includes(name))
   if (!byName || unknown !== undefined || Object.keys(byName).length === 0) {
     const which = unknown === undefined ? '' : `: there is no policy '${unknown}'`
-    throw invalid(`limit must be ${given.length === 1 ? 'a number' : `{ '${names.join("': limit, '")}': limit }`}${which}`)
+    throw invalid(
+      `limit must be ${given.length === 1 ? 'a number' : `{ '${names.join("': limit, '")}': limit }`}${which}`,
+    )
   }
   return checked(set, { shapes, limits: names.map((name) => byName[name] ?? null) })
 }
@@ -200,7 +221,12 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
   const us = Number(until) * 1000
   if (us > now && us <= now + LONGEST_MS * 1000) return { until: us }
   const bound = `until must be a Date that is ahead, by at most 365 days, or ${durationsFrom(1, LONGEST_MS)}`
-  throw expected(InputError, 'INVALID_DURATION', bound, Number.isNaN(us) ? 'an invalid Date' : until.toISOString())
+  throw expected(
+    InputError,
+    'INVALID_DURATION',
+    bound,
+    Number.isNaN(us) ? 'an invalid Date' : until.toISOString(),
+  )
 }
 
 /** @throws {InputError} OVERRIDE_LOWERS if the key would be denied at once that now has some left. */

@@ -28,7 +28,8 @@ export function memoryRecords(now: Clock): Records {
     write({ id, text, until, life, most }, since) {
       const at = now()
       const isNew = text !== '' && !held.has(id)
-      if (isNew && count(id, 0) >= most) for (const [other, { until: end }] of held) if (end <= at) remove(other)
+      if (isNew && count(id, 0) >= most)
+        for (const [other, { until: end }] of held) if (end <= at) remove(other)
       if (isNew && count(id, 0) >= most) return undefined
       if (text === '' && !held.has(id)) return read(since)
       version = Math.max(version + 1, at)

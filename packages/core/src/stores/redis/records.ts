@@ -21,7 +21,8 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
       const reply = await run([since, until, life, most, name.length], name, Buffer.from(text))
       return reply.length > 0 ? changesIn(reply) : undefined
     },
-    read: async (since, applied) => changesIn(await run([since, 0, 0, 0, 0], Buffer.from(applied.join('\0')))),
+    read: async (since, applied) =>
+      changesIn(await run([since, 0, 0, 0, 0], Buffer.from(applied.join('\0')))),
   }
 }
 
@@ -30,7 +31,9 @@ function changesIn(reply: Buffer): RecordChanges {
   const records: StoredRecord[] = []
   let at = 24
   while (at < reply.length) {
-    const [version, until, appliedAt, id, text] = Array.from({ length: 5 }, (_, i) => reply.readDoubleLE(at + 8 * i))
+    const [version, until, appliedAt, id, text] = Array.from({ length: 5 }, (_, i) =>
+      reply.readDoubleLE(at + 8 * i),
+    )
     const [start, end] = [at + 40, at + 40 + id!]
     at = end + text!
     const texts = { id: reply.toString('utf8', start, end), text: reply.toString('utf8', end, at) }

@@ -159,7 +159,11 @@ describe('the first write of a script is one that needs memory', () => {
           [START + 2 * MINUTE, 0, '', 'a\nother'],
           [START + 2 * MINUTE, 1, 'a\nother', ''],
         ] as const)
-          await run(modules['records']!, [key], [packed([now, 0, 0, MINUTE, most, id.length], Buffer.from(id + text))])
+          await run(
+            modules['records']!,
+            [key],
+            [packed([now, 0, 0, MINUTE, most, id.length], Buffer.from(id + text))],
+          )
       }
     })
     expect(await wrongOf(lines)).toEqual([])

@@ -10,7 +10,10 @@ const MOST = 3
 const writes = fc.array(
   fc.record({
     place: fc.integer({ min: 0, max: 4 }),
-    text: fc.oneof({ weight: 3, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }) }, fc.constant('')),
+    text: fc.oneof(
+      { weight: 3, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }) },
+      fc.constant(''),
+    ),
     life: fc.integer({ min: 1, max: 1_000_000 }),
     isDated: fc.boolean(),
     pause: fc.constantFrom(0, 1, 500_000),
@@ -84,20 +87,28 @@ export function records(trial: Trial): void {
     const { version } = await table.read(0, [ids[0]!, `${group}\n"none"`])
     const all = await table.read(0, [])
     const found = new Map(all.records.map(({ id, appliedAt }) => [id, appliedAt]))
-    assert.deepEqual([ids[0]!, ids[1]!, `${group}\n"none"`].map((id) => found.get(id)), [session.now, 0, undefined])
+    assert.deepEqual(
+      [ids[0]!, ids[1]!, `${group}\n"none"`].map((id) => found.get(id)),
+      [session.now, 0, undefined],
+    )
     assert.equal(all.version, version)
   })
 
-  law(trial, 'are all read by one who knows too old a version', fc.record({ start: starts }), async (session) => {
-    const [table, group] = [session.store.records?.(), session.freshKey()]
-    if (!table) return
-    const write = (name: string, text: string) =>
-      table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
-    await write('gone', 'text')
-    const known = await write('kept', 'text')
-    await write('gone', '')
-    const { areAll, records: changed } = await table.read(known!.version, [])
-    assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
-    assert.equal((await table.read(2 ** 52, [])).areAll, true)
-  })
+  law(
+    trial,
+    'are all read by one who knows too old a version',
+    fc.record({ start: starts }),
+    async (session) => {
+      const [table, group] = [session.store.records?.(), session.freshKey()]
+      if (!table) return
+      const write = (name: string, text: string) =>
+        table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
+      await write('gone', 'text')
+      const known = await write('kept', 'text')
+      await write('gone', '')
+      const { areAll, records: changed } = await table.read(known!.version, [])
+      assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
+      assert.equal((await table.read(2 ** 52, [])).areAll, true)
+    },
+  )
 }
