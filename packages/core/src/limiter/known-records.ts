@@ -64,12 +64,16 @@ export function readRecord({ text, ...rest }: StoredRecord): KeyRecord | undefin
 
 /** The records of one limiter's keys. */
 export class LimiterRecords {
-  /** By key as stores keep it, and by kind. Undefined where there are none; empty before the first read. */
-  byKey: Map<string, { [kind in RecordKind]?: AppliedRecord }> | undefined
+  /** By key as stores keep it. Undefined where there are none; empty before the first read. */
+  byKey: Map<string, KnownKey> | undefined
+  #marks = new Marks()
+  /** Whether calls have to wait for the first read. */
+  isUnread: boolean
   readonly listeners = new Set<RecordListener>()
 
   constructor(readonly known: KnownRecords | undefined) {
-    if (known && !known.isRead) this.byKey = new Map()
+    this.isUnread = known !== undefined && !known.isRead
+    if (this.isUnread) this.byKey = new Map()
   }
 
   /** Has `listener` called with what becomes of records, from the first read on, which begins now. */
@@ -80,34 +84,80 @@ export class LimiterRecords {
 
   /** The set by which a call on a key is decided: `set`, or what an override makes of it. */
   ruled(set: PolicySet, stored: string): PolicySet {
-    const { override, block } = this.byKey?.get(stored) ?? {}
-    if (!override) return set
+    if (!this.#marks.has(stored)) return set
+    const found = this.byKey?.get(stored)
+    if (found === undefined || found.until === 0) return set
     const now = this.known!.now()
-    if (override.record.until <= now) return set
-    if (override.record.content.exempt && block && block.record.until > now) return set
-    if (now - override.notedAt >= NOTED_US) {
-      override.notedAt = now
-      this.known!.applied.add(override.record.id)
+    if (found.until <= now || (found.isExempt && found.blockedUntil > now)) return set
+    if (now - found.notedAt >= NOTED_US) {
+      found.notedAt = now
+      this.known!.applied.add(found.records.override!.id)
     }
-    return override.setFor(set)
+    return found.setFor(set)
+  }
+
+  /** Sets what is known of a record, or that it is gone. */
+  change({ stored, kind }: KeyRecord, record: KeyRecord | undefined): void {
+    this.byKey ??= new Map()
+    const key = this.byKey.get(stored) ?? new KnownKey()
+    if (record) this.byKey.set(stored, key)
+    if (record) this.#marks.add(stored)
+    key.change(kind, record)
+    if (!Object.values(key.records).some(Boolean)) this.byKey.delete(stored)
+    if (this.byKey.size === 0 && !this.isUnread) [this.byKey, this.#marks] = [undefined, new Marks()]
   }
 }
 
-/** A record that is looked up by calls, with the set that the latest of them was decided under. */
-class AppliedRecord {
+/** Marks of the keys that have had records, which tell nearly every other key apart without a look into a large map. */
+class Marks {
+  #marks = new Uint8Array(0)
+
+  add(key: string): void {
+    if (this.#marks.length === 0) this.#marks = new Uint8Array(2 ** 17)
+    this.#marks[hashOf(key)] = 1
+  }
+
+  has(key: string): boolean {
+    return this.#marks[hashOf(key)] === 1
+  }
+}
+
+/** A number below 2^17, made of up to 8 characters of a key. */
+function hashOf(key: string): number {
+  const step = 1 + (key.length >> 3)
+  let hash = key.length
+  for (let i = 0; i < key.length; i += step) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995)
+  return hash >>> 15
+}
+
+/** What is known of one key, in one object: calls look it up among ten thousand. */
+class KnownKey {
+  readonly records: { [kind in RecordKind]?: KeyRecord | undefined } = {}
+  /** The end of its override; 0 without one. */
+  until = 0
+  blockedUntil = 0
+  isExempt = false
   notedAt = -Infinity
   #of: PolicySet | undefined
   #made: PolicySet | undefined
 
-  constructor(readonly record: KeyRecord) {}
-
-  /** What the override makes of the set of a call. */
+  /** What the override makes of the set of a call. The latest is kept. */
   setFor(set: PolicySet): PolicySet {
     if (this.#of !== set) {
-      this.#made = overridden(set, this.record.content)
+      this.#made = overridden(set, this.records.override!.content)
       this.#of = set
     }
     return this.#made!
+  }
+
+  change(kind: RecordKind, record: KeyRecord | undefined): void {
+    const { records } = this
+    records[kind] = record
+    this.until = records.override?.until ?? 0
+    this.isExempt = records.override?.content.exempt === true
+    this.blockedUntil = records.block?.until ?? 0
+    this.#of = undefined
+    if (kind === 'override') this.notedAt = -Infinity
   }
 }
 
@@ -205,7 +255,10 @@ export class KnownRecords {
   left(): void {
     if (--this.#limiters > 0 || this.store.local) return
     ;[this.isRead, this.#unread] = [false, undefined]
-    for (const records of this.#byLimiter.values()) records.byKey ??= new Map()
+    for (const records of this.#byLimiter.values()) {
+      records.byKey ??= new Map()
+      records.isUnread = true
+    }
   }
 
   #recordsOf(limiter: string): LimiterRecords {
@@ -235,7 +288,10 @@ export class KnownRecords {
   /** From here on calls go by what is known. */
   #begin(): void {
     this.isRead = true
-    for (const records of this.#byLimiter.values()) if (records.byKey?.size === 0) records.byKey = undefined
+    for (const records of this.#byLimiter.values()) {
+      records.isUnread = false
+      if (records.byKey?.size === 0) records.byKey = undefined
+    }
   }
 
   /** Writes a record, or removes it without `content`. Returns false, with nothing written, where its limiter has 10,000 of the kind. */
@@ -347,10 +403,8 @@ export class KnownRecords {
   }
 
   #set(record: KeyRecord, isHeard: boolean): void {
-    const { limiter, stored, kind } = record
-    const records = this.#recordsOf(limiter)
-    records.byKey ??= new Map()
-    records.byKey.set(stored, { ...records.byKey.get(stored), [kind]: new AppliedRecord(record) })
+    const records = this.#recordsOf(record.limiter)
+    records.change(record, record)
     this.#byId.set(record.id, record)
     this.#nextEnd = Math.min(this.#nextEnd, record.until)
     if (isHeard) report(records, 'set', record)
@@ -360,10 +414,7 @@ export class KnownRecords {
     const record = this.#byId.get(id)
     if (!record) return
     const records = this.#recordsOf(record.limiter)
-    const { [record.kind]: _, ...others } = records.byKey!.get(record.stored)!
-    if (Object.keys(others).length > 0) records.byKey!.set(record.stored, others)
-    else records.byKey!.delete(record.stored)
-    if (records.byKey!.size === 0 && this.isRead) records.byKey = undefined
+    records.change(record, undefined)
     this.#byId.delete(id)
     report(records, change, record)
   }

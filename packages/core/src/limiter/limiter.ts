@@ -164,10 +164,11 @@ export class Limiter {
     let set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    if (this.#known.byKey !== undefined) {
-      const unread = this[UNREAD]
+    const known = this.#known
+    if (known.byKey !== undefined) {
+      const unread = known.isUnread ? this[UNREAD] : undefined
       if (unread) return unread.then(() => this.decide(key, options))
-      set = this.#known.ruled(set, stored)
+      set = known.ruled(set, stored)
     }
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined

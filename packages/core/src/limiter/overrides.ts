@@ -122,10 +122,10 @@ export async function override(
   }
   // Refusals that the former numbers made are no offence under the new ones.
   await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
-  const { block, override: made } = of.records.byKey?.get(stored) ?? {}
+  const { block, override: made } = of.records.byKey?.get(stored)?.records ?? {}
   const { until = known.now() + (end.life ?? 0) } = end
-  const written = made?.record ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
-  const who = block ? `by ${block.record.content.by ?? 'an operator'}` : 'by a penalty or an older process'
+  const written = made ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
+  const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
   return { ...shown(written, of), ...(answer.reason === 'blocked' && { blocked: `${who}: unblock ends it` }) }
 }
 
