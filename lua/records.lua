@@ -82,7 +82,7 @@ if most > 0 then
   end
 else
   for id in string.gmatch(sub(ARGV[1], rest), '[^%z]+') do
-    if call('HEXISTS', key, 'r' .. id) == 1 then
+    if call('HMGET', key, 'r' .. id)[1] then
       redis.pcall('HSET', key, 'a' .. id, whole(now))
     end
   end
@@ -101,7 +101,7 @@ end
 
 local changed, is_known, back = {}, since == version, 0
 while not is_known and back < writes and back < LOG do
-  local entry = call('HGET', key, 'l' .. (writes - back) % LOG)
+  local entry = call('HMGET', key, 'l' .. (writes - back) % LOG)[1]
   if not entry or #entry < 8 then
     break
   end
@@ -113,7 +113,8 @@ while not is_known and back < writes and back < LOG do
 end
 if is_known then
   for id in pairs(changed) do
-    add(id, call('HGET', key, 'r' .. id), call('HGET', key, 'a' .. id))
+    local found = call('HMGET', key, 'r' .. id, 'a' .. id)
+    add(id, found[1], found[2])
   end
   return table.concat(parts)
 end

@@ -2,6 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import type { MaybePromise, RecordChanges, Records, Store, StoredRecord } from '../stores/store.js'
 import { nowMs, setTimer } from '../values/clock.js'
 import { inCommon } from '../values/contract.js'
+import { StoreError } from '../values/errors.js'
 import { isPromise } from '../values/promises.js'
 import { heldWeakly, WeakValues } from '../values/weak-values.js'
 import { ExemptKeyspace } from './exempt-keyspace.js'
@@ -296,20 +297,21 @@ export class KnownRecords {
 
   /** Writes a record, or removes it without `content`. Returns false, with nothing written, where its limiter has 10,000 of the kind. */
   async write(
-    record: Pick<KeyRecord, 'kind' | 'limiter' | 'stored'>,
+    of: Pick<KeyRecord, 'kind' | 'limiter' | 'stored'>,
     { content, ...end }: Written,
   ): Promise<boolean> {
-    const id = recordId(record.kind, record.limiter, record.stored)
+    const id = recordId(of.kind, of.limiter, of.stored)
     const text = content ? JSON.stringify(content) : ''
     const { until = 0, life = 0 } = end
     if (this.store.local) this.#end()
     this.unread()?.catch(() => {})
-    return this.#receive(this.#records.write({ id, text, until, life, most: MOST_RECORDS }, this.#version))
+    const record = { id, text, until, life, most: MOST_RECORDS }
+    return inTime(this.#receive(this.#records.write(record, this.#version)))
   }
 
   /** The records of a limiter as the store has them, without those that have ended. */
   async list(limiter: string): Promise<readonly KeyRecord[]> {
-    const { records, now } = await this.#records.read(0, this.#reported())
+    const { records, now } = await inTime(this.#records.read(0, this.#reported()))
     const all = records.map(readRecord)
     return all
       .filter((record) => record !== undefined)
@@ -431,6 +433,23 @@ export class KnownRecords {
   }
 }
 
+/**
+ * Rejects where the store does not answer an operator within some seconds. The timer keeps the process alive meanwhile, as the sockets of
+ * some stores do not.
+ */
+async function inTime<T>(answer: MaybePromise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout>
+  const late = new Promise<never>((_, reject) => {
+    const error = new StoreError('STORE_TIMEOUT', `its records took more than ${ANSWER_MS} ms`)
+    timer = setTimeout(() => reject(error), ANSWER_MS)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer!)
+  }
+}
+
 /** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
 function report({ listeners }: LimiterRecords, change: RecordChange, record: KeyRecord): void {
   for (const listener of listeners) queueMicrotask(() => listener(change, record))
@@ -447,6 +466,7 @@ interface Written {
 /** Records of one kind of a limiter. */
 export const MOST_RECORDS = 10_000
 const READ_MS = 1000
+const ANSWER_MS = 5000
 /** Some clients never settle a call of a broken connection. */
 const LOST_MS = 10_000
 /** A record says to the minute when it last decided a call. */
