@@ -42,7 +42,7 @@ export type WriteHeaders<Res> = (all: RequestDecisions, res: Res) => void
  * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both);
  * undefined if they ask for none. That function takes the decisions of all limiters about a request, with whom it keeps the
  * headers until the head of the response is written. If there are several, it leaves out limiters whose options have
- * `headers: false`.
+ * `headers: false`, and always those that do not count the caller.
  * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
  */
 export function headerWriter<Res>(
@@ -66,16 +66,23 @@ export function headerWriter<Res>(
   if (!xRateLimit && !writeDraft) return undefined
   const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
+    const inHeaders = all.length === 1 ? all : all.filter((each) => each.inHeaders)
+    const shown = inHeaders.some(isExempt) ? inHeaders.filter((each) => !isExempt(each)) : inHeaders
+    if (shown.length === 0) return
     let { kept } = all
     if (!kept) {
       kept = new Map()
       if (platform.atHead?.(res, kept)) all.kept = kept
     }
-    const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
     if (xRateLimit) writeXRateLimit(shown, resetAs, kept, set)
     if (writeDraft) writeDraft(shown, kept, set)
     if (!all.kept) setKept(kept, res, platform)
   }
+}
+
+/** Whether an override exempts the key, so that nothing was counted. */
+function isExempt({ decision }: RequestDecision): boolean {
+  return decision.exempt === true
 }
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)

@@ -67,7 +67,7 @@ export const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
-type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
+type DecisionSource = Omit<PolicySet, 'given' | 'shapes' | 'sets'>
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
@@ -75,7 +75,7 @@ export class LimiterDecision {
   readonly allowed: boolean
   /** Units that could be spent now, rounded down. */
   readonly remaining: number
-  /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. */
+  /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. Empty on an exempt key. */
   readonly policy: string
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
@@ -95,16 +95,16 @@ export class LimiterDecision {
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
     this.remaining = answer.remaining
-    this.policy = source.policies[answer.binding]!.name
+    this.policy = source.policies[answer.binding]?.name ?? ''
     this.#source = source
     this.#answer = answer
     this.#key = key
     this.#charge = charge
   }
 
-  /** The most that `remaining` can be under the binding policy. */
+  /** The most that `remaining` can be under the binding policy; Infinity on an exempt key. */
   get limit(): number {
-    return this.#source.policies[this.#answer.binding]!.capacity
+    return this.#source.policies[this.#answer.binding]?.capacity ?? Infinity
   }
 
   /** Milliseconds until this cost would pass: 0 = now, Infinity = never. 0 in shadow mode, where it passes now. */
@@ -120,6 +120,11 @@ export class LimiterDecision {
   /** Why the store did not decide; undefined if it did. */
   get degraded(): StoreFailure | undefined {
     return this.#answer.degraded?.why
+  }
+
+  /** Set where an override exempts the key: nothing was counted, `policies` is empty, and `limit` and `remaining` are Infinity. */
+  get exempt(): true | undefined {
+    return this.#source.exempt
   }
 
   /** Shadow mode only: whether it would have been denied. */
@@ -180,6 +185,7 @@ export class LimiterDecision {
       used: used ? (used[i] ?? 0) : policy.capacity - (parts ? parts[3 * i + 1]! : this.remaining),
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
+      rule: this.reason === 'blocked' ? 'block' : this.#source.rule,
     }))
   }
 
@@ -260,6 +266,7 @@ const FIELDS = [
   'policy',
   'reason',
   'degraded',
+  'exempt',
   'wouldDeny',
   'charged',
   'waitMs',
@@ -291,4 +298,9 @@ export interface PolicyState {
   readonly used: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
+  /**
+   * What has decided: the limiter's own policies, those of the call, an override of the key, or a block of it; each wins over those
+   * before.
+   */
+  readonly rule: 'default' | 'plan' | 'override' | 'block'
 }

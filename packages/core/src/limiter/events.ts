@@ -2,6 +2,8 @@ import type { Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess, warnProcessOnce } from '../values/process-warning.js'
 import { ANSWER, type Decision } from './decision.js'
+import type { RecordChange } from './known-records.js'
+import type { KeyOverride } from './overrides.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {
@@ -20,6 +22,12 @@ export interface LimiterEvents {
   evicted: LimiterEvent<'evicted'> & { readonly key: string }
   /** Unreadable state of a key was discarded. */
   healed: LimiterEvent<'healed'> & { readonly key: string }
+  /** A record of a key (an override, a block, a hold) was set, was removed or has ended, as this process has learned. */
+  override: LimiterEvent<'override'> & {
+    readonly key: string
+    readonly change: RecordChange
+    readonly record: KeyOverride
+  }
 }
 
 /** The fields of every event of a limiter. */
@@ -89,7 +97,7 @@ function countersOf(listeners: readonly CountingListener[]): readonly DecisionCo
 
 type CountingListener = Listener<'decision'> & { readonly [COUNTER]?: DecisionCounter }
 
-const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed'] as const
+const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed', 'override'] as const
 
 /**
  * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the

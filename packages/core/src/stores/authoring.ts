@@ -28,7 +28,16 @@ export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export { isDenied } from './store.js'
 export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, Reason } from './store.js'
-export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGuard } from './store.js'
+export type {
+  Board,
+  DenialCacheBounds,
+  Keyspace,
+  NewRecord,
+  Notice,
+  RecordChanges,
+  Records,
+} from './store.js'
+export type { Report, Store, StoredRecord, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
 /** The factories of all algorithms, by name: the registry of core. Not `export * as`: that would keep all of them in every bundle. */

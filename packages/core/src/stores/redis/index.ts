@@ -11,7 +11,7 @@ import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js
 import type { Penalty } from '../penalty.js'
 import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store } from '../store.js'
+import type { Board, DenialCacheBounds, Keyspace, Notice, Records, Report, Store } from '../store.js'
 import { redisBoard } from './board.js'
 import { connectionOf, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
@@ -23,6 +23,7 @@ import { hashTags } from './hash-tags.js'
 import { keyspaceOf } from './key.js'
 import { RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { redisPermits } from './permits.js'
+import { redisRecords } from './records.js'
 import { type RedisConnection, warnOfReplays, watchForReplica } from './redis-connection.js'
 import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/runner.js'
@@ -285,6 +286,17 @@ class StoreInRedis implements RedisStore {
   board(name: string): Board {
     const { prefix, clock } = this.#settings
     return redisBoard(keyspaceOf(prefix, name, ['board']), this.#runner, clock)
+  }
+
+  /** The records of operators about single keys, for all limiters of this prefix. No limiter has an empty name. */
+  records(): Records {
+    const { prefix, clock } = this.#settings
+    return redisRecords(keyspaceOf(prefix, '', ['records']), this.#runner, clock)
+  }
+
+  /** Longest wait of the first calls, in milliseconds. */
+  get startTimeout(): number {
+    return this.#settings.startTimeout
   }
 
   /** Aborted once the store is closed, for those who wait for something of it. */
