@@ -103,9 +103,9 @@ export function limiterFrom(
   let { policies } = found
   const inForce = (): readonly Policy[] => {
     const { current } = file
-    if (current !== known) policies = policiesOf(current, name) ?? policies
+    if (current === known) return policies
     known = current
-    return policies
+    return (policies = policiesOf(current, name) ?? policies)
   }
   return createLimiter({ ...made, policies: inForce })
 }
