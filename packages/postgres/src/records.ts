@@ -120,7 +120,7 @@ const WRITE = (table: string): string => `with at as (select ${clockOf('$5')} as
   select count(*) as size from ${table} where id = $1::uuid and get_byte(state, 0) = 1
 ), latest as (
   insert into ${table} as kept (id, version, expires, state)
-  select '${FIRST}', now, greatest($3::bigint, now + $4::bigint) + ${A_DAY}, '\\x00'
+  select '${FIRST}', greatest(now, 1), greatest($3::bigint, now + $4::bigint) + ${A_DAY}, '\\x00'
   from at, held where size > 0 or (
     select count(*) from ${table}, at where id between $7::uuid and $8::uuid and expires > now and get_byte(state, 0) = 1
   ) < $6::bigint

@@ -275,9 +275,8 @@ export class Limiter {
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
   async unblock(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#correctKey({ kind: 'block', key, duration: 0 }, options, (of) =>
-      removeRecord(of, 'block', key),
-    )
+    const change = { kind: 'block', key, duration: 0 } as const
+    await this.#correctKey(change, options, (of) => removeRecord(of, 'block', key))
   }
 
   /**

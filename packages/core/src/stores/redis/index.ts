@@ -155,7 +155,7 @@ class StoreInRedis implements RedisStore {
   /** Gets what is found out about the client: that of the limiter which was made last. */
   #report: Report = warnOfClient
   readonly #now: Clock
-  #started: Promise<unknown> | undefined
+  #started: { readonly ended: Promise<unknown> | undefined } | undefined
   /** The latest trouble, and its StoreError. */
   #trouble: { readonly cause: unknown; readonly error: Error } | undefined
   readonly #closing = new Closing()
@@ -232,12 +232,13 @@ class StoreInRedis implements RedisStore {
 
   /**
    * Connects before the first call. The promise settles when the connection is made, has failed, or has taken `startTimeout`; the
-   * deadlines of the first calls count from then. Undefined if there is nothing to wait for.
+   * deadlines of the first calls count from then. Undefined if there was nothing to wait for when it was asked first.
    */
   start(): Promise<unknown> | undefined {
-    if (this.#started) return this.#started
+    if (this.#started) return this.#started.ended
     const connected = this.#connection.connect()
-    return connected && (this.#started = Promise.race([connected, this.#startTimeout()]))
+    this.#started = { ended: connected && Promise.race([connected, this.#startTimeout()]) }
+    return this.#started.ended
   }
 
   /**

@@ -15,30 +15,47 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
     const argument = packed([clock?.() ?? REDIS_TIME, ...numbers], Buffer.concat(words))
     return runner.run(modules['records']!, redisKey(keyspace, ''), argument)
   }
+  /** Reads the changes in a reply, and where all records come in pages, the further pages. What changes meanwhile is read next. */
+  const read = async (reply: Buffer): Promise<RecordChanges> => {
+    const all = new Map<string, StoredRecord>()
+    const [version, now, areAll, first] = numbersAt(reply, 0)
+    readInto(all, reply)
+    for (let cursor = first!; cursor > 0;) {
+      const page = await run([0, 0, 0, 0, 0, cursor])
+      readInto(all, page)
+      cursor = numbersAt(page, 0)[3]!
+    }
+    return { version: version!, now: now!, areAll: areAll === 1, records: [...all.values()] }
+  }
   return {
     async write({ id, text, until, life, most }, since) {
       const name = Buffer.from(id)
-      const reply = await run([since, until, life, most, name.length], name, Buffer.from(text))
-      return reply.length > 0 ? changesIn(reply) : undefined
+      const reply = await run([since, until, life, most, name.length, 0], name, Buffer.from(text))
+      return reply.length > 0 ? read(reply) : undefined
     },
-    read: async (since, applied) =>
-      changesIn(await run([since, 0, 0, 0, 0], Buffer.from(applied.join('\0')))),
+    read: async (since, applied) => read(await run([since, 0, 0, 0, 0, 0], Buffer.from(applied.join('\0')))),
   }
 }
 
-/** Reads the reply of lua/records.lua: three numbers, then of each record five, its id and its text. */
-function changesIn(reply: Buffer): RecordChanges {
-  const records: StoredRecord[] = []
-  let at = 24
-  while (at < reply.length) {
-    const [version, until, appliedAt, id, text] = Array.from({ length: 5 }, (_, i) =>
-      reply.readDoubleLE(at + 8 * i),
+/** Adds the records of a reply to those of earlier pages. When one last applied stands beside it, maybe on another page. */
+function readInto(all: Map<string, StoredRecord>, reply: Buffer): void {
+  for (let at = HEADER; at + HEADER <= reply.length;) {
+    const [version, until, idBytes, textBytes] = numbersAt(reply, at)
+    const start = at + HEADER
+    const id = reply.toString('utf8', start, start + idBytes!)
+    at = start + idBytes! + textBytes!
+    const known = all.get(id) ?? { id, text: '', version: 0, until: 0, appliedAt: 0 }
+    const text = reply.toString('utf8', start + idBytes!, at)
+    all.set(
+      id,
+      version! < 0 ? { ...known, appliedAt: until! } : { ...known, text, version: version!, until: until! },
     )
-    const [start, end] = [at + 40, at + 40 + id!]
-    at = end + text!
-    const texts = { id: reply.toString('utf8', start, end), text: reply.toString('utf8', end, at) }
-    records.push({ ...texts, version: version!, until: until!, appliedAt: appliedAt! })
   }
-  const [version, now, areAll] = [0, 8, 16].map((offset) => reply.readDoubleLE(offset))
-  return { version: version!, now: now!, areAll: areAll === 1, records }
 }
+
+/** The four numbers of the head of a reply, or of an entry. */
+function numbersAt(reply: Buffer, at: number): readonly number[] {
+  return Array.from({ length: 4 }, (_, i) => reply.readDoubleLE(at + 8 * i))
+}
+
+const HEADER = 32
