@@ -69,7 +69,7 @@ export class Limiter {
   #setOfList: PolicySet
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
-  readonly #known: LimiterRecords
+  readonly #records: LimiterRecords
   readonly #leaseMs: number
   #closed = false
 
@@ -97,7 +97,7 @@ export class Limiter {
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     this.#queue = new WaitQueue(this.#store)
-    this.#known = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
+    this.#records = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
 
   /** @internal */
@@ -127,7 +127,7 @@ export class Limiter {
 
   /** @internal */
   get [UNREAD](): Promise<void> | undefined {
-    return this.#known.byKey && this.#known.known?.unread()
+    return this.#records.rules ? this.#records.known?.unread() : undefined
   }
 
   /**
@@ -166,15 +166,10 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    let set = (options === undefined && this.#set) || this.#setOf(options?.policies)
+    if (this.#records.rules) return this.#decideByRecords(key, options)
+    const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    const known = this.#known
-    if (known.byKey !== undefined) {
-      const unread = known.isUnread ? this[UNREAD] : undefined
-      if (unread) return unread.then(() => this.decide(key, options))
-      set = known.ruled(set, stored)
-    }
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
@@ -197,8 +192,7 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const given = this.#setOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
-    const unread = this[UNREAD]
-    if (unread) await unread
+    if (this.#records.rules) await this[UNREAD]
     const set = this.#ruled(given, stored)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
@@ -214,8 +208,7 @@ export class Limiter {
     const checked = options as CheckedOptions
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
-    const unread = this[UNREAD]
-    if (unread) await unread
+    if (this.#records.rules) await this[UNREAD]
     const set = this.#ruled(given, stored)
     const us = maxWait * 1000
     const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
@@ -330,7 +323,7 @@ export class Limiter {
 
   /** Adds a listener. Returns a function that removes it. */
   on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>, options?: ListenOptions): () => void {
-    if (event === 'override') this.#known.listen(this.#heard)
+    if (event === 'override') this.#listen()
     return this.#events.listeners.on(event, listener, options)
   }
 
@@ -348,8 +341,8 @@ export class Limiter {
     if (this.#closed) return
     this.#closed = true
     this.#set = undefined
-    this.#known.listeners.delete(this.#heard)
-    this.#known.known?.left()
+    this.#records.listeners.delete(this.#heard)
+    this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
@@ -359,8 +352,7 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    const unread = this[UNREAD]
-    if (unread) await unread
+    if (this.#records.rules) await this[UNREAD]
     const { keyspace } = this.#ruled(given, stored)
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
@@ -376,8 +368,7 @@ export class Limiter {
     record: (of: OverriddenLimiter) => Promise<void>,
   ): Promise<void> {
     this.#setOf(options?.policies)
-    const unread = this[UNREAD]
-    if (unread) await unread // so that calls are carried out in their order
+    if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
     const corrected = this.#sets.correct({ ...change, key: storedKey(change.key) })
     await Promise.all([corrected, record(this.#overridden)])
   }
@@ -386,7 +377,7 @@ export class Limiter {
   get #overridden(): OverriddenLimiter {
     return {
       name: this.name,
-      records: this.#known,
+      records: this.#records,
       leaseMs: this.#leaseMs,
       own: () => this.#setOf(undefined),
       peek: async (set, stored) => {
@@ -395,6 +386,12 @@ export class Limiter {
         return { answer: await counted.keyspace.decide('peek', stored, 0, 0), counted }
       },
     }
+  }
+
+  /** Has what becomes of records reported, from the first read on, which begins now. */
+  #listen(): void {
+    this.#records.listeners.add(this.#heard)
+    void this.#records.known?.unread()
   }
 
   /** Reports what has become of a record. */
@@ -406,9 +403,28 @@ export class Limiter {
     this.#events.listeners.emit(type, event)
   }
 
+  /** Decides as `decide` does, where keys of the limiter have overrides, or once the records are read. */
+  #decideByRecords(key: string, options?: CallOptions): Decision | Promise<Decision> {
+    const given = this.#setOf(options?.policies)
+    const cost = costOf(options)
+    const stored = storedKey(key)
+    const unread = this[UNREAD]
+    if (unread) return unread.then(() => this.decide(key, options))
+    const set = this.#ruled(given, stored)
+    const { keyspace } = set
+    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
+    const later = new LaterDecision(set, key, cost, reports)
+    if (keyspace.consume) {
+      const answer = keyspace.consume(stored, cost, later)
+      return answer ? later.decisionOf(answer, 0) : later.promise()
+    }
+    const answer = keyspace.decide('consume', stored, cost, 0)
+    return 'at' in answer ? later.decisionOf(answer, 0) : answer.then((known) => later.decisionOf(known))
+  }
+
   /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */
   #ruled(set: PolicySet, stored: string): PolicySet {
-    return this.#known.byKey === undefined ? set : this.#known.ruled(set, stored)
+    return this.#records.overrides.get(stored)?.setFor(set) ?? set
   }
 
   /**

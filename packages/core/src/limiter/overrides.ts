@@ -12,7 +12,7 @@ import {
   type RecordKind,
   type LimiterRecords,
 } from './known-records.js'
-import { overriddenPolicies } from './known-records.js'
+import { overriddenPolicies } from './override-in-force.js'
 import type { PolicySet } from './policy-set.js'
 
 /** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
@@ -116,15 +116,15 @@ export async function override(
   const { answer, counted } = await of.peek(set, stored)
   if (!content.exempt && !force) refuseToLower(key, answer, counted, overriddenPolicies(set, content))
   const record = { kind: 'override', limiter: of.name, stored } as const
-  if (!(await known.write(record, { content, ...end }))) {
+  if (!(await known.write(record, content, end))) {
     const why = `limiter '${of.name}' has ${MOST_RECORDS} overrides already: give callers who differ for good a plan, a list of policies of their own`
     throw new InputError('TOO_MANY_OVERRIDES', why)
   }
   // Refusals that the former numbers made are no offence under the new ones.
   await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
-  const { block, override: made } = of.records.byKey?.get(stored)?.records ?? {}
+  const block = known.get({ ...record, kind: 'block' })
   const { until = known.now() + (end.life ?? 0) } = end
-  const written = made ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
+  const written = known.get(record) ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
   return { ...shown(written, of), ...(answer.reason === 'blocked' && { blocked: `${who}: unblock ends it` }) }
 }
@@ -141,7 +141,7 @@ export async function removeRecord(
   kind: RecordKind,
   key: string,
 ): Promise<void> {
-  await records.known?.write({ kind, limiter: name, stored: storedKey(key) }, {})
+  await records.known?.write({ kind, limiter: name, stored: storedKey(key) })
 }
 
 /**
@@ -157,10 +157,8 @@ export async function recordAct(
   if (hasWords) recordsOf(of)
   if (kind === 'hold' && !hasWords) return
   const content = { key, reason, by }
-  await of.records.known?.write(
-    { kind, limiter: of.name, stored: storedKey(key) },
-    { content, life: duration },
-  )
+  const subject = { kind, limiter: of.name, stored: storedKey(key) }
+  await of.records.known?.write(subject, content, { life: duration })
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
@@ -207,7 +205,7 @@ function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: Polic
 
 /** Returns the content if its numbers can be counted. */
 function checked<C extends Omit<RecordContent, 'key'>>(set: PolicySet, content: C): C {
-  overriddenPolicies(set, { key: '', ...content })
+  overriddenPolicies(set, content)
   return content
 }
 

@@ -370,14 +370,14 @@ export interface Board {
 export interface Records {
   /**
    * Writes a record in place of the one of its id, or removes that if the text is empty, in one step. Returns the changes since
-   * the version `since`; undefined, with nothing written, if the group has its `most` records already and none of them has ended.
+   * the version `since`; undefined, with nothing written, if the group has its `most` records already.
    */
   write(record: NewRecord, since: number): MaybePromise<RecordChanges | undefined>
   /**
-   * The changes since a version, or all records where that is not among the newest 1,000; 0 is none. Notes that the records of
-   * the ids `applied` have decided calls.
+   * The changes since a version, or all records where that is not among the newest 1,000; 0 is none. `seen` are ids of records
+   * that have decided calls, which is noted, or have ended, which are dropped.
    */
-  read(since: number, applied: readonly string[]): MaybePromise<RecordChanges>
+  read(since: number, seen: readonly string[]): MaybePromise<RecordChanges>
 }
 
 export interface NewRecord {
@@ -397,6 +397,7 @@ export interface RecordChanges {
   readonly now: number
   /** Whether these are all records there are, and any other that was known is gone. */
   readonly areAll: boolean
+  /** Changes in their order: the last of an id counts. */
   readonly records: readonly StoredRecord[]
 }
 

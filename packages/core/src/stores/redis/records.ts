@@ -15,47 +15,29 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
     const argument = packed([clock?.() ?? REDIS_TIME, ...numbers], Buffer.concat(words))
     return runner.run(modules['records']!, redisKey(keyspace, ''), argument)
   }
-  /** Reads the changes in a reply, and where all records come in pages, the further pages. What changes meanwhile is read next. */
-  const read = async (reply: Buffer): Promise<RecordChanges> => {
-    const all = new Map<string, StoredRecord>()
-    const [version, now, areAll, first] = numbersAt(reply, 0)
-    readInto(all, reply)
-    for (let cursor = first!; cursor > 0;) {
-      const page = await run([0, 0, 0, 0, 0, cursor])
-      readInto(all, page)
-      cursor = numbersAt(page, 0)[3]!
-    }
-    return { version: version!, now: now!, areAll: areAll === 1, records: [...all.values()] }
-  }
   return {
     async write({ id, text, until, life, most }, since) {
       const name = Buffer.from(id)
-      const reply = await run([since, until, life, most, name.length, 0], name, Buffer.from(text))
-      return reply.length > 0 ? read(reply) : undefined
+      const reply = await run([since, until, life, most, name.length], name, Buffer.from(text))
+      return reply.length > 0 ? changesIn(reply) : undefined
     },
-    read: async (since, applied) => read(await run([since, 0, 0, 0, 0, 0], Buffer.from(applied.join('\0')))),
+    read: async (since, seen) => changesIn(await run([since, 0, 0, 0, 0], Buffer.from(seen.join('\0')))),
   }
 }
 
-/** Adds the records of a reply to those of earlier pages. When one last applied stands beside it, maybe on another page. */
-function readInto(all: Map<string, StoredRecord>, reply: Buffer): void {
-  for (let at = HEADER; at + HEADER <= reply.length;) {
-    const [version, until, idBytes, textBytes] = numbersAt(reply, at)
-    const start = at + HEADER
-    const id = reply.toString('utf8', start, start + idBytes!)
-    at = start + idBytes! + textBytes!
-    const known = all.get(id) ?? { id, text: '', version: 0, until: 0, appliedAt: 0 }
-    const text = reply.toString('utf8', start + idBytes!, at)
-    all.set(
-      id,
-      version! < 0 ? { ...known, appliedAt: until! } : { ...known, text, version: version!, until: until! },
-    )
+/** Reads the changes in a reply: three numbers, and of each record, the newest first, five numbers, its id and its text. */
+function changesIn(reply: Buffer): RecordChanges {
+  const numberAt = (place: number): number => reply.readDoubleLE(place)
+  const records: StoredRecord[] = []
+  for (let at = 24; at < reply.length;) {
+    const start = at + 40
+    const end = start + numberAt(at + 24)
+    const after = end + numberAt(at + 32)
+    const [version, until, appliedAt] = [numberAt(at), numberAt(at + 8), numberAt(at + 16)]
+    const texts = { id: reply.toString('utf8', start, end), text: reply.toString('utf8', end, after) }
+    records.push({ ...texts, version, until, appliedAt })
+    at = after
   }
+  const areAll = numberAt(16) === 1
+  return { version: numberAt(0), now: numberAt(8), areAll, records: records.reverse() }
 }
-
-/** The four numbers of the head of a reply, or of an entry. */
-function numbersAt(reply: Buffer, at: number): readonly number[] {
-  return Array.from({ length: 4 }, (_, i) => reply.readDoubleLE(at + 8 * i))
-}
-
-const HEADER = 32
