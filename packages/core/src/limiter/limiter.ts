@@ -166,26 +166,12 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    if (this.#records.rules) return this.#decideByRecords(key, options)
     const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    const { keyspace } = set
-    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
-    if (keyspace.consume) {
-      const later = new LaterDecision(set, key, cost, reports)
-      const answer = keyspace.consume(stored, cost, later)
-      return answer ? later.decisionOf(answer, 0) : later.promise()
-    }
-    const answer = keyspace.decide('consume', stored, cost, 0)
-    if (!('at' in answer)) {
-      const later = new LaterDecision(set, key, cost, reports)
-      return answer.then((known) => later.decisionOf(known))
-    }
-    const decision = new Decision(set, answer, key, cost)
-    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    reports?.decided('consume', cost, decision, 0)
-    return decision
+    const records = this.#records
+    if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
+    return this.#decideUnder(set, key, stored, cost)
   }
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
@@ -403,23 +389,31 @@ export class Limiter {
     this.#events.listeners.emit(type, event)
   }
 
-  /** Decides as `decide` does, where keys of the limiter have overrides, or once the records are read. */
-  #decideByRecords(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const given = this.#setOf(options?.policies)
-    const cost = costOf(options)
-    const stored = storedKey(key)
+  /** Decides by the override of a key, if it has one in force, once the records are read. */
+  #decideByRecords(given: PolicySet, key: string, stored: string, cost: number): Decision | Promise<Decision> {
     const unread = this[UNREAD]
-    if (unread) return unread.then(() => this.decide(key, options))
-    const set = this.#ruled(given, stored)
+    if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
+    return this.#decideUnder(this.#ruled(given, stored), key, stored, cost)
+  }
+
+  /** Decides under a set of policies. */
+  #decideUnder(set: PolicySet, key: string, stored: string, cost: number): Decision | Promise<Decision> {
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
-    const later = new LaterDecision(set, key, cost, reports)
     if (keyspace.consume) {
+      const later = new LaterDecision(set, key, cost, reports)
       const answer = keyspace.consume(stored, cost, later)
       return answer ? later.decisionOf(answer, 0) : later.promise()
     }
     const answer = keyspace.decide('consume', stored, cost, 0)
-    return 'at' in answer ? later.decisionOf(answer, 0) : answer.then((known) => later.decisionOf(known))
+    if (!('at' in answer)) {
+      const later = new LaterDecision(set, key, cost, reports)
+      return answer.then((known) => later.decisionOf(known))
+    }
+    const decision = new Decision(set, answer, key, cost)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    reports?.decided('consume', cost, decision, 0)
+    return decision
   }
 
   /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */

@@ -162,7 +162,7 @@ describe('the first write of a script is one that needs memory', () => {
           await run(
             modules['records']!,
             [key],
-            [packed([now, 0, 0, MINUTE, most, id.length, 0], Buffer.from(id + text))],
+            [packed([now, 0, 0, MINUTE, most, id.length], Buffer.from(id + text))],
           )
       }
     })
