@@ -1,63 +1,22 @@
-import type { MaybePromise, RecordChanges, Records, Store, StoredRecord } from '../stores/store.js'
+import type { MaybePromise, RecordChanges, Records, Store } from '../stores/store.js'
 import { nowMs, setTimer } from '../values/clock.js'
 import { inCommon } from '../values/contract.js'
 import { StoreError } from '../values/errors.js'
 import { isPromise } from '../values/promises.js'
 import { heldWeakly } from '../values/weak-values.js'
-import { OverrideInForce } from './override-in-force.js'
+import { type KeyRecord, readRecord, type RecordContent, recordId, type RecordSubject } from './key-record.js'
+import { overridden } from './overridden-set.js'
+import type { PolicySet } from './policy-set.js'
 
 /*
  * The records of a store, as this process knows them. Each process reads what has changed once a second, whatever the number of
  * limiters, and keeps all of it, so a decision asks a map of its limiter, and not even that where the limiter has no overrides.
  */
 
-export type RecordKind = 'override' | 'block' | 'hold'
-
-/** The content of a record: JSON in the store. */
-export interface RecordContent {
-  /** As the caller gave it. */
-  readonly key: string
-  readonly reason?: string | undefined
-  readonly by?: string | undefined
-  readonly exempt?: true | undefined
-  readonly factor?: number | undefined
-  /** For each policy of lists of these shapes: its limit, its limit and capacity, or null where both stay. */
-  readonly limits?: readonly (number | readonly [limit: number, capacity: number] | null)[] | undefined
-  readonly shapes?: string | undefined
-}
-
-/** What a record is about: a key as stores keep it, of the limiters of a name. */
-export interface RecordSubject {
-  readonly kind: RecordKind
-  readonly limiter: string
-  readonly stored: string
-}
-
-/** A record of one key. Instants are microseconds on the store's clock. */
-export interface KeyRecord extends RecordSubject, Omit<StoredRecord, 'text'> {
-  readonly content: RecordContent
-}
-
 /** What happened to a record: it was written, was removed, or came to its end. */
 export type RecordChange = 'set' | 'removed' | 'ended'
 
 export type RecordListener = (change: RecordChange, record: KeyRecord) => void
-
-/** The id of a record. In JSON two lone surrogates stay apart, and the line break is the first. */
-export function recordId({ kind, limiter, stored }: RecordSubject): string {
-  return `${kind} ${limiter}\n${JSON.stringify(stored)}`
-}
-
-/** Reads a record of a store; undefined for one that was removed, or that this version does not know. */
-export function readRecord({ text, ...rest }: StoredRecord): KeyRecord | undefined {
-  const [, kind, limiter, stored] = /^(override|block|hold) (.+)\n(.*)$/.exec(rest.id) ?? []
-  try {
-    const subject = { kind: kind as RecordKind, limiter: limiter!, stored: JSON.parse(stored!) as string }
-    return { ...rest, ...subject, content: JSON.parse(text) as RecordContent }
-  } catch {
-    return undefined
-  }
-}
 
 /** The records of the limiters of one name. */
 export class LimiterRecords {
@@ -94,6 +53,43 @@ export class LimiterRecords {
   /** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
   report(change: RecordChange, record: KeyRecord): void {
     for (const listener of this.listeners) queueMicrotask(() => listener(change, record))
+  }
+}
+
+/** An override as calls on its key look it up among ten thousand: what they need is in one object. */
+class OverrideInForce {
+  readonly #until: number
+  readonly #isExempt: boolean
+  #notedAt = -Infinity
+  #of: PolicySet | undefined
+  #made: PolicySet | undefined
+
+  constructor(
+    readonly record: KeyRecord,
+    readonly known: KnownRecords,
+  ) {
+    this.#until = record.until
+    this.#isExempt = record.content.exempt === true
+  }
+
+  /**
+   * The set by which a call is decided: what the override makes of its set, of which the latest is kept, or the same after its end, and
+   * where a block with a record beats an exemption.
+   */
+  setFor(set: PolicySet): PolicySet {
+    const now = this.known.now()
+    if (this.#until <= now || (this.#isExempt && this.#isBlocked(now))) return set
+    if (now - this.#notedAt >= NOTED_US) {
+      this.#notedAt = now
+      this.known.note(this.record.id)
+    }
+    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
+    return this.#made!
+  }
+
+  #isBlocked(now: number): boolean {
+    const block = this.known.get({ ...this.record, kind: 'block' })
+    return block !== undefined && block.until > now
   }
 }
 
@@ -200,7 +196,11 @@ export class KnownRecords {
    * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns false, with nothing written,
    * where its limiter has 10,000 of the kind.
    */
-  async write(subject: RecordSubject, content?: RecordContent, { until = 0, life = 0 } = {}): Promise<boolean> {
+  async write(
+    subject: RecordSubject,
+    content?: RecordContent,
+    { until = 0, life = 0 } = {},
+  ): Promise<boolean> {
     const record = { id: recordId(subject), text: content ? JSON.stringify(content) : '' }
     const write = (): Promise<boolean> =>
       within(
@@ -208,7 +208,7 @@ export class KnownRecords {
         this.#receive(this.#records.write({ ...record, until, life, most: MOST_RECORDS }, this.#version)),
       )
     if (!this.#isTicking) this.#schedule()
-    void this.unread()
+    this.unread()?.catch(() => {})
     if (await write()) return true
     this.#end()
     await this.#read() // which has the store drop those that have ended
@@ -292,7 +292,6 @@ export class KnownRecords {
       if (this.#byId.get(stored.id)?.version === stored.version) continue
       const record = readRecord(stored)
       if (!record || record.until <= now) {
-        if (record) this.#seen.add(record.id)
         this.#remove(stored.id, record ? 'ended' : 'removed')
         continue
       }
@@ -306,6 +305,7 @@ export class KnownRecords {
   }
 
   #remove(id: string, change: RecordChange): void {
+    if (change === 'ended') this.#seen.add(id)
     const record = this.#byId.get(id)
     if (!record) return
     this.#byId.delete(id)
@@ -320,8 +320,8 @@ export class KnownRecords {
     if (now < this.#nextEnd) return
     this.#nextEnd = Infinity
     for (const { id, until } of this.#byId.values()) {
-      if (until > now) this.#nextEnd = Math.min(this.#nextEnd, until)
-      else this.#seen.add(id) && this.#remove(id, 'ended')
+      if (until <= now) this.#remove(id, 'ended')
+      else this.#nextEnd = Math.min(this.#nextEnd, until)
     }
   }
 }
@@ -342,6 +342,8 @@ async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
 
 /** Of ten thousand overrides 4 in 100 other keys share a mark, in 32 kB. */
 const HASH_BITS = 18
+/** A record says to the minute when it last decided a call. */
+const NOTED_US = 60_000_000
 /** Records of one kind of a limiter. */
 export const MOST_RECORDS = 10_000
 const READ_MS = 1000

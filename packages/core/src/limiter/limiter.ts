@@ -377,7 +377,7 @@ export class Limiter {
   /** Has what becomes of records reported, from the first read on, which begins now. */
   #listen(): void {
     this.#records.listeners.add(this.#heard)
-    void this.#records.known?.unread()
+    this.#records.known?.unread()?.catch(() => {})
   }
 
   /** Reports what has become of a record. */
@@ -390,7 +390,12 @@ export class Limiter {
   }
 
   /** Decides by the override of a key, if it has one in force, once the records are read. */
-  #decideByRecords(given: PolicySet, key: string, stored: string, cost: number): Decision | Promise<Decision> {
+  #decideByRecords(
+    given: PolicySet,
+    key: string,
+    stored: string,
+    cost: number,
+  ): Decision | Promise<Decision> {
     const unread = this[UNREAD]
     if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
     return this.#decideUnder(this.#ruled(given, stored), key, stored, cost)

@@ -5,14 +5,9 @@ import { durationsFrom, parseDuration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
-import {
-  type KeyRecord,
-  MOST_RECORDS,
-  type RecordContent,
-  type RecordKind,
-  type LimiterRecords,
-} from './known-records.js'
-import { overriddenPolicies } from './override-in-force.js'
+import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
+import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
+import { overriddenPolicies } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
 
 /** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
@@ -124,7 +119,14 @@ export async function override(
   await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
   const block = known.get({ ...record, kind: 'block' })
   const { until = known.now() + (end.life ?? 0) } = end
-  const written = known.get(record) ?? { ...record, id: '', version: known.now(), until, appliedAt: 0, content }
+  const written = known.get(record) ?? {
+    ...record,
+    id: '',
+    version: known.now(),
+    until,
+    appliedAt: 0,
+    content,
+  }
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
   return { ...shown(written, of), ...(answer.reason === 'blocked' && { blocked: `${who}: unblock ends it` }) }
 }
