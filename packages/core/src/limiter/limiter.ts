@@ -29,6 +29,7 @@ import {
   overrides,
   type OverriddenLimiter,
   recordAct,
+  recordsOf,
   removeRecord,
   shown,
 } from './overrides.js'
@@ -374,10 +375,14 @@ export class Limiter {
     }
   }
 
-  /** Has what becomes of records reported, from the first read on, which begins now. */
+  /**
+   * Has what becomes of records reported, from the first read on, which begins now.
+   * @throws {PolicyError} INVALID_OPTION for a store without records.
+   */
   #listen(): void {
+    const known = recordsOf(this.#overridden)
     this.#records.listeners.add(this.#heard)
-    this.#records.known?.unread()?.catch(() => {})
+    known.unread()?.catch(() => {})
   }
 
   /** Reports what has become of a record. */

@@ -164,7 +164,10 @@ export async function recordAct(
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
-function recordsOf({ name, records: { known } }: OverriddenLimiter): NonNullable<LimiterRecords['known']> {
+export function recordsOf({
+  name,
+  records: { known },
+}: OverriddenLimiter): NonNullable<LimiterRecords['known']> {
   if (known) return known
   const why = `the store of limiter '${name}' keeps no records, which overrides and the reason of a block need: take one that has \`records\``
   throw new PolicyError('INVALID_OPTION', why)

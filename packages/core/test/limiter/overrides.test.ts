@@ -407,6 +407,7 @@ describe('a store without records', () => {
     const refused = { code: 'INVALID_OPTION', message: expect.stringMatching(/keeps no records/) as string }
     await expect(limiter.override('a', { limit: 1, until: '1h', ...WHO })).rejects.toMatchObject(refused)
     await expect(limiter.overrides()).rejects.toMatchObject(refused)
+    expect(() => limiter.on('override', () => {})).toThrow(/keeps no records/)
     await expect(limiter.block('a', '1h', WHO)).rejects.toMatchObject(refused)
     await limiter.block('a', '1h')
     expect((await limiter.peek('a')).reason).toBe('blocked')
