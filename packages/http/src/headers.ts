@@ -66,8 +66,11 @@ export function headerWriter<Res>(
   if (!xRateLimit && !writeDraft) return undefined
   const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
-    const inHeaders = all.length === 1 ? all : all.filter((each) => each.inHeaders)
-    const shown = inHeaders.some(isExempt) ? inHeaders.filter((each) => !isExempt(each)) : inHeaders
+    const isOne = all.length === 1
+    // An exempt key has no policy.
+    const isShown = ({ decision, inHeaders }: RequestDecision): boolean =>
+      decision.policy !== '' && (isOne || inHeaders)
+    const shown = isOne && all[0]!.decision.policy ? all : all.filter(isShown)
     if (shown.length === 0) return
     let { kept } = all
     if (!kept) {
@@ -78,11 +81,6 @@ export function headerWriter<Res>(
     if (writeDraft) writeDraft(shown, kept, set)
     if (!all.kept) setKept(kept, res, platform)
   }
-}
-
-/** Whether an override exempts the key, so that nothing was counted. */
-function isExempt({ decision }: RequestDecision): boolean {
-  return decision.exempt === true
 }
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)

@@ -172,7 +172,22 @@ export class Limiter {
     const stored = storedKey(key)
     const records = this.#records
     if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
-    return this.#decideUnder(set, key, stored, cost)
+    const { keyspace } = set
+    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
+    if (keyspace.consume) {
+      const later = new LaterDecision(set, key, cost, reports)
+      const answer = keyspace.consume(stored, cost, later)
+      return answer ? later.decisionOf(answer, 0) : later.promise()
+    }
+    const answer = keyspace.decide('consume', stored, cost, 0)
+    if (!('at' in answer)) {
+      const later = new LaterDecision(set, key, cost, reports)
+      return answer.then((known) => later.decisionOf(known))
+    }
+    const decision = new Decision(set, answer, key, cost)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    reports?.decided('consume', cost, decision, 0)
+    return decision
   }
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
@@ -195,8 +210,9 @@ export class Limiter {
     const checked = options as CheckedOptions
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
-    if (this.#records.rules) await this[UNREAD]
-    const set = this.#ruled(given, stored)
+    const { rules } = this.#records
+    if (rules) await this[UNREAD]
+    const set = rules ? this.#ruled(given, stored) : given
     const us = maxWait * 1000
     const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
@@ -403,27 +419,14 @@ export class Limiter {
   ): Decision | Promise<Decision> {
     const unread = this[UNREAD]
     if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
-    return this.#decideUnder(this.#ruled(given, stored), key, stored, cost)
-  }
-
-  /** Decides under a set of policies. */
-  #decideUnder(set: PolicySet, key: string, stored: string, cost: number): Decision | Promise<Decision> {
+    const set = this.#ruled(given, stored)
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
-    if (keyspace.consume) {
-      const later = new LaterDecision(set, key, cost, reports)
-      const answer = keyspace.consume(stored, cost, later)
-      return answer ? later.decisionOf(answer, 0) : later.promise()
-    }
-    const answer = keyspace.decide('consume', stored, cost, 0)
-    if (!('at' in answer)) {
-      const later = new LaterDecision(set, key, cost, reports)
-      return answer.then((known) => later.decisionOf(known))
-    }
-    const decision = new Decision(set, answer, key, cost)
-    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    reports?.decided('consume', cost, decision, 0)
-    return decision
+    const later = new LaterDecision(set, key, cost, reports)
+    const answer = keyspace.consume?.(stored, cost, later)
+    if (keyspace.consume) return answer ? later.decisionOf(answer, 0) : later.promise()
+    const decided = keyspace.decide('consume', stored, cost, 0)
+    return 'at' in decided ? later.decisionOf(decided, 0) : decided.then((known) => later.decisionOf(known))
   }
 
   /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */
