@@ -95,7 +95,7 @@ export class LimiterDecision {
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
     this.remaining = answer.remaining
-    this.policy = source.policies[answer.binding]?.name ?? ''
+    this.policy = source.policies[answer.binding]!.name
     this.#source = source
     this.#answer = answer
     this.#key = key
@@ -104,7 +104,7 @@ export class LimiterDecision {
 
   /** The most that `remaining` can be under the binding policy; Infinity on an exempt key. */
   get limit(): number {
-    return this.#source.policies[this.#answer.binding]?.capacity ?? Infinity
+    return this.#source.policies[this.#answer.binding]!.capacity
   }
 
   /** Milliseconds until this cost would pass: 0 = now, Infinity = never. 0 in shadow mode, where it passes now. */
@@ -162,7 +162,7 @@ export class LimiterDecision {
 
   /** @internal */
   get [POLICIES](): readonly Policy[] {
-    return this.#source.policies
+    return this.#source.exempt ? [] : this.#source.policies
   }
 
   /** @internal */
@@ -177,7 +177,7 @@ export class LimiterDecision {
    */
   get policies(): readonly PolicyState[] {
     const { parts, used } = this.#answer
-    return this.#source.policies.map((policy, i) => ({
+    return this[POLICIES].map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,

@@ -1,8 +1,10 @@
+import type { Policy } from '../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, MaybePromise, Store } from '../stores/store.js'
 
 /** The state of a key that is exempt: every cost passes now, nothing is counted, and no store is asked but for corrections. */
 export class ExemptKeyspace implements Keyspace {
-  readonly policies = []
+  /** One without a name that lets everything pass: reading it costs other decisions no check. */
+  readonly policies = [{ name: '', capacity: Infinity } as Policy]
 
   /** In place of `state`, in which the key is counted while it is not exempt. `store` has the clock. */
   constructor(
@@ -13,7 +15,7 @@ export class ExemptKeyspace implements Keyspace {
   decide(_ask: Ask): Answer {
     const now = this.store.now()
     const nothing = { reason: undefined, parts: undefined, booking: undefined }
-    return { now, at: now, ...nothing, binding: -1, remaining: Infinity, resetAt: now, from: 'none' }
+    return { now, at: now, ...nothing, binding: 0, remaining: Infinity, resetAt: now, from: 'none' }
   }
 
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {

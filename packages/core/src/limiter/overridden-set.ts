@@ -13,7 +13,8 @@ export function overridden(set: PolicySet, content: RecordContent): PolicySet {
   MADE.set(set, made)
   if (content.exempt) {
     const keyspace = new ExemptKeyspace(set.keyspace, set.sets.store)
-    const rest = { policies: [], given: [], keyspace, rule: 'override', exempt: true } as const
+    const { policies } = keyspace
+    const rest = { policies, given: [], keyspace, rule: 'override', exempt: true } as const
     return made.get('exempt', () => ({ ...set, ...rest }))
   }
   try {
