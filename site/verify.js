@@ -12,6 +12,7 @@ const PARTS = [
   'quick',
   'typing',
   'forms',
+  'log',
   'search',
   'readers',
   'access',
