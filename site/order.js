@@ -17,4 +17,9 @@ export const ORDER = Object.entries({
 }).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))
 
 /** Pages without a place in the navigation. */
-export const UNLISTED = ['site/pages/index.md', 'docs/api/*', 'site/generated/recipes/*']
+export const UNLISTED = [
+  'site/pages/index.md',
+  'docs/api/*',
+  'site/generated/recipes/*',
+  'site/generated/playground/*',
+]

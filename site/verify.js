@@ -16,6 +16,7 @@ const PARTS = [
   'search',
   'readers',
   'access',
+  'drawn',
   'lies',
   'lines',
 ]
