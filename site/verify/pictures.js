@@ -17,8 +17,9 @@ export async function verify(browser, url) {
   mkdirSync(OUT, { recursive: true })
   let [bytes, count] = [0, 0]
   await shots(browser, url, async (page, name) => {
+    const seen = await settled(page)
+    writeFileSync(`${OUT}/${name}.json`, `${JSON.stringify(seen, undefined, 1)}\n`)
     await page.screenshot({ path: `${OUT}/${name}.png` })
-    writeFileSync(`${OUT}/${name}.json`, `${JSON.stringify(await standing(page), undefined, 1)}\n`)
     bytes += statSync(`${OUT}/${name}.png`).size
     count++
   })
@@ -39,7 +40,7 @@ export async function staleShots(browser, url) {
     count++
     const file = `${OUT}/${name}.json`
     const stored = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
-    const now = await standing(page)
+    const now = await settled(page)
     const isSame = now.length === stored.length && now.every((each, i) => isLike(each, stored[i]))
     if (!isSame) stale.push(name)
   })
@@ -59,6 +60,21 @@ function isLike([what, text, ...box], [otherWhat, otherText, ...otherBox]) {
     text === otherText &&
     box.every((each, i) => Math.abs(each - (otherBox[i] ?? 0)) <= 3)
   )
+}
+
+/**
+ * What is seen once two looks, half a second apart, find the same.
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<Standing[]>}
+ */
+async function settled(page) {
+  let [before, now] = ['', await standing(page)]
+  while (JSON.stringify(now) !== before) {
+    before = JSON.stringify(now)
+    await page.waitForTimeout(500)
+    now = await standing(page)
+  }
+  return now
 }
 
 /**
