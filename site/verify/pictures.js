@@ -18,7 +18,7 @@ export async function verify(browser, url) {
   let [bytes, count] = [0, 0]
   await shots(browser, url, async (page, name) => {
     const seen = await settled(page)
-    writeFileSync(`${OUT}/${name}.json`, `${JSON.stringify(seen, undefined, 1)}\n`)
+    writeFileSync(`${OUT}/${name}.json`, `[\n${seen.map((each) => JSON.stringify(each)).join(',\n')}\n]\n`)
     await page.screenshot({ path: `${OUT}/${name}.png` })
     bytes += statSync(`${OUT}/${name}.png`).size
     count++
