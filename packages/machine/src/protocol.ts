@@ -1,11 +1,11 @@
-import type { Ask, Correction } from '@sluice/core/store'
+import type { Ask, Correction, Counted } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 6
+export const PROTOCOL = 7
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -23,6 +23,7 @@ export const REQUEST = {
   cancel: 7,
   /** cost. The following are answered by `effect`: the units that took effect. */
   refund: 8,
+  /** cost, 1 to get what counts after it: the effect is then followed by the instant and three numbers per policy. */
   charge: 9,
   /** at, cost, decidedAt of the charge, units. */
   release: 10,
@@ -81,8 +82,9 @@ export const STANDINGS = ['stands', 'lost', 'held'] as const
 export function numbersOf(change: Correction): readonly number[] {
   switch (change.kind) {
     case 'refund':
-    case 'charge':
       return [change.cost]
+    case 'charge':
+      return change.counted ? [change.cost, 1] : [change.cost]
     case 'release':
       return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
     case 'block':
@@ -96,16 +98,21 @@ export function numbersOf(change: Correction): readonly number[] {
 
 /**
  * Reads the correction in a request of this kind, for example a refund, on this key; the order of the numbers is that of
- * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses.
+ * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses. `counted` gets what counts after a charge that asks for it.
  * @throws {MalformedFrame} for a kind that is no correction.
  */
-export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {
+export function correctionOf(
+  kind: number,
+  key: string,
+  numbers: readonly number[],
+  counted: Counted,
+): Correction {
   const [first = NaN, second = NaN, third = NaN, fourth = NaN] = numbers
   switch (kind) {
     case REQUEST.refund:
       return { kind: 'refund', key, cost: whole(first, LARGEST_COST) }
     case REQUEST.charge:
-      return { kind: 'charge', key, cost: whole(first, LARGEST_COST) }
+      return { kind: 'charge', key, cost: whole(first, LARGEST_COST), ...(second === 1 && { counted }) }
     case REQUEST.release: {
       const charge = { at: whole(first), cost: whole(second, LARGEST_COST), decidedAt: whole(third) }
       return { kind: 'release', key, charge, units: whole(fourth, LARGEST_COST) }

@@ -1,6 +1,6 @@
 import { StoreError } from '@sluice/core'
 import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/core/internal'
-import type { Answer, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
+import type { Answer, Caller, Correction, Counted, Notice, TicketState } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
 import type {
@@ -123,7 +123,8 @@ export class RemoteServer implements MachineServer {
 
   /** Has the server make a correction of a key, such as a refund or a block. Resolves with the units that took effect. */
   correct(list: WirePolicies, change: Correction): Promise<number> {
-    return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
+    const counted = 'counted' in change ? change.counted : undefined
+    return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change), counted)
   }
 
   /**
@@ -157,15 +158,24 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Sends a request of this kind whose reply is a single number, and resolves with that number. Its meaning depends on the kind,
-   * for example the units of a refund that took effect.
+   * for example the units of a refund that took effect. `counted` gets the others.
    */
-  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]): Promise<number> {
+  #effect(
+    kind: number,
+    list: WirePolicies,
+    key: string,
+    numbers: readonly number[],
+    counted?: Counted,
+  ): Promise<number> {
     return remoteCall(
       this.#send,
       undefined,
       (writer) => writer.add(kind, this.#numberFor(list), numbers, key),
       REPLY.effect,
-      (reply) => reply.numbers[0]!,
+      ({ numbers: [effect, now, ...counts] }) => {
+        if (now !== undefined) counted?.(now, counts)
+        return effect!
+      },
     )
   }
 

@@ -106,9 +106,10 @@ export class ClientSession implements HostCaller, PermitHolder {
       case REQUEST.permits:
         return this.#permits(tag, numbers, text)
       default: {
-        const change = correctionOf(kind, text, numbers)
+        const counted: number[] = []
+        const change = correctionOf(kind, text, numbers, (now, counts) => counted.push(now, ...counts))
         const effect = this.#keyspaceOf(tag).correct(change)
-        return this.#writer.add(REPLY.effect, 0, [effect])
+        return this.#writer.add(REPLY.effect, 0, [effect, ...counted])
       }
     }
   }

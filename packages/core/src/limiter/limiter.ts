@@ -5,8 +5,8 @@ import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../
 import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision } from './decision.js'
-import { Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision, policiesOf, UNITS } from './decision.js'
+import { counting, Events, type LimiterEvents, type Listener } from './events.js'
 import {
   CHECKED,
   type CheckedOptions,
@@ -21,6 +21,7 @@ import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-option
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
+import { checkWindows, type Crossing, Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
@@ -65,14 +66,22 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, penalty, enforce } = settings
-    const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...given } = options
+    const { name = 'default', policies, tiers, store, penalty, enforce, nearing } = settings
+    const {
+      name: _name,
+      policies: _policies,
+      tiers: _tiers,
+      penalty: _penalty,
+      nearing: _n,
+      ...given
+    } = options
     this.name = name
     this.#settings = given
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
-    this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
+    const common = { limiter: name, enforce, nearing: nearing && this.#nearing(nearing) }
+    this.#sets = new PolicySets(common, penalty, this.#store, (notice) => this.#events.receive(notice))
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -80,6 +89,7 @@ export class Limiter {
     this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
+    if (nearing) for (const list of [first, ...tiers]) checkWindows(list)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -184,7 +194,10 @@ export class Limiter {
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
-    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
+    const { nearing } = set
+    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
+    const asking = booked ? { ...set, booked } : set
+    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -285,12 +298,30 @@ export class Limiter {
     if (this.#ownsStore) await this.#store.close()
   }
 
+  /**
+   * Has the event 'nearing' emitted for charges that cross one of the `shares`. Those of `acquire` are found where they are booked.
+   */
+  #nearing(shares: readonly number[]): Nearing {
+    const type = 'nearing' as const
+    const report = (crossing: Crossing): void =>
+      this.#events.listeners.emit(type, { type, limiter: this.name, ...crossing })
+    const nearing = new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
+    const find = counting((decision, operation) => {
+      if (operation === 'consume')
+        nearing.charged(policiesOf(decision), decision.key, decision[UNITS], decision[ANSWER])
+    })
+    this.#events.listeners.on('decision', find, { passive: true })
+    return nearing
+  }
+
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const { keyspace } = this.#setOf(options?.policies)
+    const { keyspace, nearing } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
+    if (cost === 0) return
+    if (nearing && kind === 'charge') await nearing.charge(keyspace, key, cost)
+    else await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**

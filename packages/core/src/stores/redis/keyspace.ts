@@ -2,14 +2,15 @@ import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
+import type { Answer, Ask, Caller, Correction, Counted, Keyspace, Part } from '../store.js'
+import type { Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
 import { outsideAt } from './clients/failure.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
-import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
+import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackCounts, unpackEffect } from './script/wire.js'
 import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
@@ -108,7 +109,7 @@ export class RedisKeyspace implements Keyspace {
   /** Applies a refund, release, charge, block, hold or reset. Returns the units that took effect under every policy, if any. */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
-    if (change.kind === 'charge') return this.#charge(key, change.cost)
+    if (change.kind === 'charge') return this.#charge(key, change.cost, change.counted)
     return this.#ask({ operation, ...amountOf(change), read: unpackEffect }, key)
   }
 
@@ -116,12 +117,14 @@ export class RedisKeyspace implements Keyspace {
    * Charges a key, whether the cost fits or not, and returns the units that took effect. A sliding log writes an entry for each
    * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
-  async #charge(key: string, cost: number): Promise<number> {
+  async #charge(key: string, cost: number, counted?: Counted): Promise<number> {
     const most = this.#mostUnits
+    const read = counted ? readingCounts(counted) : unpackEffect
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
-        const request = { operation: 'charge', cost: Math.min(left, most), read: unpackEffect } as const
+        const span = counted ? 1 : 0
+        const request = { operation: 'charge', cost: Math.min(left, most), span, read } as const
         effect += await this.#ask(request, key)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
@@ -186,6 +189,14 @@ function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'to
   if ('cost' in change) return { cost: change.cost }
   if (!('duration' in change)) return {}
   return { cost: change.kind === 'block' && change.isPenalty ? 1 : 0, span: change.duration }
+}
+
+/** Reads the reply to a charge whose span is 1: it ends with what counts. */
+function readingCounts(counted: Counted): (reply: Buffer, request: ScriptRequest) => number {
+  return (reply, { policies }) => {
+    counted(...unpackCounts(reply, policies.length))
+    return unpackEffect(reply)
+  }
 }
 
 /** The error about a cost that would write more entries of a log than one script call may. */

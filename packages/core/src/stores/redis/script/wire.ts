@@ -33,7 +33,10 @@ export interface ScriptRequest {
   readonly cost?: number
   /** Number of equal calls, made one after the other; only for `consume`. Default 1. */
   readonly count?: number
-  /** Longest wait of a booking, or duration of a block or hold, in microseconds; to cancel, the instant of the booking. */
+  /**
+   * Longest wait of a booking, or duration of a block or hold, in microseconds; to cancel, the instant of the booking; of a charge 1
+   * to get what counts after it.
+   */
   readonly span?: number
   /** To confirm or cancel, the token of the booking; to release, the charge. */
   readonly token?: Buffer
@@ -159,6 +162,12 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
 /** Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. */
 export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
+}
+
+/** Returns the instant of a charge and three numbers per policy: what counts after it, its units, and until when. */
+export function unpackCounts(reply: Buffer, policies: number): [now: number, counts: readonly number[]] {
+  const counts = Array.from({ length: 3 * policies }, (_, i) => reply.readDoubleLE((3 + i) * DOUBLE))
+  return [reply.readDoubleLE(DOUBLE), counts]
 }
 
 const DOUBLE = 8
