@@ -1,4 +1,4 @@
-import type { Ask, Correction, Counted } from '@sluice/core/store'
+import type { Ask, Correction } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
@@ -21,9 +21,11 @@ export const REQUEST = {
   confirm: 6,
   /** The booking's number, at, cost, decidedAt. Answered by `effect`: 1 where it is as if never booked. */
   cancel: 7,
-  /** cost. The following are answered by `effect`: the units that took effect. */
+  /**
+   * cost, and 1 to get what counts after a charge. The following are answered by `effect`: the units that took effect, and behind
+   * them what counts, if that was asked for.
+   */
   refund: 8,
-  /** cost, 1 to get what counts after it: the effect is then followed by the instant and three numbers per policy. */
   charge: 9,
   /** at, cost, decidedAt of the charge, units. */
   release: 10,
@@ -82,9 +84,8 @@ export const STANDINGS = ['stands', 'lost', 'held'] as const
 export function numbersOf(change: Correction): readonly number[] {
   switch (change.kind) {
     case 'refund':
-      return [change.cost]
     case 'charge':
-      return change.counted ? [change.cost, 1] : [change.cost]
+      return [change.cost, 'counted' in change ? 1 : 0]
     case 'release':
       return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
     case 'block':
@@ -98,21 +99,16 @@ export function numbersOf(change: Correction): readonly number[] {
 
 /**
  * Reads the correction in a request of this kind, for example a refund, on this key; the order of the numbers is that of
- * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses. `counted` gets what counts after a charge that asks for it.
+ * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses.
  * @throws {MalformedFrame} for a kind that is no correction.
  */
-export function correctionOf(
-  kind: number,
-  key: string,
-  numbers: readonly number[],
-  counted: Counted,
-): Correction {
+export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {
   const [first = NaN, second = NaN, third = NaN, fourth = NaN] = numbers
   switch (kind) {
     case REQUEST.refund:
       return { kind: 'refund', key, cost: whole(first, LARGEST_COST) }
     case REQUEST.charge:
-      return { kind: 'charge', key, cost: whole(first, LARGEST_COST), ...(second === 1 && { counted }) }
+      return { kind: 'charge', key, cost: whole(first, LARGEST_COST) }
     case REQUEST.release: {
       const charge = { at: whole(first), cost: whole(second, LARGEST_COST), decidedAt: whole(third) }
       return { kind: 'release', key, charge, units: whole(fourth, LARGEST_COST) }

@@ -106,10 +106,12 @@ export class ClientSession implements HostCaller, PermitHolder {
       case REQUEST.permits:
         return this.#permits(tag, numbers, text)
       default: {
-        const counted: number[] = []
-        const change = correctionOf(kind, text, numbers, (now, counts) => counted.push(now, ...counts))
-        const effect = this.#keyspaceOf(tag).correct(change)
-        return this.#writer.add(REPLY.effect, 0, [effect, ...counted])
+        const change = correctionOf(kind, text, numbers)
+        const counts: number[] = []
+        const isCounted = change.kind === 'charge' && numbers[1] === 1
+        const counted = (all: readonly number[]) => void counts.push(...all)
+        const effect = this.#keyspaceOf(tag).correct(isCounted ? { ...change, counted } : change)
+        return this.#writer.add(REPLY.effect, 0, [effect, ...counts])
       }
     }
   }

@@ -64,9 +64,6 @@ export function isDecision(value: unknown): value is Decision {
 /** Under a registered symbol, because metrics of other copies of this package read it too. */
 export const ANSWER = Symbol.for('sluice.answer')
 
-/** Under it a decision has the units that it has charged. */
-export const UNITS = Symbol()
-
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
@@ -133,11 +130,6 @@ export class LimiterDecision {
   /** Whether the call was charged: not if it was denied or only read, nor if another part of its `consumeAll` was denied. */
   get charged(): boolean {
     return !!this.#charge && chargeOf(this.#answer, 0) !== undefined
-  }
-
-  /** @internal */
-  get [UNITS](): number {
-    return this.charged ? (this.#charge as number) : 0
   }
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
@@ -229,11 +221,11 @@ export class LimiterDecision {
     const difference = realCost - cost
     const charge = chargeOf(this.#answer, cost)
     if (difference === 0 || !charge) return 0
-    const { keyspace: elsewhere, nearing } = this.#source
+    const { keyspace: ofStore, nearing } = this.#source
     const by = this.#answer.degraded?.by
-    const keyspace = by ?? elsewhere
+    const keyspace = by ?? ofStore
     const key = storedKey(this.#key)
-    if (difference > 0 && nearing) return nearing.charge(keyspace, this.#key, difference, by !== undefined)
+    if (difference > 0 && nearing) return nearing.charge(ofStore, this.#key, difference, by)
     if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
     const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
     return given === 0 ? 0 : -given

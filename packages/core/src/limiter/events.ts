@@ -1,8 +1,7 @@
-import type { Notice, Outage } from '../stores/store.js'
+import type { Crossing, Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess, warnProcessOnce } from '../values/process-warning.js'
 import { ANSWER, type Decision } from './decision.js'
-import type { Crossing } from './nearing.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {

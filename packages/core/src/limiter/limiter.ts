@@ -3,10 +3,12 @@ import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
+import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
+import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision, policiesOf, UNITS } from './decision.js'
-import { counting, Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision, policiesOf } from './decision.js'
+import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
 import {
   CHECKED,
   type CheckedOptions,
@@ -21,7 +23,7 @@ import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-option
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
-import { checkWindows, type Crossing, Nearing } from './nearing.js'
+import { Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
@@ -66,22 +68,22 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, penalty, enforce, nearing } = settings
-    const {
-      name: _name,
-      policies: _policies,
-      tiers: _tiers,
-      penalty: _penalty,
-      nearing: _n,
-      ...given
-    } = options
+    const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
+    const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...given } = options
     this.name = name
     this.#settings = given
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
-    const common = { limiter: name, enforce, nearing: nearing && this.#nearing(nearing) }
-    this.#sets = new PolicySets(common, penalty, this.#store, (notice) => this.#events.receive(notice))
+    const report: Report = (notice) => this.#events.receive(notice)
+    const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
+    // Turns are reported as they are booked.
+    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
+      if (charged && operation === 'consume')
+        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
+    }
+    if (nearing) this.on('decision', find)
+    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, penalty, this.#store, report)
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -89,7 +91,8 @@ export class Limiter {
     this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
-    if (nearing) for (const list of [first, ...tiers]) checkWindows(list)
+    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -298,30 +301,13 @@ export class Limiter {
     if (this.#ownsStore) await this.#store.close()
   }
 
-  /**
-   * Has the event 'nearing' emitted for charges that cross one of the `shares`. Those of `acquire` are found where they are booked.
-   */
-  #nearing(shares: readonly number[]): Nearing {
-    const type = 'nearing' as const
-    const report = (crossing: Crossing): void =>
-      this.#events.listeners.emit(type, { type, limiter: this.name, ...crossing })
-    const nearing = new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
-    const find = counting((decision, operation) => {
-      if (operation === 'consume')
-        nearing.charged(policiesOf(decision), decision.key, decision[UNITS], decision[ANSWER])
-    })
-    this.#events.listeners.on('decision', find, { passive: true })
-    return nearing
-  }
-
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
     const { keyspace, nearing } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (cost === 0) return
-    if (nearing && kind === 'charge') await nearing.charge(keyspace, key, cost)
-    else await keyspace.correct({ kind, key: stored, cost })
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
@@ -349,6 +335,8 @@ export class Limiter {
     return this.#setOfList
   }
 }
+
+const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**
  * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a

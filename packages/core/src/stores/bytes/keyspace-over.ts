@@ -2,7 +2,7 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import { WeakValues } from '../../values/weak-values.js'
 import type { PolicyList } from '../memory/policy-lists.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Booking, Caller, Correction, Counted, Keyspace } from '../store.js'
+import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../store.js'
 import type { MaybePromise, Part, Report, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { type Act, type Change, type Gathering, gatheringOf } from './gathering.js'
@@ -199,18 +199,6 @@ class KeyspaceOver implements Keyspace {
    * block or a hold.
    */
   correct(change: Correction): MaybePromise<number> {
-    if (!('counted' in change) || !change.counted) return this.#correct(change)
-    // An update may be made again, and only the last one counts.
-    let last: Parameters<Counted> | undefined
-    const effect = this.#correct({ ...change, counted: (...counts) => (last = counts) })
-    const report = (units: number): number => {
-      if (last) change.counted!(...last)
-      return units
-    }
-    return typeof effect === 'number' ? report(effect) : effect.then(report)
-  }
-
-  #correct(change: Correction): MaybePromise<number> {
     return this.#change(change.key, (state) => {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }

@@ -2,7 +2,7 @@ import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Counted, Keyspace, Part } from '../store.js'
+import type { Answer, Ask, Caller, Correction, ChargeCounts, Keyspace, Part } from '../store.js'
 import type { Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
@@ -10,7 +10,7 @@ import { outsideAt } from './clients/failure.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
 import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
-import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackCounts, unpackEffect } from './script/wire.js'
+import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
 import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
@@ -117,15 +117,14 @@ export class RedisKeyspace implements Keyspace {
    * Charges a key, whether the cost fits or not, and returns the units that took effect. A sliding log writes an entry for each
    * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
-  async #charge(key: string, cost: number, counted?: Counted): Promise<number> {
+  async #charge(key: string, cost: number, counted?: ChargeCounts): Promise<number> {
     const most = this.#mostUnits
-    const read = counted ? readingCounts(counted) : unpackEffect
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
-        const span = counted ? 1 : 0
-        const request = { operation: 'charge', cost: Math.min(left, most), span, read } as const
-        effect += await this.#ask(request, key)
+        const span = counted ? 1 + effect : 0
+        const request = { operation: 'charge', cost: Math.min(left, most), span, counted } as const
+        effect += await this.#ask({ ...request, read: unpackEffect }, key)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
         // An earlier call was carried out, so it is no longer true that nothing was sent.
@@ -189,14 +188,6 @@ function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'to
   if ('cost' in change) return { cost: change.cost }
   if (!('duration' in change)) return {}
   return { cost: change.kind === 'block' && change.isPenalty ? 1 : 0, span: change.duration }
-}
-
-/** Reads the reply to a charge whose span is 1: it ends with what counts. */
-function readingCounts(counted: Counted): (reply: Buffer, request: ScriptRequest) => number {
-  return (reply, { policies }) => {
-    counted(...unpackCounts(reply, policies.length))
-    return unpackEffect(reply)
-  }
 }
 
 /** The error about a cost that would write more entries of a log than one script call may. */
