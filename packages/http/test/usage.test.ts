@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, gcra, memoryStore, slidingLog } from '@sluice/core'
-import Ajv2020 from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { usageHandler } from '../src/index.js'
