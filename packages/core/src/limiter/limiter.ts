@@ -3,10 +3,12 @@ import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
+import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
+import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision } from './decision.js'
-import { Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision, policiesOf } from './decision.js'
+import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
 import {
   CHECKED,
   type CheckedOptions,
@@ -21,6 +23,7 @@ import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-option
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
+import { Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
@@ -65,14 +68,22 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, penalty, enforce } = settings
-    const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...given } = options
+    const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
+    const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...given } = options
     this.name = name
     this.#settings = given
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
-    this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
+    const report: Report = (notice) => this.#events.receive(notice)
+    const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
+    // Turns are reported as they are booked.
+    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
+      if (charged && operation === 'consume')
+        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
+    }
+    if (nearing) this.on('decision', find)
+    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, penalty, this.#store, report)
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -80,6 +91,8 @@ export class Limiter {
     this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
+    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -184,7 +197,10 @@ export class Limiter {
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
-    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
+    const { nearing } = set
+    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
+    const asking = booked ? { ...set, booked } : set
+    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -287,10 +303,11 @@ export class Limiter {
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const { keyspace } = this.#setOf(options?.policies)
+    const { keyspace, nearing } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
@@ -318,6 +335,8 @@ export class Limiter {
     return this.#setOfList
   }
 }
+
+const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**
  * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a
