@@ -72,8 +72,8 @@ end
 local open = max(max(now, held), blocked)
 local writes, begun, renewed, reset = false, exists, false, nil
 local reply, booking = '', ''
--- Units of a correction that took effect under every policy, and under one of them.
-local effect, units = 0, 0
+-- Units of a correction that took effect under every policy, and under one of them; of a charge with a span, what counts then.
+local effect, units, counts = 0, 0, ''
 -- Equal calls are made one after the other. A denial that is not counted changes nothing: those after it are denied too.
 local answers = count > 1 and {}
 -- If a refusal is counted: how many there were, and the instant at which that is forgotten.
@@ -172,7 +172,7 @@ for call_number = 1, count do
       end
       if op == CHARGE or op == REFUND then
         effect = cost
-        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units)
+        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + span - 1, full_at) end
       else
         --@for each policy @{cells} = @{algorithm}_admit(@{state}, @{numbers}, at, amount)
       end
@@ -198,7 +198,7 @@ for call_number = 1, count do
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
   if op > RESERVE then
-    reply = pack('<ddd', broken and 1 or 0, now, effect)
+    reply = pack('<ddd', broken and 1 or 0, now, effect) .. counts
   elseif reason == 0 and at <= now and cost > 0 then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else

@@ -110,6 +110,7 @@ const MOST_KNOWN = 10_000
 const algorithm: Algorithm = {
   name: 'calendar-window',
   ring: false,
+  hasWindows: true,
   cells: () => 3,
 
   /**

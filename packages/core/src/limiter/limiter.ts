@@ -3,10 +3,12 @@ import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS, UNREAD } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
+import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
+import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision } from './decision.js'
-import { Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision, policiesOf } from './decision.js'
+import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
 import { KnownRecords, type RecordListener, LimiterRecords } from './known-records.js'
 import {
   CHECKED,
@@ -34,6 +36,7 @@ import {
   shown,
 } from './overrides.js'
 import { warnIfShort } from '../values/short-duration.js'
+import { Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
@@ -81,15 +84,23 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, penalty, enforce } = settings
-    const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...given } = options
+    const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
+    const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...given } = options
     this.name = name
     this.#settings = given
     this.#leaseMs = settings.leases?.ttl ?? 0
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
-    this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
+    const report: Report = (notice) => this.#events.receive(notice)
+    const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
+    // Turns are reported as they are booked.
+    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
+      if (charged && operation === 'consume')
+        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
+    }
+    if (nearing) this.on('decision', find)
+    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, penalty, this.#store, report)
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -97,6 +108,8 @@ export class Limiter {
     this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
+    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
     this.#records = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
@@ -214,7 +227,10 @@ export class Limiter {
     if (rules) await this[UNREAD]
     const set = rules ? this.#ruled(given, stored) : given
     const us = maxWait * 1000
-    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal)
+    const { nearing } = set
+    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
+    const asking = booked ? { ...set, booked } : set
+    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -356,8 +372,9 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     if (this.#records.rules) await this[UNREAD]
-    const { keyspace } = this.#ruled(given, stored)
-    if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
+    const { keyspace, nearing } = this.#ruled(given, stored)
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
@@ -449,6 +466,8 @@ export class Limiter {
     return this.#setOfList
   }
 }
+
+const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**
  * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a

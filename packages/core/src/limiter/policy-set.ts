@@ -7,6 +7,7 @@ import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
 import { heldWeakly, type WeaklyHeld } from '../values/weak-values.js'
+import type { Nearing } from './nearing.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
@@ -22,11 +23,17 @@ export interface PolicySet {
   /** The state that decides, unless an answer names another. */
   readonly keyspace: Keyspace
   readonly sets: PolicySets
+  readonly nearing?: Nearing | undefined
+  /** Called with each answer to a booking. */
+  readonly booked?: (answer: Answer) => void
   /** Whose the list is: the limiter's own, that of a call, or the one that an override has made. */
   readonly rule: 'default' | 'plan' | 'override'
   /** Set on that of an exempt key, which has no policies and asks no store. */
   readonly exempt?: true
 }
+
+/** The part that all sets of a limiter have in common. */
+type OfLimiter = Pick<PolicySet, 'limiter' | 'enforce' | 'nearing'>
 
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
@@ -40,17 +47,16 @@ export class PolicySets {
   readonly #penalty: Penalty | undefined
 
   /**
-   * The lists of policies under which the limiter of this name is called, each with its state in `store`; none at first. Without
-   * `enforce` (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   * The lists of policies under which one limiter is called, each with its state in `store`; none at first. Without `enforce`
+   * (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
    */
   constructor(
-    private readonly limiter: string,
-    private readonly enforce: boolean,
+    private readonly common: OfLimiter,
     penalty: Penalty | undefined,
     readonly store: Store,
     private readonly report: Report,
   ) {
-    this.#penalty = enforce ? penalty : undefined // shadow mode refuses nothing
+    this.#penalty = common.enforce ? penalty : undefined // shadow mode refuses nothing
   }
 
   /**
@@ -74,10 +80,10 @@ export class PolicySets {
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const { limiter, enforce } = this
     const shapes = policies.map(({ shape }) => shape).join('\n')
+    const { limiter, enforce, nearing } = this.common
     const given = { given: policies, policies: keyspace.policies, shapes }
-    const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, rule }
+    const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, nearing, rule }
     this.#byList.set(list, set)
     this.#byPolicies.keep(list, this.store.local ? { deref: () => set } : heldWeakly(set))
     const byShapes = this.#byShapes
@@ -129,7 +135,7 @@ export class PolicySets {
     const penalty = this.#penalty
     const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
     if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
-    const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
+    const keyspace = this.store.keyspace(this.common.limiter, policies, this.report, penalty)
     if (penalty && !keyspace.penalty) {
       const why = 'the store of this limiter knows no penalties: leave penalty out'
       throw new PolicyError('INVALID_PENALTY', why)

@@ -27,7 +27,8 @@ export type { FailureSettings, GuardedPermitsOptions, GuardSettings, LeaseSettin
 export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export { isDenied } from './store.js'
-export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, Reason } from './store.js'
+export type { Answer, Ask, Booking, Caller, ChargeCounts, Correction, Crossing } from './store.js'
+export type { DatedCharge, Degraded, Reason } from './store.js'
 export type {
   Board,
   DenialCacheBounds,
