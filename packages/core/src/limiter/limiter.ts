@@ -1,7 +1,15 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
-import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS, UNREAD } from '../values/contract.js'
+import {
+  CONTRACT,
+  CONTRACT_NUMBER,
+  FOLLOW,
+  OPEN_PART,
+  REPORT_PART,
+  SETTINGS,
+  UNREAD,
+} from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
@@ -66,11 +74,13 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, where it is one for good; undefined once the limiter is closed. */
+  /** The set of these, until `#forget` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
   #set: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
+  /** Has the set looked up anew, where `#policies` says when. */
+  readonly #forget: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
@@ -106,7 +116,10 @@ export class Limiter {
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
     this.#list = first
     this.#setOfList = set
-    this.#set = typeof policies === 'function' ? undefined : set
+    const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
+    this.#forget = follow && (() => void (this.#set = undefined))
+    follow?.(this.#forget!)
+    this.#set = typeof policies === 'function' && !follow ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
     if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
@@ -460,9 +473,9 @@ export class Limiter {
     if (policies !== undefined) return this.#sets.get(policies, 'plan')
     if (this.#set) return this.#set
     const list = this.#policies()
-    if (list === this.#list) return this.#setOfList
-    this.#setOfList = this.#sets.get(list, 'default')
+    if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
     this.#list = list
+    if (this.#forget) this.#set = this.#setOfList
     return this.#setOfList
   }
 }

@@ -16,6 +16,12 @@ export const CONTRACT = Symbol.for('sluice.contract')
 /** Under this symbol a limiter has its settings, so that adapters can make limiters that count in the same store. */
 export const SETTINGS = Symbol.for('sluice.settings')
 
+/**
+ * Under this symbol a function that gives a limiter its policies says when to ask it again: it holds what it is given weakly, and calls it
+ * before it returns another list. Any other function is asked at each call.
+ */
+export const FOLLOW = Symbol.for('sluice.follow')
+
 /** Under this symbol a limiter opens a part of a call on several keys. */
 export const OPEN_PART = Symbol.for('sluice.part')
 
