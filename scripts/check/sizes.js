@@ -10,8 +10,8 @@ const ENTRIES = {
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
     68.2,
   ],
-  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 39.6],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 39.3],
+  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 39.7],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 39.4],
   limited: ["export { limited } from '@sluice/http'", 38.8],
 }
 
