@@ -81,7 +81,7 @@ local answers = count > 1 and {}
 for call_number = 1, count do
   local at, amount, reason, binding = open, 0, 0, 0
   --@for each policy local earliest_@{i}, remaining_@{i}, reset_@{i} = open, 0, now
-  if op <= RESERVE then
+  if op <= COMMIT then
     if cost > 0 then
       local from = max(open, last)
       at = from
@@ -155,7 +155,7 @@ for call_number = 1, count do
       --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
-      if op == RESERVE or op == BOOK and at > now then
+      if op == COMMIT or op == BOOK and at > now then
         booking = pack('<dd@{cell_formats}', version, last, @{all_cells})
         replaced = {}
       end
@@ -194,7 +194,7 @@ for call_number = 1, count do
   --@for each policy if seen > now or remaining_@{i} < 0 then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
-  if op > RESERVE then
+  if op > COMMIT then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now and cost > 0 then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})

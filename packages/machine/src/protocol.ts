@@ -35,7 +35,7 @@ export const REQUEST = {
   permits: 14,
   /** As `consume`. */
   try: 15,
-  reserve: 16,
+  commit: 16,
   /** Of each part the list's number, cost, and whether it is enforced; the keys in JSON. Answered by `answers`. */
   together: 17,
 } as const
@@ -66,7 +66,7 @@ export const ASKS: Readonly<Record<Ask, number>> = {
   peek: REQUEST.peek,
   try: REQUEST.try,
   book: REQUEST.book,
-  reserve: REQUEST.reserve,
+  commit: REQUEST.commit,
 }
 
 /** The calls that a keyspace decides, by the kind of their request. */

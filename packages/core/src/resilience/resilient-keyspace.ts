@@ -70,7 +70,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /**
    * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
    * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
-   * `maxWait` microseconds. 'try' and 'reserve' with a caller are the steps of a call on several keys.
+   * `maxWait` microseconds. 'try' and 'commit' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
@@ -81,7 +81,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
-    return this.#send(question, ask === 'try' || ask === 'reserve' ? caller : undefined)
+    return this.#send(question, ask === 'try' || ask === 'commit' ? caller : undefined)
   }
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
@@ -258,27 +258,27 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'reserve' charges. One
-   * deadline is for both steps: that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
+   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'commit' charges. One
+   * deadline is for both steps: that of a 'commit' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
    * over already, the store is not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
    */
   #send(question: Question, whole?: Caller): MaybePromise<Answer> {
     const { ms } = this.deadline
     const { kind, key, cost } = question
-    const since = kind === 'reserve' ? whole?.since : undefined
+    const since = kind === 'commit' ? whole?.since : undefined
     if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
       return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
     }
     let receiver!: LateReceiver<Answer>
     const outcome = new Promise<Answer>((resolve, failed) => {
-      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
+      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'commit', counts. */
       const answered = (answer: Answer, began: number): void => {
         whole?.began?.(began)
         resolve(answer)
       }
       const answeredTooLate = (late: Answer): void => {
-        if (kind === 'reserve' && whole?.gone) this.#giveBack(key, cost, late).catch(() => {})
+        if (kind === 'commit' && whole?.gone) this.#giveBack(key, cost, late).catch(() => {})
       }
       receiver = { answered, failed, answeredTooLate }
     })

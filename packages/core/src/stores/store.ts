@@ -129,7 +129,7 @@ export interface Keyspace {
    * - `peek` answers as `consume` would and writes nothing.
    * - `try` answers as `consume` would and charges nothing.
    * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
-   * - `reserve` charges now, and returns a `booking` to undo that with. A store without undo returns none.
+   * - `commit` charges now, and returns a `booking` to undo that with. A store without undo returns none.
    * With a penalty, `consume`, `try` and `book` also count refusals, in the same atomic step.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
@@ -193,7 +193,7 @@ export interface Together {
 export type WholeReceiver = Receiver<readonly Answer[] | undefined>
 
 /** The kind of a decision. */
-export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'reserve'
+export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'commit'
 
 /** A change to the units or the state of a key. Durations are microseconds from now. */
 export type Correction =
@@ -269,7 +269,7 @@ export interface Answer {
    * its capacity. Empty: none is known to count.
    */
   readonly used?: readonly number[] | undefined
-  /** The booking that `book` made ahead of now, or `reserve` now. */
+  /** The booking that `book` made ahead of now, or `commit` now. */
   readonly booking: Booking | undefined
   /**
    * Of a denial: the instant at which a cost of `remaining + 1` passes; Infinity: never. Before it every larger cost is denied

@@ -144,7 +144,7 @@ class KeyspaceOver implements Keyspace {
       const answer = decided.at > now ? { ...decided, now: time } : decided
       const isAsked = cost > 0 && ask !== 'peek'
       const isCharged = isAsked && ask !== 'try' && answer.reason === undefined
-      const isRefused = isAsked && ask !== 'reserve' && answer.reason !== undefined
+      const isRefused = isAsked && ask !== 'commit' && answer.reason !== undefined
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt

@@ -78,7 +78,7 @@ export class Table {
 
   /**
    * Decides any call in full: finds its instant, charges it there unless it only asks ('peek', 'try'), and makes the answer. A
-   * limit's denial, save of 'peek' or 'reserve', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
+   * limit's denial, save of 'peek' or 'commit', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
    */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -91,8 +91,8 @@ export class Table {
     let booking: MemoryBooking | undefined
     let isRefusalCounted = false
     const charges = ask !== 'peek' && ask !== 'try'
-    if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'reserve')
-    else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'reserve') {
+    if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'commit')
+    else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'commit') {
       this.cursor.rows.record(row, call.list.number, true)
       isRefusalCounted = penalty !== undefined
       if (penalty) this.#penalize(call, penalty)

@@ -13,7 +13,7 @@ export const OPERATIONS = {
   peek: 2,
   try: 3,
   book: 4,
-  reserve: 5,
+  commit: 5,
   refund: 6,
   charge: 7,
   block: 8,
