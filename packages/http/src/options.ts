@@ -162,7 +162,14 @@ export function pick<O extends object, Name extends keyof O>(
   return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<O, Name>
 }
 
-const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...settings } = LIMITER
+const {
+  name: _name,
+  policies: _policies,
+  tiers: _tiers,
+  penalty: _penalty,
+  reservations: _own,
+  ...settings
+} = LIMITER
 
 const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
 
@@ -238,7 +245,14 @@ export function partsOf<Req, Res>(
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limits = typeof options.limits === 'function' ? options.limits() : options.limits
   checkMostParts(limits)
-  for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys({ ...LIMIT, ...WAITING })]) {
+  for (const name of [
+    'limiter',
+    'name',
+    'tiers',
+    'penalty',
+    'reservations',
+    ...Object.keys({ ...LIMIT, ...WAITING }),
+  ]) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {

@@ -3,6 +3,7 @@ import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
+import type { ReservationSettings } from '../stores/reservations.js'
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
@@ -22,6 +23,12 @@ export interface PolicySet {
   readonly sets: PolicySets
 }
 
+/** What a limiter has its keyspaces do beside counting. */
+interface SetTerms {
+  readonly penalty: Penalty | undefined
+  readonly reservations: ReservationSettings | undefined
+}
+
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
@@ -32,6 +39,7 @@ export class PolicySets {
   #declared = 0
   #most = Infinity
   readonly #penalty: Penalty | undefined
+  readonly #reservations: ReservationSettings | undefined
 
   /**
    * The lists of policies under which the limiter of this name is called, each with its state in `store`; none at first. Without
@@ -40,11 +48,12 @@ export class PolicySets {
   constructor(
     private readonly limiter: string,
     private readonly enforce: boolean,
-    penalty: Penalty | undefined,
+    terms: SetTerms,
     private readonly store: Store,
     private readonly report: Report,
   ) {
-    this.#penalty = enforce ? penalty : undefined // shadow mode refuses nothing
+    this.#penalty = enforce ? terms.penalty : undefined // shadow mode refuses nothing
+    this.#reservations = terms.reservations
   }
 
   /**
@@ -122,7 +131,13 @@ export class PolicySets {
     const penalty = this.#penalty
     const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
     if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
-    const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
+    const reservations = this.#reservations
+    const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty, reservations)
+    if (reservations && !keyspace.reservations) {
+      const why =
+        'the store of this limiter keeps no reservations: leave reservations out, or use memoryStore()'
+      throw new PolicyError('INVALID_OPTION', why)
+    }
     if (penalty && !keyspace.penalty) {
       const why = 'the store of this limiter knows no penalties: leave penalty out'
       throw new PolicyError('INVALID_PENALTY', why)

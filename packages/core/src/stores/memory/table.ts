@@ -3,6 +3,7 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type TableOwner } from './chunks.js'
+import type { KeyReservations } from './key-reservations.js'
 import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
@@ -14,6 +15,8 @@ export class Table {
   readonly restrictions = new Restrictions()
   readonly bookings = new Bookings()
   readonly refusals = new Refusals()
+  /** The reservations of keys by their rows, of keyspaces that reserve. */
+  readonly reserved = new Map<number, KeyReservations>()
   readonly lists: PolicyLists
   /** Set when the store dropped the table because it held no key; another table may have its shapes now. */
   isDropped = false
@@ -288,6 +291,47 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
+  /** Gives back all but what is to stay charged of the reservations of a key that have ended at `now`, each as of its end. */
+  giveBackEnded({ policies }: PolicyList, row: number, own: KeyReservations, now: number): void {
+    for (const entry of own.takeEnded(now))
+      this.#release(policies, row, entry, entry.cost - entry.atEnd, entry.end)
+  }
+
+  /** Units of a key that open reservations hold under each policy: those that settling all of them at 0 would give back now, rounded up. */
+  heldBy({ policies }: PolicyList, row: number, own: KeyReservations): readonly number[] {
+    const now = Math.max(this.owner.now(), this.bookings.lastOf(row))
+    return this.cursor.tentatively(row, () => {
+      const open = own.openByEnd.filter(({ decidedAt }) => decidedAt >= this.cursor.born)
+      return policies.map((policy, i) => {
+        const state = this.cursor.states[i]!
+        let held = 0
+        for (const entry of open) held += policy.algorithm.release(state, policy, now, entry, entry.cost)
+        return Math.ceil(held)
+      })
+    })
+  }
+
+  /** The instant at which `cost` units of a key pass if its open reservations end unsettled. */
+  passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
+    const { states } = this.cursor
+    let from = Math.max(this.owner.now(), this.bookings.lastOf(row))
+    const earliest = (): number =>
+      Math.max(
+        from,
+        ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)),
+      )
+    return this.cursor.tentatively(row, () => {
+      for (const entry of own.openByEnd) {
+        const at = earliest()
+        if (at <= entry.end) return at
+        from = Math.max(from, entry.end)
+        if (entry.decidedAt >= this.cursor.born)
+          this.cursor.release(policies, from, entry, entry.cost - entry.atEnd)
+      }
+      return earliest()
+    })
+  }
+
   /** Removes the key in `row` though its state still counts. Marks its bookings as lost, so that calls that wait book again. */
   discard(row: number): void {
     this.bookings.discard(row)
@@ -308,6 +352,7 @@ export class Table {
     this.bookings.forget(row)
     this.restrictions.clear(row)
     this.refusals.clear(row)
+    this.reserved.delete(row)
     this.cursor.rows.free(row)
     if (this.cursor.rows.size === 0)
       for (const chunk of this.#chunks.splice(0)) this.owner.chunks.remove(chunk)

@@ -1,0 +1,133 @@
+import type { Policy } from '../../algorithms/contract/policy.js'
+import { KeyReservations } from './key-reservations.js'
+import type { ReservationChange, ReservationEffect, ReserveCall } from '../reservations.js'
+import {
+  type Answer,
+  type Ask,
+  type Booking,
+  type Correction,
+  isDenied,
+  type Keyspace,
+  type Reservations,
+  type Together,
+} from '../store.js'
+import type { PolicyList } from './policy-lists.js'
+import type { Table } from './table.js'
+
+/** A table, and the list of policies under which a keyspace decides there. */
+export interface OpenTable {
+  readonly table: Table
+  readonly list: PolicyList
+}
+
+/**
+ * A keyspace that reserves, over a table. Before each operation the reservations of its key that have ended are given back, each
+ * as of its end; what comes then is decided as in a keyspace without reservations. So the table knows nothing of them but to keep
+ * a key while it has some. A call on a key of which none has ended costs a look at the earliest end.
+ */
+export class ReservingKeyspace implements Keyspace, Reservations {
+  readonly reservations = this
+  readonly penalty: Keyspace['penalty']
+
+  /** The state in the table that `open` returns; at most `max` reservations of a key are open. `now` returns the store's time. */
+  constructor(
+    private readonly open: () => OpenTable,
+    readonly policies: readonly Policy[],
+    readonly together: Together,
+    private readonly max: number,
+    private readonly now: () => number,
+  ) {
+    this.penalty = open().list.penalty
+  }
+
+  /**
+   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial says when the cost passes if the
+   * open reservations end unsettled, and the next end (`nextEnd`), before which to ask again is in vain unless one is settled.
+   */
+  decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const { table, list, row, own } = this.#at(key)
+    if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
+    const answer = table.decide(list, ask, key, cost, 0)
+    if (ask !== 'peek' && !isDenied(answer)) return answer
+    const held = table.heldBy(list, row, own)
+    if (answer.reason !== 'limit') return { ...answer, held }
+    const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
+    const parts = answer.parts?.map((number, i) => (i % 3 === 0 ? Math.min(number, at) : number))
+    return { ...answer, at, parts, held, nextEnd: own.nextEnd }
+  }
+
+  fits(key: string, cost: number): boolean {
+    const { table, list } = this.#at(key)
+    return table.fits(list, key, cost)
+  }
+
+  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+    return this.#at(booking.key).table.confirm(booking)
+  }
+
+  cancel(booking: Booking): boolean {
+    return this.#at(booking.key).table.cancel(this.policies, booking)
+  }
+
+  correct(change: Correction): number {
+    const { table, list } = this.#at(change.key)
+    return table.correct(list, change)
+  }
+
+  reserve(call: ReserveCall): Answer {
+    const { key, cost } = call
+    const { table, list, own } = this.#at(key)
+    if (own && own.open >= this.max) {
+      const answer = this.decide('peek', key, cost, 0)
+      if (answer.reason === undefined || answer.reason === 'limit') {
+        const at = Math.max(own.nextEnd, answer.at)
+        return { ...answer, reason: 'reservations', at, nextEnd: own.nextEnd }
+      }
+    }
+    const answer = this.decide('consume', key, cost, 0)
+    if (isDenied(answer)) return answer
+    const row = table.cursor.rows.find(key)
+    const known = table.reserved.get(row)
+    const kept = known ?? new KeyReservations(answer.now)
+    if (!known) table.reserved.set(row, kept)
+    kept.add(call, { at: answer.at, cost, decidedAt: answer.now })
+    return { ...answer, held: table.heldBy(list, row, kept) }
+  }
+
+  change(change: ReservationChange): ReservationEffect {
+    const { key, id, decidedAt, end, kind } = change
+    const { table, list, own, now } = this.#at(key)
+    const isKnown = own !== undefined && own.begun <= decidedAt
+    const entry = isKnown ? own.find(id) : undefined
+    if (entry?.effect !== undefined) return { state: 'settled', effect: entry.effect, end: entry.end }
+    if (entry && kind === 'extend') {
+      own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
+      return { state: 'open', effect: 0, end: entry.end }
+    }
+    // One that is not found before its end was settled, and its mark forgotten, unless the state that knew it was lost.
+    if (!entry && isKnown && now < end) return { state: 'settled', effect: 0, end }
+    if (kind === 'extend') return { state: 'late', effect: 0, end }
+    const difference = entry ? change.units - entry.cost : change.units
+    let effect = 0
+    if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
+    if (entry && difference < 0)
+      effect = -table.correct(list, { kind: 'release', key, charge: entry, units: -difference })
+    if (!entry) return { state: 'late', effect, end }
+    own!.settled(entry, effect, this.max)
+    return { state: 'settled', effect, end: entry.end }
+  }
+
+  /** The key's place in the table, once what has ended of its reservations is given back. */
+  #at(key: string) {
+    const { table, list } = this.open()
+    const row = table.cursor.rows.find(key)
+    const now = this.now()
+    let own = table.reserved.get(row)
+    if (own && own.nextEnd <= now) table.giveBackEnded(list, row, own, now)
+    if (own?.isOver(now)) {
+      table.reserved.delete(row)
+      own = undefined
+    }
+    return { table, list, row, own, now }
+  }
+}
