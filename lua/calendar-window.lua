@@ -1,7 +1,7 @@
 -- Calendar window; twin of algorithms/calendar-window.ts.
 -- cells: start, ends, count
 -- brings: before, opened, closes, after
--- valid: start <= ends, ends <= latest + 3 * window
+-- valid: start <= ends, ends <= latest + 3 * window, ends <= start + 3 * window
 --   start  microseconds, start of the newest window that was booked
 --   ends   its end: the state stays in the window until then
 --   count  units booked in it

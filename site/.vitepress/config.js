@@ -11,7 +11,7 @@ import { firstPage, withFirstPage } from '../first-page.ts'
 import { drawPictures, withPictures } from '../pictures.ts'
 import { themeRepairs } from '../theme-repairs.js'
 import { BASE } from '../portable.js'
-import { SEARCH } from '../search-options.js'
+import { SEARCH, WORDS } from '../search-options.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
 const manifest = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
@@ -80,7 +80,7 @@ export default defineConfig({
     })),
     outline: { level: [2, 3] },
     socialLinks,
-    search: { provider: 'local', options: { miniSearch: SEARCH, _render: indexed } },
+    search: { provider: 'local', options: { miniSearch: SEARCH, detailedView: true, _render: indexed } },
   },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
@@ -119,15 +119,28 @@ function relink(tokens, { path, realPath }) {
 }
 
 /**
- * The text that is searched: of the reference the sections of options, and the titles of all else.
+ * The text that is searched: of the reference the sections of options, and the titles of all else; of other pages all, with the words
+ * of readers.
  * @param {string} source
  * @param {any} env
  * @param {any} md
  */
 function indexed(source, env, md) {
   const html = md.render(source, env)
-  if (!env.relativePath.startsWith('docs/api/')) return html
+  if (!env.relativePath.startsWith('docs/api/')) return withWords(html, env.relativePath)
   if (!env.relativePath.endsWith('Options.md')) return /<h1[^]*?<\/h1>/.exec(html)?.[0] ?? ''
   // A title that is the word alone, without the mark of what may be left out, is found first.
   return html.replaceAll(/<h[24][^]*?<\/h[24]>|\?(?= <a class="header-anchor")/g, '')
+}
+
+/**
+ * A page with the words of readers in its headings.
+ * @param {string} html
+ * @param {string} file
+ */
+function withWords(html, file) {
+  return html.replaceAll(/(<h[1-6] id="([^"]+)"[^]*?)(?= <a class="header-anchor")/g, (_, heading, id) => {
+    const words = WORDS[`${file}#${id}`]
+    return words ? `${heading} (${words})` : heading
+  })
 }

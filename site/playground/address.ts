@@ -106,7 +106,7 @@ function parseGroup(text: string): [string, Values] {
     .split(',')
     .filter(Boolean)
     .map((one) => {
-      const [option = '', value = ''] = one.split(':')
+      const [option = '', value = ''] = one.split(/:(.*)/s)
       if (value === '') throw new TypeError(`'${one.slice(0, 60)}' is no option`)
       return [option, typed(decodeURIComponent(value))]
     })

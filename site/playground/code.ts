@@ -49,6 +49,8 @@ function programOf({ policies, wait, penalty }: Column, { imports, body }: Progr
   const names = new Set(policies.map(({ algorithm }) => String(algorithm)))
   if (program[0]!.includes('createLimiter')) names.add('createLimiter')
   const lines = [`{ ${[...names].sort().join(', ')} } from '@sluice/core'`, ...imports.filter(Boolean)]
+  // A Temporal for the runtimes that have none.
+  if (policies.some(({ every }) => every !== undefined)) lines.unshift("'@sluice/calendar'")
   const calls = policies.map(policyCode)
   const list = calls.length === 1 ? `[${calls[0]}]` : `[\n${calls.map((each) => `  ${each},\n`).join('')}]`
   return [...lines.map((each) => `import ${each}`), '', `const policies = ${list}`, ...program, ''].join('\n')

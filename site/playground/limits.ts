@@ -25,6 +25,7 @@ export class Limits {
     const keyspace = this.#memory.keyspace.bind(this.#memory)
     const store: Store = Object.assign(this.#memory, {
       local: leases === undefined,
+      forgets: false, // with the page, as it is to: it warns of none
       guard,
       keyspace: (...opening: Parameters<Store['keyspace']>) => {
         const state = keyspace(...opening)

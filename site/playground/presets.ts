@@ -21,6 +21,7 @@ slidingWindow | Sliding window | algorithms.html#slidingwindow | slidingWindow |
 tokenBucket | Token bucket | algorithms.html#tokenbucket | tokenBucket | kind=poisson&rate=3&span=40s&limits=tokenBucket(limit:20,window:10s)&limits=tokenBucket(limit:20,window:10s,refill:interval)
 leakyBucket | Leaky bucket | algorithms.html#leakybucket | leakyBucket | kind=storm&clients=20&obey=100&span=20s&limits=leakyBucket(limit:1,window:1s,capacity:5)+wait(maxWait:20s)
 gcra | GCRA | algorithms.html#gcra | gcra | kind=poisson&rate=3&span=40s&limits=gcra(limit:20,window:10s,burst:5)
+budget | A monthly budget | stores.html#budgets-and-quotas-by-the-month | Budgets and quotas by the month | kind=poisson&rate=0.02&span=1d&cost=20000&real=13500&takes=2s&limits=calendarWindow(limit:10000000,every:month,anchor:2025-01-01T12%3A00)&limits=fixedWindow(limit:10000000,window:30d)
 leases | Leases | scaling.html#leases | Leases | kind=poisson&rate=20&span=20s&limits=slidingLog(limit:100,window:10s)+leases(ttl:1s,size:10,processes:4)&limits=slidingLog(limit:100,window:10s)
 settle | Giving back | algorithms.html#reserve-and-settle-which-algorithm | Reserve and settle | kind=poisson&rate=2&span=60s&cost=40&real=10&takes=2s&limits=slidingWindow(limit:400,window:20s)&limits=gcra(limit:400,window:20s)
 `

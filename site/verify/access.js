@@ -1,5 +1,5 @@
-// axe finds nothing on any kind of page, light and dark, wide and at 360 px, where nothing is wider than the page; and the
-// playground is used by keyboard alone.
+// axe finds nothing on any kind of page, light and dark, wide and at 360 px; nothing is wider than the page, nor code at 1280 px than
+// its column; and the playground is used by keyboard alone.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
@@ -7,6 +7,8 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'ut
 const PAGES = [
   'index.html',
   'start.html',
+  'how-do-i.html',
+  'outbound-migration.html',
   'algorithms.html',
   'errors.html',
   'api/core/interfaces/LimiterOptions.html',
@@ -46,6 +48,10 @@ export async function verify(browser, url) {
           )
         const scroll = await page.evaluate(() => document.documentElement.scrollWidth)
         if (scroll > width) wide.push(`${name} is ${scroll} px wide`)
+        const blocks = await page.locator('pre:visible').all()
+        for (const block of width === 1280 ? blocks : [])
+          if (await block.evaluate((each) => each.scrollWidth > each.clientWidth + 1))
+            wide.push(`${name} has wider code: ${(await block.innerText()).slice(0, 60)}`)
       }
       await context.close()
     }
@@ -56,7 +62,10 @@ export async function verify(browser, url) {
       found.length === 0,
       `axe on ${PAGES.length} pages, light and dark, at 1280 and 360 px: ${found.length} findings`,
     ],
-    [wide.length === 0, `at 360 px nothing is wider than the page ${wide.join('; ')}`],
+    [
+      wide.length === 0,
+      `nothing is wider than the page, and no code at 1280 px than its column ${wide.join('; ')}`,
+    ],
     ...(await byKeyboard(browser, url)),
   ]
 }

@@ -96,7 +96,10 @@ export async function verify(browser, url) {
 /** Scenarios in which every option with choices has a field, the algorithm of the first column apart. */
 const CHOICES = [
   '2&kind=even&limits=slidingWindow(limit:20,window:10s)+tokenBucket(limit:20,window:10s)+penalty(after:3,block:10s)',
-  ...Object.keys(algorithms).map((name) => `2&limits=${name}(limit:20,window:10s)`),
+  ...Object.keys(algorithms).map((name) => {
+    const window = name === 'calendarWindow' ? 'every:day' : 'window:10s'
+    return `2&limits=${name}(limit:20,${window})`
+  }),
 ]
 
 /**

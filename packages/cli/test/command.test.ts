@@ -36,6 +36,9 @@ const POLICIES = (limit: number, more = {}): string =>
     limiters: { api: { policies: [{ algorithm: 'slidingLog', limit, window: '10s' }], ...more } },
   })
 
+/** The policies of a plan. */
+const plan = (limit: number) => [{ algorithm: 'slidingLog', limit, window: '10s' }]
+
 /** Interrupts the process as Ctrl-C does, once it reads stdin. */
 const INTERRUPTS = `data:text/javascript,${encodeURIComponent(`
   const read = process.stdin.read
@@ -52,6 +55,9 @@ beforeAll(() => {
   writeFileSync(join(folder, 'strict.json'), POLICIES(2))
   writeFileSync(join(folder, 'loose.json'), POLICIES(100))
   writeFileSync(join(folder, 'wrong.json'), POLICIES(0.5))
+  writeFileSync(join(folder, 'in-app.json'), POLICIES(2, { where: 'status=401', by: 'field:user' }))
+  writeFileSync(join(folder, 'plans.json'), POLICIES(2, { plans: { pro: plan(100) } }))
+  writeFileSync(join(folder, 'strict-pro.json'), POLICIES(100, { plans: { pro: plan(2) } }))
   writeFileSync(join(folder, 'smelly.json'), POLICIES(2).replace('slidingLog', 'fixedWindow'))
 })
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -152,6 +158,16 @@ describe('the exit code', () => {
     [0, 'check', 'smelly.json'],
     [1, 'check', 'smelly.json', '--strict'],
     [1, 'check', 'wrong.json'],
+    [0, 'check', 'strict.json', '--for', 'app'],
+    [1, 'check', 'in-app.json', '--for', 'app'],
+    [2, 'check', 'strict.json', '--for', 'nginx'],
+    [2, 'check', 'strict.json', '--for'],
+    [2, 'replay', 'access.log', 'strict.json', '--for', 'app'],
+    [0, 'replay', 'access.log', 'plans.json', '--plan', 'pro'],
+    [2, 'replay', 'access.log', 'plans.json', '--plan', 'Pro'],
+    [2, 'replay', 'access.log', 'plans.json', '--plan'],
+    [2, 'replay', 'access.log', 'strict.json', '--plan', 'pro'],
+    [2, 'check', 'plans.json', '--plan', 'pro'],
     [2, 'check'],
     [2, 'sugest', 'access.log'],
     [2, '--jsn'],
@@ -506,6 +522,48 @@ describe('a policy file', () => {
     expect(stderr).toMatch(/^sluice: other\.json:1: error INVALID_LIMIT .*\n$/)
     const replayed = await inHere(['replay', 'access.log', 'wrong.json', '--against', 'other.json'])
     expect(replayed.stderr).toMatch(/^sluice: wrong\.json:1: error .*\nother\.json:1: error .*\n$/)
+  })
+
+  it('is checked for an application, which has no status yet and no fields of a log', async () => {
+    expect((await inHere(['check', 'in-app.json'])).stdout).toBe('0 errors, 0 smells\n')
+    const { stdout } = await inHere(['check', 'in-app.json', '--for', 'app'])
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(
+        /^in-app\.json:1: error NOT_IN_REQUEST at limiters\.api\.where: .*'status'.*shouldCharge/,
+      ),
+      expect.stringMatching(
+        /^in-app\.json:1: smell NOT_IN_REQUEST at limiters\.api\.by: .*fields: \{ "user": \(req\)/,
+      ),
+      '1 error, 1 smell',
+      '',
+    ])
+    const { stderr } = await inHere(['check', 'in-app.json', '--for', 'nginx'])
+    expect(stderr).toBe("sluice: --for takes app, got 'nginx'\n")
+  })
+
+  it('is replayed with the policies of a plan, in the other file too', async () => {
+    const isDenied = async (...args: string[]): Promise<boolean> => {
+      const { stdout } = await inHere(['replay', 'access.log', ...args, '--json'])
+      return JSON.parse(stdout).answers[0].limiters[0].denied > 0
+    }
+    expect(await isDenied('plans.json')).toBe(true)
+    expect(await isDenied('plans.json', '--plan', 'pro')).toBe(false)
+    const args = [
+      'replay',
+      'access.log',
+      'strict-pro.json',
+      '--plan',
+      'pro',
+      '--against',
+      'plans.json',
+      '--json',
+    ]
+    const [{ against }] = JSON.parse((await inHere(args)).stdout).answers
+    expect([against.allowedToDenied > 0, against.deniedToAllowed]).toEqual([true, 0])
+    const { stderr } = await inHere(['replay', 'access.log', 'plans.json', '--plan', 'Pro'])
+    expect(stderr).toBe("sluice: no limiter of the policy file has a plan 'Pro'; the plans are 'pro'\n")
+    const none = await inHere(['replay', 'access.log', 'strict.json', '--plan', 'pro'])
+    expect(none.stderr).toBe("sluice: no limiter of the policy file has a plan 'pro'; it has no plans\n")
   })
 
   it('has any names of limiters and policies', async () => {

@@ -1,13 +1,9 @@
 import { mainShapes, sampleOf, type Shape } from '@sluice/testing/internal'
 import type { PolicySpec } from './policy-spec.js'
 
-/**
- * Every algorithm in every variant with a limit of `limit`, of which nothing comes back while a row runs. Calendars, which have no
- * leases and warn of stores that forget, are in rows of their own.
- */
+/** Every algorithm in every variant with a limit of `limit`, of which nothing comes back while a row runs. */
 export function everyAlgorithm(limit: number): readonly (readonly [title: string, spec: PolicySpec])[] {
-  const shapes = mainShapes().filter(({ model }) => !model.onlyWindow)
-  return shapes.map((shape) => [shape.title.replaceAll('-', ' '), lasting(shape, limit)])
+  return mainShapes().map((shape) => [shape.title.replaceAll('-', ' '), lasting(shape, limit)])
 }
 
 /**
@@ -23,6 +19,11 @@ export function specOf({ algorithm, variant, model }: Shape, options: PolicySpec
   const { window, ...others } = options
   const own = model.onlyWindow ? {} : { window }
   return [algorithm as PolicySpec[0], { ...variant, ...others, ...own } as PolicySpec[1]]
+}
+
+/** Whether its windows are of the calendar, which are never short and have no leases. */
+export function isCalendar([, options]: PolicySpec): boolean {
+  return 'every' in options
 }
 
 /** Whether more than the capacity may pass at once, where one window ends and another begins. */

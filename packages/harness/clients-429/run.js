@@ -27,27 +27,27 @@ const retryAfter = (seconds) => () => ({ 'retry-after': String(seconds) })
 // prettier-ignore
 const ANSWERS = {
   '`Retry-After: 1`': [1, retryAfter(1)],
-  '30 s': [30, retryAfter(30)],
-  '61 s': [61, retryAfter(61)],
-  '3600 s': [3600, retryAfter(3600)],
-  'a date, 5 s': [5, () => ({ 'retry-after': new Date(inSeconds(5) * 1000).toUTCString() })],
-  '`X-RateLimit-Reset`, 5 s': [5, () => ({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(inSeconds(5)) })],
-  '`RateLimit`, 5 s': [5, () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' })],
-  '`retry-after-ms: 5000`': [5, () => ({ 'retry-after-ms': '5000' })],
+  '`Retry-After: 30`': [30, retryAfter(30)],
+  '`Retry-After: 61`': [61, retryAfter(61)],
+  '`Retry-After: 3600`': [3600, retryAfter(3600)],
+  '`Retry-After` as a date, in 5 s': [5, () => ({ 'retry-after': new Date(inSeconds(5) * 1000).toUTCString() })],
+  '`X-RateLimit-Reset` alone, in 5 s': [5, () => ({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(inSeconds(5)) })],
+  '`RateLimit` alone, `t=5`': [5, () => ({ 'ratelimit-policy': '"default";q=1;w=5', ratelimit: '"default";r=0;t=5' })],
+  '`retry-after-ms: 5000` alone': [5, () => ({ 'retry-after-ms': '5000' })],
   'POST, `Retry-After: 5`': [5, retryAfter(5), 'POST'],
   '503, `Retry-After: 5`': [5, retryAfter(5), 'GET', 503],
-  'nothing': [5, () => ({})],
+  'none of these headers': [5, () => ({})],
 }
 /** Options of Sluice whose answers are compared, and what is added by hand. */
 // prettier-ignore
 const SETS = {
-  '`\'x-ratelimit\'`, the default': [{}],
+  '`headers: \'x-ratelimit\'`, the default': [{}],
   '`headers: \'ietf\'`': [{ headers: 'ietf' }],
-  'both': [{ headers: ['x-ratelimit', 'ietf'] }],
-  '`\'draft-6\'`': [{ headers: 'draft-6' }],
+  '`headers: [\'x-ratelimit\', \'ietf\']`': [{ headers: ['x-ratelimit', 'ietf'] }],
+  '`headers: \'draft-6\'`': [{ headers: 'draft-6' }],
   '`resetAs: \'delta\'`': [{ resetAs: 'delta' }],
   '`headers: false`: `Retry-After` alone': [{ headers: false }],
-  'the default, its reset at `Retry-After`': [{ onDenied: (_, res, { retryAfterMs }) => void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}') }],
+  'the default, with `X-RateLimit-Reset` when `Retry-After` ends': [{ onDenied: (_, res, { retryAfterMs }) => void res.setHeader('X-RateLimit-Reset', inSeconds(Math.ceil(retryAfterMs / 1000))).end('{}') }],
   'the default and `retry-after-ms`': [{}, (seconds) => ({ 'retry-after-ms': String(seconds * 1000) })],
   'the default without `Retry-After`': [{ headerNames: { 'Retry-After': false } }],
 }
@@ -245,5 +245,5 @@ function scoreTable() {
     const used = MOST_USED.map((_, i) => sum(right.slice(i * perClient, (i + 1) * perClient)))
     return [set, sum(right), ...used]
   })
-  return [['answered with', 'cells right', ...MOST_USED], ...rows]
+  return [['answered with', 'calls that wait rightly', ...MOST_USED], ...rows]
 }

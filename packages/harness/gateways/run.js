@@ -34,7 +34,7 @@ const LIMITS = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset
 const [SERVICE, GATEWAY] = [100, 1000]
 const own = { name: 'gateway', limit: GATEWAY, window: '1h', key: () => 'caller' }
 // prettier-ignore
-const TITLES = ['gateway', 'version', 'set up with', 'of the headers of a 200', 'of a 429', '`X-Forwarded-For` that arrives', 'where the client has sent `198.51.100.1`', 'a second 429 after `no-store`', 'after no `Cache-Control`', 'a denied upload of 8 MiB']
+const TITLES = ['gateway', 'version', 'set up with', 'whose headers a 200 has', 'whose a 429 has', '`X-Forwarded-For` that arrives', 'the same where the client has sent `198.51.100.1`', 'the next call after a 429 with `no-store`', 'after a 429 without `Cache-Control`', 'a denied upload of 8 MiB, as its client sees it']
 
 const service = await startService()
 const { host } = new URL(service.origin)

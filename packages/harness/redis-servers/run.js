@@ -1,6 +1,7 @@
 // What speaks Redis: npm run verify -- redis-servers [--server URL] [--write]. Servers and proxies of Debian on loopback, and what
 // `--server` names, are asked the same: whether limits are exact on them. Prints where the table of docs/which-redis.md differs from what
 // was seen, with exit 1; --write writes it. What `--server` names is printed alone, and gets keys of its own that expire by themselves.
+import '@sluice/calendar'
 import { consumeAll, createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { algorithms } from '@sluice/core/store'

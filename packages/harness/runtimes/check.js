@@ -11,6 +11,11 @@ const ABC = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'
 
 const HOUR_MS = 3_600_000
 
+/** Days that begin at 02:30 in Berlin, and their ends when its clocks go from 02:00 to 03:00. */
+const DAY_OF_BERLIN = { every: 'day', timeZone: 'Europe/Berlin', anchor: '2024-01-31T02:30' }
+const ENDS_IN_BERLIN =
+  '2025-03-29T01:30:00.000Z,2025-03-30T01:00:00.000Z,2025-03-31T00:30:00.000Z,2025-04-01T00:30:00.000Z'
+
 /** Made with the module, which workerd loads while its clocks stand still: its windows are aligned to the epoch. */
 const ofModule = createLimiter({ policies: [fixedWindow({ limit: 1, window: '1h' })] })
 
@@ -23,8 +28,13 @@ export async function checkCore() {
   if (Math.min(ms, HOUR_MS - ms) > 2000) wrong.push(`a window of a module ends ${ms} ms after the hour`)
   for (const [name, factory] of Object.entries(algorithms)) {
     const algorithm = /** @type {import('@sluice/core').PolicyFactory<object>} */ (factory)
-    const length = 'window' in factory.options ? { window: '1h' } : { every: 'day', timeZone: 'Asia/Tokyo' }
-    const limiter = createLimiter({ policies: [algorithm({ limit: 3, ...length })] })
+    const length = 'window' in factory.options ? { window: '1h' } : DAY_OF_BERLIN
+    const policy = algorithm({ limit: 3, ...length })
+    const ends = policy.calendar
+      ?.around(Date.UTC(2025, 2, 30, 12) * 1000)
+      .map((at) => new Date(at / 1000).toISOString())
+    if (ends && String(ends) !== ENDS_IN_BERLIN) wrong.push(`${name}: ${String(ends)}`)
+    const limiter = createLimiter({ policies: [policy] })
     const allowed = []
     for (let i = 0; i < 5; i++) allowed.push((await limiter.consume('k'.repeat(300))).allowed)
     if (String(allowed) !== 'true,true,true,false,false') wrong.push(`${name}: ${String(allowed)}`)

@@ -11,7 +11,7 @@ import {
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
-import { LONGEST_WAIT_MS, releaseAll, type BookedTurn, type Turn } from './turn.js'
+import { type BookedTurn, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
 import type { Verdict } from './verdict.js'
 import { keyAt, type OwnPermits } from './waiting-options.js'
 
@@ -164,14 +164,14 @@ export class KeyQueue {
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         if (booking.until === Infinity && isForNow(denial)) {
-          releaseAll(permits, 'failed')
+          releaseUnused(permits)
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
         }
         throw denial
       }
       this.#grant(booking, decision, permits)
     } catch (error) {
-      releaseAll(permits, 'failed')
+      releaseUnused(permits)
       this.#fail(booking, error)
     }
     this.#underWay--
@@ -189,7 +189,7 @@ export class KeyQueue {
     if (!(first && this.#booked.delete(first)) && turn) this.#booked.delete(turn)
     if (!first) {
       booking.reports?.forEach((report) => report())
-      releaseAll(permits, 'failed')
+      releaseUnused(permits)
       decision?.settle(0).catch(() => {})
       turn?.passOn()
       return turn?.recheck()

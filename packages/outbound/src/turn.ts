@@ -1,4 +1,4 @@
-import type { CallOutcome, Decision, Permit, Policy } from '@sluice/core'
+import type { Decision, Permit, Policy } from '@sluice/core'
 import {
   CHECKED,
   type CheckedOptions,
@@ -178,7 +178,8 @@ export class Turn {
   returned(): void {
     if (!this.#isOut) return
     this.#isOut = false
-    releaseAll(this.#permits, this.ending.outcome, this.ending.tookMs)
+    const { outcome, tookMs } = this.ending
+    for (const permit of this.#permits) permit.release(outcome, tookMs).catch(() => {})
     this.client.ended(this, 'returned')
   }
 
@@ -189,7 +190,7 @@ export class Turn {
 
   /** Gives back permits and turns that are not used. A decision that is settled at 0 frees its units, unless the store fails. */
   #giveBack(): void {
-    releaseAll(this.#permits, 'failed')
+    releaseUnused(this.#permits)
     this.#permits = []
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }
@@ -204,9 +205,9 @@ export class Turn {
   }
 }
 
-/** Releases permits, as `permit.release` does, which never rejects. */
-export function releaseAll(permits: readonly Permit[], outcome: CallOutcome, tookMs?: number): void {
-  for (const permit of permits) permit.release(outcome, tookMs).catch(() => {})
+/** Releases permits under which no call went out. */
+export function releaseUnused(permits: readonly Permit[]): void {
+  for (const permit of permits) permit.release('failed').catch(() => {})
 }
 
 /**

@@ -33,8 +33,11 @@ export type PolicySource = string | PolicyFile | ReadPolicies
 export interface PoliciesInForce {
   /** The file in force: the same object until another is in force. */
   readonly current: ReadPolicies
-  /** Adds a check that throws for a file that must not come into force. */
-  require(check: (file: ReadPolicies) => void): void
+  /**
+   * Keeps files out of force that cannot act in an application which gives the values of these fields.
+   * @throws {PolicyError} INVALID_OPTION if that in force cannot.
+   */
+  require(fields: readonly string[]): void
 }
 
 /** How an application fills in what a policy file leaves to it. */
@@ -69,7 +72,7 @@ export function limitsFrom<Req>(
   options: LimitsFromOptions<Req> = {},
 ): LimitsOfFile<Req> | (() => LimitsOfFile<Req>) {
   if (!isWatched(file)) return limitsOf(readSource(file), options)
-  file.require((read) => void limitsOf(read, options))
+  file.require(Object.keys(options.fields ?? {}))
   let known: ReadPolicies | undefined
   let limits: LimitsOfFile<Req> = []
   return () => {
@@ -100,9 +103,9 @@ export function limiterFrom(
   let { policies } = found
   const inForce = (): readonly Policy[] => {
     const { current } = file
-    if (current !== known) policies = policiesOf(current, name) ?? policies
+    if (current === known) return policies
     known = current
-    return policies
+    return (policies = policiesOf(current, name) ?? policies)
   }
   return createLimiter({ ...made, policies: inForce })
 }

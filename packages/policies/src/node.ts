@@ -8,8 +8,8 @@ import {
   sha256,
   warnProcess,
 } from '@sluice/core/internal'
-import { open } from 'node:fs/promises'
-import { type PoliciesInForce, refuse } from './application.js'
+import { createReadStream } from 'node:fs'
+import { type PoliciesInForce, problemsInApp, refuse } from './application.js'
 import { type PolicyFile, readPolicies, type ReadPolicies } from './policy-file.js'
 import { changesAgainst } from './smells.js'
 
@@ -19,6 +19,8 @@ import { changesAgainst } from './smells.js'
  * all. Another text comes into force once two reads, one beat apart, agree: a file that is being written differs from one read to
  * the next, also where a half of it parses. What is wrong never comes into force, and the last good file stays.
  */
+
+export type { WatchedPolicies }
 
 export interface WatchPoliciesOptions {
   /**
@@ -35,22 +37,6 @@ export interface WatchPoliciesOptions {
   readonly onError?: (error: Error) => void
 }
 
-/** A policy file that is watched. `current` throws until a file is in force. */
-export interface WatchedPolicies extends PoliciesInForce {
-  /** Resolves once the first read is in force. @throws {PolicyError} INVALID_OPTION, or the error of the read. */
-  ready(): Promise<void>
-  /** Milliseconds since a read last found the file in force where it is; before the first since the watch began. */
-  readonly ageMs: number
-  /** The first 16 digits of the SHA-256 of the file in force; '' before the first. */
-  readonly digest: string
-  /** How often a file could not be read or was refused, each reason once until it changes. */
-  readonly errors: number
-  /** Why the last read did not come into force; undefined if it did, or if the next read decides. */
-  readonly error: Error | undefined
-  /** Ends the reads. The file in force stays. */
-  close(): void
-}
-
 /** Where a policy file is: its path, or a function that returns its text or value, for example from a database. */
 export type WatchedSource = string | URL | (() => Promise<string | PolicyFile>)
 
@@ -65,8 +51,11 @@ export type WatchedSource = string | URL | (() => Promise<string | PolicyFile>)
  * app.use(rateLimit({ limits: limitsFrom(watched), store }))
  */
 export function watchPolicies(source: WatchedSource, options: WatchPoliciesOptions = {}): WatchedPolicies {
-  return new PolicyWatch(source, options)
+  return new WatchedPolicies(source, options)
 }
+
+/** The codes of changes under which no limiter begins anew. */
+const KEEPING = new Set(['FALLEN_LIMIT', 'LOST_LIMITER'])
 
 const WATCH = {
   every: duration('10ms', '1h', '1s'),
@@ -74,25 +63,29 @@ const WATCH = {
   onError: func<NonNullable<WatchPoliciesOptions['onError']>>(),
 } satisfies DeclarationOf<WatchPoliciesOptions>
 
-class PolicyWatch implements WatchedPolicies {
-  errors = 0
-  error: Error | undefined
-  digest = ''
+/** A policy file that is watched. */
+class WatchedPolicies implements PoliciesInForce {
+  readonly #source: WatchedSource
   readonly #options: Omit<Settings<typeof WATCH>, 'every'>
-  readonly #checks: ((file: ReadPolicies) => void)[] = []
   readonly #timer: NodeJS.Timeout
   readonly #first: Promise<void>
-  #inForce: { readonly text: string; readonly read: ReadPolicies } | undefined
+  /** The file in force. */
+  #read: ReadPolicies | undefined
+  #text: string | undefined
+  #digest = ''
+  /** The fields that each application gives; undefined where none acts by the file. */
+  #fields: ReadonlySet<string> | undefined
   /** What the last read found; undefined if it failed. */
   #last: string | undefined
   #foundAt = performance.now()
   #isReading = false
+  #errors = 0
+  #error: Error | undefined
 
-  constructor(
-    private readonly source: WatchedSource,
-    options: WatchPoliciesOptions,
-  ) {
+  /** @internal {@link watchPolicies} makes one. */
+  constructor(source: WatchedSource, options: WatchPoliciesOptions) {
     const { every, ...reports } = read(WATCH, options, { what: 'watchPolicies' })
+    this.#source = source
     this.#options = reports
     this.#timer = setInterval(() => void this.#look().catch(() => {}), every)
     this.#timer.unref()
@@ -100,26 +93,47 @@ class PolicyWatch implements WatchedPolicies {
     this.#first.catch(() => {}) // who does not wait for it gets the report
   }
 
+  /** Resolves once the first read is in force. @throws {PolicyError} INVALID_OPTION, or the error of the read. */
   ready(): Promise<void> {
     return this.#first
   }
 
+  /** The file in force. @throws {PolicyError} INVALID_OPTION before the first is. */
   get current(): ReadPolicies {
-    if (this.#inForce) return this.#inForce.read
-    throw new PolicyError('INVALID_OPTION', 'no policy file is in force yet: await watched.ready()', {
-      cause: this.error,
-    })
+    return this.#read ?? this.#none() // short, as each decision asks for it
   }
 
+  #none(): never {
+    const message = 'no policy file is in force yet: await watched.ready()'
+    throw new PolicyError('INVALID_OPTION', message, { cause: this.#error })
+  }
+
+  /** Milliseconds since a read last found the file in force where it is; before the first since the watch began. */
   get ageMs(): number {
     return performance.now() - this.#foundAt
   }
 
-  require(check: (file: ReadPolicies) => void): void {
-    if (this.#inForce) check(this.#inForce.read)
-    this.#checks.push(check)
+  /** The first 16 digits of the SHA-256 of the file in force; '' before the first. */
+  get digest(): string {
+    return this.#digest
   }
 
+  /** How often a file could not be read or was refused, each reason once until it changes. */
+  get errors(): number {
+    return this.#errors
+  }
+
+  /** Why the last read did not come into force; undefined if it did, or if the next read decides. */
+  get error(): Error | undefined {
+    return this.#error
+  }
+
+  require(fields: readonly string[]): void {
+    if (this.#read) refuse(problemsInApp(this.#read, fields))
+    this.#fields = new Set(fields.filter((field) => this.#fields?.has(field) ?? true))
+  }
+
+  /** Ends the reads. The file in force stays. */
   close(): void {
     clearInterval(this.#timer)
   }
@@ -135,9 +149,9 @@ class PolicyWatch implements WatchedPolicies {
     try {
       const before = this.#last
       this.#last = undefined
-      const text = await textOf(this.source)
+      const text = await textOf(this.#source)
       this.#last = text
-      if (text === this.#inForce?.text) this.error = undefined
+      if (text === this.#text) this.#error = undefined
       else if (isFirst || text === before) this.#take(text)
       else return
       this.#foundAt = startedAt
@@ -153,36 +167,33 @@ class PolicyWatch implements WatchedPolicies {
   #take(text: string): void {
     const next = readPolicies(text)
     refuse(next.errors)
-    const lost = this.#inForce ? changesAgainst(next, this.#inForce.read) : []
+    const changes = this.#read ? changesAgainst(next, this.#read) : []
+    const lost = changes.filter(({ code, limiter }) => !KEEPING.has(code) && !next.reset.includes(limiter))
     const advice = '; if that is meant, name the limiter in "reset"'
-    refuse(
-      lost
-        .filter(
-          ({ code, limiter }) =>
-            code !== 'FALLEN_LIMIT' && code !== 'LOST_LIMITER' && !next.reset.includes(limiter),
-        )
-        .map((problem) => ({ ...problem, message: problem.message + advice })),
-    )
-    for (const check of this.#checks) check(next)
-    const isChange = this.#inForce !== undefined
-    this.#inForce = { text, read: next }
-    this.digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
-    this.error = undefined
-    if (isChange) this.#options.onChange?.(this.digest)
+    refuse(lost.map((problem) => ({ ...problem, message: problem.message + advice })))
+    if (this.#fields) refuse(problemsInApp(next, [...this.#fields]))
+    const isChange = this.#read !== undefined
+    this.#read = next
+    this.#text = text
+    this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
+    this.#error = undefined
+    if (isChange) this.#options.onChange?.(this.#digest)
   }
 
-  /** Reports an error, unless it is that of the read before. */
+  /** Reports an error, unless the read before had the same. */
   #report(error: Error): void {
-    const isNew = this.error?.message !== error.message
-    this.error = error
+    const isNew = this.#error?.message !== error.message
+    this.#error = error
     if (!isNew) return
-    this.errors++
+    this.#errors++
     if (this.#options.onError) this.#options.onError(error)
     else warnProcess('POLICIES_REFUSED', `a policy file is not in force: ${error.message}`)
   }
 }
 
 const MOST_BYTES = 2 ** 20
+/** Most policy files are read at once, and none takes a buffer of the bound. */
+const CHUNK_BYTES = 16 * 1024
 
 /** The text of a source. @throws {Error} of the file system or of the function; PolicyError for a file beyond 1 MB. */
 async function textOf(source: WatchedSource): Promise<string> {
@@ -190,20 +201,9 @@ async function textOf(source: WatchedSource): Promise<string> {
     const given = await source()
     return bounded(Buffer.from(typeof given === 'string' ? given : JSON.stringify(given)))
   }
-  const file = await open(source)
-  try {
-    // One byte beyond the bound, so that a file that grows without end is not read to its end.
-    const bytes = Buffer.alloc(MOST_BYTES + 1)
-    let length = 0
-    for (let isMore = true; isMore;) {
-      const { bytesRead } = await file.read(bytes, length, bytes.length - length)
-      length += bytesRead
-      isMore = bytesRead > 0 && length < bytes.length
-    }
-    return bounded(bytes.subarray(0, length))
-  } finally {
-    await file.close()
-  }
+  // One byte beyond the bound, so that a file that grows without end is not read to its end.
+  const chunks = createReadStream(source, { end: MOST_BYTES, highWaterMark: CHUNK_BYTES })
+  return bounded(Buffer.concat(await chunks.toArray()))
 }
 
 function bounded(bytes: Uint8Array): string {

@@ -86,9 +86,10 @@ export function changesAgainst(
  * anew; otherwise limits and capacities that fall are listed.
  */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
-  const plans = [...(before.plans ?? [])].flatMap(([name, policies]) => {
-    const next = after.plans?.get(name)
-    return next ? lostShapes(policies, next, ` of the plan '${name}'`) : []
+  const names = new Set([...(before.plans ?? new Map()).keys(), ...(after.plans ?? new Map()).keys()])
+  const plans = [...names].flatMap((name) => {
+    const [was, is] = [before, after].map((each) => each.plans?.get(name) ?? each.policies)
+    return lostShapes(was!, is!, ` of the plan '${name}'`)
   })
   const { by = 'ip' } = after
   const { by: wasBy = 'ip' } = before

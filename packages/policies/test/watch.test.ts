@@ -121,6 +121,16 @@ describe('a watched file', () => {
     expect(watched.current.limiters[0]!.by).toBe('header:x-team')
   })
 
+  it.each([
+    ['is added', {}, { plans: { pro: [{ algorithm: 'gcra', limit: 9, window: '1h' }] } }],
+    ['goes', { plans: { pro: [{ algorithm: 'gcra', limit: 9, window: '1h' }] } }, {}],
+  ])('is refused where a plan of other shapes %s, whose callers would begin anew', async (_, was, is) => {
+    const { beat, watched } = await watching(fileOf(5, was))
+    await beat(fileOf(5, is))
+    await beat()
+    expect(watched.error?.message).toMatch(/shapes .* of the plan 'pro' become .*"reset"/)
+  })
+
   it('that cannot act in an application does not come into force where limits are made of it', async () => {
     const { beat, limit, watched } = await watching(fileOf(5))
     limitsFrom(watched)
@@ -129,6 +139,23 @@ describe('a watched file', () => {
     expect(limit()).toBe(5)
     expect(watched.error?.message).toMatch(/shouldCharge/)
     await expect(async () => limitsFrom(fileOf(6, { where: 'status=401' }))).rejects.toThrow(/shouldCharge/)
+  })
+
+  it('is asked the same by limits that are made again and again, and refused where one of them lacks a field', async () => {
+    const { beat, limit, watched } = await watching(fileOf(5))
+    let asked = 0
+    const both = { team: () => 'a', user: () => 'b' }
+    const fields = new Proxy(both, { ownKeys: (target) => (asked++, Reflect.ownKeys(target)) })
+    for (let i = 0; i < 100; i++) limitsFrom(watched, { fields })
+    asked = 0
+    await beat(fileOf(6, { where: 'field:team=a' }))
+    await beat()
+    expect([limit(), asked]).toEqual([6, 0])
+    limitsFrom(watched, { fields: { team: () => 'a' } })
+    await beat(fileOf(7, { where: 'field:user=b' }))
+    await beat()
+    expect(limit()).toBe(6)
+    expect(watched.error?.message).toMatch(/no 'field:user'/)
   })
 
   it('that is bad at first rejects, and comes into force when it is mended', async () => {

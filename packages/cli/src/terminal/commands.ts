@@ -58,8 +58,11 @@ export const replay: Run = async (files, given, signal) => {
   refuseOverwriting(files.length === 1 ? [STDIN, ...files, ...compared] : [...files, ...compared], given)
   const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal)
   const plan = valueOf(given, 'plan', String)
-  if (plan !== undefined && !file!.limiters.some(({ plans }) => plans?.has(plan)))
-    throw usageError(`no limiter of the policy file has a plan '${plan}'`)
+  const plans = new Set(file!.limiters.flatMap((limiter) => [...(limiter.plans?.keys() ?? [])]))
+  if (plan !== undefined && !plans.has(plan)) {
+    const known = plans.size > 0 ? `the plans are '${[...plans].join("', '")}'` : 'it has no plans'
+    throw usageError(`no limiter of the policy file has a plan '${plan}'; ${known}`)
+  }
   const limiters = ofPlan(file!.limiters, plan)
   const against = other === 'log' ? other : current && ofPlan(current.limiters, plan)
   const own = selectorOf(given)

@@ -146,9 +146,10 @@ const algorithm: Algorithm = {
     return given
   },
 
-  /** Whether calls can have left this state: its window ends at most three periods after `latest`. */
+  /** Whether calls can have left this state: its window is no longer than three periods, and ends within three of `latest`. */
   isValid(state, { window }, latest) {
-    return state.get(START) <= state.get(ENDS) && state.get(ENDS) <= latest + 3 * window
+    const [start, ends] = [state.get(START), state.get(ENDS)]
+    return start <= ends && ends <= Math.min(start, latest) + 3 * window
   },
 
   bounds: {

@@ -132,5 +132,5 @@ function countAt(state: State, policy: Policy, instant: number): number {
 
 /** The instant, in microseconds, at which the window of `instant` began: one begins at each multiple of its length since 1970. */
 function windowStart(policy: Policy, instant: number): number {
-  return instant - (instant % policy.window)
+  return Math.floor(instant / policy.window) * policy.window
 }

@@ -361,7 +361,7 @@ function bucketOf(policy: Policy, instant: number): number {
 
 /** The whole ticks since the bucket of `instant` began: as much of the oldest bucket has left the window. */
 function ticksInto(policy: Policy, instant: number): number {
-  return Math.floor((instant % width(policy)) / policy.tick)
+  return Math.floor((instant - bucketOf(policy, instant) * width(policy)) / policy.tick)
 }
 
 /** Microseconds in a bucket. */

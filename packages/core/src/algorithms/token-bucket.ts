@@ -212,5 +212,5 @@ function missingAt(state: State, policy: Policy, instant: number): number {
  * the Unix epoch.
  */
 function refillBefore(policy: Policy, instant: number): number {
-  return instant - (instant % policy.window)
+  return Math.floor(instant / policy.window) * policy.window
 }

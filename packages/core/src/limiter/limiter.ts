@@ -58,6 +58,9 @@ export class Limiter {
   readonly #policies: () => readonly Policy[]
   /** The set of these, where it is one for good; undefined once the limiter is closed. */
   #set: PolicySet | undefined
+  /** The list that `#policies` returned last, and its set. */
+  #list: readonly Policy[]
+  #setOfList: PolicySet
   readonly #queue: WaitQueue
   readonly #reserves: boolean
   #closed = false
@@ -82,6 +85,8 @@ export class Limiter {
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
+    this.#list = first
+    this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     this.#queue = new WaitQueue(this.#store)
@@ -383,7 +388,13 @@ export class Limiter {
    */
   #setOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
-    return policies === undefined && this.#set ? this.#set : this.#sets.get(policies ?? this.#policies())
+    if (policies !== undefined) return this.#sets.get(policies)
+    if (this.#set) return this.#set
+    const list = this.#policies()
+    if (list === this.#list) return this.#setOfList
+    this.#setOfList = this.#sets.get(list)
+    this.#list = list
+    return this.#setOfList
   }
 }
 

@@ -116,6 +116,28 @@ describe('calendar window', () => {
     expect((await limiter.peek('a')).remaining).toBe(10)
   })
 
+  it('knows states that no call has left', () => {
+    const policy = month()
+    const period = policy.window
+    const at = Date.UTC(2026, 5, 15) * 1000
+    const isValid = (start: number, ends: number) => {
+      const cells = [start, ends, 1]
+      const state = { get: (cell: number) => cells[cell]! } as never
+      return policy.algorithm.isValid?.(state, policy, at, at + 4 * period)
+    }
+    expect([isValid(0, 0), isValid(at, at + period), isValid(at - 3 * period, at)]).toEqual([
+      true,
+      true,
+      true,
+    ])
+    // Of fifty years, of a later start than end, and of an end that no call could have brought.
+    expect([isValid(1, at), isValid(at + 1, at), isValid(at + period, at + 3 * period + 1)]).toEqual([
+      false,
+      false,
+      false,
+    ])
+  })
+
   it('takes limits up to 2^52', async () => {
     const { limiter } = limiterAt(0)
     const policies = [calendarWindow({ limit: 2 ** 52, every: 'year' })]

@@ -420,3 +420,40 @@ it('leaves a memory store unchanged, which has nothing to lease', async () => {
   })
   expect(local.decide('k')).toMatchObject({ allowed: true, remaining: 9 })
 })
+
+describe.each([
+  ['a sliding log', slidingLog],
+  ['a sliding window', slidingWindow],
+])('a limit of %s that changes', (_, algorithm) => {
+  const policiesOf = (limit: number) => [algorithm({ limit, window: '1h' })]
+  let inForce: ReturnType<typeof policiesOf>
+  const openChanging = () => open({ policies: () => inForce })
+  beforeEach(() => void (inForce = policiesOf(24)))
+
+  it('admits at the next call what it denied, once it is raised, in processes with a lease and without', async () => {
+    limiter = openChanging()
+    const other = openChanging()
+    expect(await allowedOf(30)).toBe(24)
+    expect((await limiter.consume('k')).allowed).toBe(false)
+    expect((await other.consume('k')).allowed).toBe(false)
+    inForce = policiesOf(240)
+    for (const each of [limiter, other])
+      expect(await each.consume('k')).toMatchObject({ allowed: true, limit: 240 })
+    expect((await limiter.peek('k')).remaining).toBeGreaterThan(100)
+    await other.close()
+  })
+
+  it('serves no call from a lease that was booked under other numbers, and counts its units', async () => {
+    inForce = policiesOf(100)
+    limiter = openChanging()
+    await warm()
+    const asked = store.count('consume')
+    inForce = policiesOf(5)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, limit: 5 })
+    inForce = policiesOf(200)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, limit: 200 })
+    expect(store.count('consume') - asked).toBe(2)
+    inForce = policiesOf(100)
+    expect(isServed()).toBe(true)
+  })
+})

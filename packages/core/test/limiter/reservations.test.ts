@@ -138,15 +138,16 @@ describe('a reservation', () => {
 
   it('keeps its key in a full store until its end, and no longer', async () => {
     const store = memoryStore({ clock: clock.now, maxKeys: 1 })
+    const sweep = (): boolean => (store as unknown as { sweep(): boolean }).sweep()
     const limiter = budgetOf([gcra({ limit: 100, window: '1s' })], { store })
     limiter.on('warning', () => {})
     const reservation = await reserved(limiter, { cost: 40, ttl: '1m' })
     clock.pass(2000)
-    store.sweep()
+    sweep()
     expect(store.size).toBe(1)
     expect(await reservation.settle(50)).toEqual({ units: 10, late: false })
     clock.pass(60_000)
-    store.sweep()
+    sweep()
     expect(store.size).toBe(0)
   })
 

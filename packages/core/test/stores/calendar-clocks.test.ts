@@ -109,6 +109,39 @@ describe.each([
     },
   )
 
+  it('gives units of a charge back after the clock was set back', async () => {
+    const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every: 'year' }))
+    const decision = await limiter.consume('a', { cost: 4 })
+    time.now -= DAY
+    expect(await passed(1)).toBe(1)
+    expect(await decision.settle(1)).toBe(-3)
+    expect((await limiter.peek('a')).remaining).toBe(3)
+  })
+
+  it('gives no units of it back beside a window that was forgotten, but those of later charges', async () => {
+    const { time, limiter, passed } = limiterUnder(
+      calendarWindow({ limit: 9, every: 'year' }),
+      gcra({ limit: 9, window: '1m' }),
+    )
+    const before = await limiter.consume('a', { cost: 4 })
+    time.now -= DAY
+    expect(await passed(1)).toBe(1)
+    expect(await before.settle(1)).toBe(0)
+    expect((await limiter.peek('a')).remaining).toBe(4)
+    const later = await limiter.consume('a', { cost: 4 })
+    expect(await later.settle(1)).toBe(-3)
+    expect((await limiter.peek('a')).remaining).toBe(3)
+  })
+
+  it('gives no units back of a charge that was forgotten when the clock was set back', async () => {
+    const { time, limiter, passed } = limiterUnder(gcra({ limit: 9, window: '1m' }))
+    const before = await limiter.consume('a', { cost: 4 })
+    time.now -= DAY
+    expect(await passed(2)).toBe(2)
+    expect(await before.settle(1)).toBe(0)
+    expect((await limiter.peek('a')).remaining).toBe(7)
+  })
+
   it('forgets a short window beside a calendar, and what is booked in it, but not the calendar', async () => {
     const gcraOfASecond = gcra({ limit: 2, window: '1s' })
     const year = calendarWindow({ limit: 5, every: 'year' })

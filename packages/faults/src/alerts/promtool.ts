@@ -2,11 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Recording } from './recording.js'
+import { type Recording, SPACED_S } from './recording.js'
 
 const ALERTS = resolve('packages/metrics/alerts.yml')
-/** Seconds between two scrapes, as promtool assumes them: alerts wait for minutes, and rows last seconds. */
-const SPACED_S = 30
 
 /**
  * The objection of promtool to these alerts having fired, and no others, at some moment of a recording. Undefined if nothing.

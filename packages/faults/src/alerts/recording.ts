@@ -1,9 +1,13 @@
 import type { Limiter } from '@sluice/core'
 import { observe } from '@sluice/metrics'
+import type { WatchedPolicies } from '@sluice/policies/node'
 import * as promClient from 'prom-client'
 
 /** Between two scrapes, in milliseconds. */
 const EVERY_MS = 50
+/** Seconds between two scrapes, as promtool assumes them: alerts wait for minutes, and rows last seconds. */
+export const SPACED_S = 30
+const FASTER = (SPACED_S * 1000) / EVERY_MS
 
 /** The metrics that Prometheus would have scraped of limiters: all series of a registry, scraped while something happens to them. */
 export class Recording {
@@ -19,6 +23,14 @@ export class Recording {
 
   readonly watch = (limiter: Limiter): void => {
     observe(limiter, { prometheus: promClient, registry: this.#registry })
+  }
+
+  /** As `watch`. The age of a file is as much older as time is taken to be longer. */
+  readonly watchPolicies = (watched: WatchedPolicies): void => {
+    const aged = new Proxy(watched, {
+      get: (_, name) => (name === 'ageMs' ? watched.ageMs * FASTER : Reflect.get(watched, name)),
+    })
+    observe(aged, { prometheus: promClient, registry: this.#registry, name: 'policies' })
   }
 
   /**

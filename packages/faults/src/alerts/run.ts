@@ -8,7 +8,7 @@ async function main(wanted: readonly number[]): Promise<void> {
   for (const [i, { title, alerts, run }] of scenarios.entries()) {
     if (wanted.length > 0 && !wanted.includes(i + 1)) continue
     const recording = new Recording()
-    await run(recording.watch)
+    await run(recording.watch, recording.watchPolicies)
     const wrong = contradiction(recording, alerts)
     if (wrong) failed++
     const named = alerts.join(', ') || 'none'

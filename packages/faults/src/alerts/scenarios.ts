@@ -1,6 +1,7 @@
 import { createLimiter, gcra, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { command, pause, startCluster, startProxy, startRedis, startSentinel } from '@sluice/harness/redis'
+import { type WatchedPolicies, watchPolicies } from '@sluice/policies/node'
 import { type Outage, sitOut } from '../outage.js'
 import type { Watch } from '../row.js'
 import { row as stall } from '../rows/row-08-stall.js'
@@ -9,11 +10,13 @@ import { row as partition } from '../rows/row-13-partition.js'
 import { empty, fill } from '../rows/row-15-out-of-memory.js'
 import { row as brokenState } from '../rows/row-16-broken-state.js'
 
+type WatchFile = (watched: WatchedPolicies) => void
+
 /** Something that happens to limiters, and exactly the alerts that docs/runbook.md names for it. */
 export interface Scenario {
   readonly title: string
   readonly alerts: readonly string[]
-  run(watch: Watch): unknown
+  run(watch: Watch, watchFile: WatchFile): unknown
 }
 
 const OUTAGE = ['SluiceDecidedWithoutStore', 'SluiceStoreDown']
@@ -46,6 +49,22 @@ export const scenarios: readonly Scenario[] = [
   },
   { title: 'row 18, key flood', alerts: ['SluiceKeysEvicted'], run: flood },
   { title: 'a store that is slow', alerts: ['SluiceStoreSlow'], run: slow },
+  {
+    title: 'a policy file that is replaced again and again, once by a broken one',
+    alerts: [],
+    run: (_, watchFile) => following(watchFile, (i) => fileOf(i === 20 ? 0.5 : i)),
+  },
+  {
+    title: 'a policy file that is broken and stays so',
+    alerts: ['SluicePoliciesOld'],
+    run: (_, watchFile) => following(watchFile, (i) => fileOf(i < 10 ? 1 : 0.5)),
+  },
+  {
+    title: 'a policy file that is gone',
+    alerts: ['SluicePoliciesOld'],
+    run: (_, watchFile) =>
+      following(watchFile, (i) => (i < 10 ? fileOf(1) : Promise.reject(new Error('gone')))),
+  },
 ]
 
 const LASTS_MS = 2000
@@ -130,3 +149,21 @@ async function slow(watch: Watch): Promise<void> {
 }
 
 const SLOW_MS = 30
+
+/** Watches what `at` returns for the number of a moment, of which there are 40. */
+async function following(
+  watchFile: WatchFile,
+  at: (moment: number) => string | Promise<string>,
+): Promise<void> {
+  const moments = 40
+  let moment = 0
+  const watched = watchPolicies(async () => at(moment), { every: '20ms', onError: () => {} })
+  await watched.ready()
+  watchFile(watched)
+  for (; moment < moments; moment++) await pause(LASTS_MS / moments)
+  watched.close()
+}
+
+/** A policy file of a limit; one that is no whole number is refused. */
+const fileOf = (limit: number): string =>
+  JSON.stringify({ limiters: { api: { policies: [{ algorithm: 'gcra', limit, window: '1h' }] } } })

@@ -16,8 +16,8 @@ const HOUR_MS = 3_600_000
 const WINDOWS = ['1m', '1d'] as const
 
 /**
- * Sets the clock of Redis an hour back and forward under each algorithm. Passes if at most one limit more is admitted, and
- * calls pass again after about a window; where time stands still until the clock has caught up, after an hour more. Under a calendar it
+ * Sets the clock of Redis an hour back and forward under each algorithm. Passes if at most one limit more is admitted, none
+ * in a window during which time stands still, and calls pass again after about a window; where time stands still until the clock has caught up, after an hour more. Under a calendar it
  * is set by a day: back admits nothing more, as the window has a stored end, until which time does not stand still.
  */
 async function setClock(): Promise<Outcome> {
@@ -39,12 +39,15 @@ async function setClock(): Promise<Outcome> {
         setOffset(0)
         const began = await secondsOf(server)
         if ((await admitted(limiter)) !== LIMIT) wrong.push(`${what}: no ${LIMIT} before`)
+        const half = await admitted(limiter, 'half', LIMIT / 2)
         setOffset(jumpMs)
         const moved = ((await secondsOf(server)) - began) * 1000 - jumpMs
         if (Math.abs(moved) > 60_000) wrong.push(`${what}: the clock was not set`)
         const extra = await admitted(limiter)
         const standsStill = jumpMs < 0 && windowMs > HOUR_MS
         if (extra > (standsStill ? 0 : LIMIT)) wrong.push(`${what}: ${extra} more were admitted`)
+        const all = half + (await admitted(limiter, 'half'))
+        if (standsStill && all !== LIMIT) wrong.push(`${what}: ${all} of ${LIMIT} in one window`)
         const [lockMs, waits] = await untilAdmitted(limiter, (ms) => setOffset(jumpMs + ms))
         if (waits > 1) wrong.push(`${what}: denied again after the wait, ${waits - 1} times`)
         const bar = 1.1 * windowMs + (standsStill ? byMs : 0)
@@ -71,9 +74,9 @@ async function secondsOf(server: { host: string; port: number }): Promise<number
 }
 
 /** How many calls of one key a limiter admits, of three times the limit. */
-async function admitted(limiter: Limiter): Promise<number> {
+async function admitted(limiter: Limiter, key = 'k', calls = 3 * LIMIT): Promise<number> {
   let count = 0
-  for (let i = 0; i < 3 * LIMIT; i++) if ((await limiter.consume('k')).allowed) count++
+  for (let i = 0; i < calls; i++) if ((await limiter.consume(key)).allowed) count++
   return count
 }
 

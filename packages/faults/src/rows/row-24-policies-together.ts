@@ -6,7 +6,7 @@ import { policyOf, type PolicySpec } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 
 /** Where one of two policies refuses a call, the other is not charged for it. */
-export const row: Row = { number: 24, fault: 'policies together', run: refuse }
+export const row: Row = { number: 24, fault: 'policies together', run: refuse, perhaps: ['STORE_FORGETS'] }
 
 const WIDE = 10
 const NARROW = 3

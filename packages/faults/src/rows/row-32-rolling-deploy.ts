@@ -1,6 +1,6 @@
 import { startRedis } from '@sluice/harness/redis'
 import { Builds, type Sources } from '../builds.js'
-import { everyAlgorithm } from '../every-algorithm.js'
+import { everyAlgorithm, isCalendar } from '../every-algorithm.js'
 import { type Member, startMember } from '../fleet.js'
 import type { RollingJob, RollingResult } from '../workers/rolling-member.js'
 import type { Outcome, Row } from '../row.js'
@@ -62,7 +62,7 @@ async function roll(share: number): Promise<Outcome> {
     let wrong: string | undefined
     const slots = ['gcra', { limit: most, window: '1d', slots: 16 }] as const
     // A process of an older build has no Temporal for windows of the calendar.
-    const all = everyAlgorithm(most).filter(([, [, options]]) => !('every' in options))
+    const all = everyAlgorithm(most).filter(([, spec]) => !isCalendar(spec))
     for (const [title, policy] of [...all, ['gcra with slots', slots] as const]) {
       const key = `${title} ${++keys}`
       const job: RollingJob = { redis: { host: redis.host, port: redis.port }, policy, key }

@@ -16,6 +16,7 @@ export const row: Row = {
   number: 36,
   fault: 'penalties',
   warnings: ['STORE_DEGRADED', 'STORE_RECOVERED', 'PENALTY_FRESH'],
+  perhaps: ['STORE_FORGETS'],
   run: penalize,
 }
 

@@ -7,7 +7,7 @@ import { together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
 
 /** A denied caller who varies the cost reaches Redis no more often than one who does not. */
-export const row: Row = { number: 38, fault: 'denied costs', run: vary }
+export const row: Row = { number: 38, fault: 'denied costs', run: vary, perhaps: ['STORE_FORGETS'] }
 
 const LIMIT = 1000
 const CALLS = 100_000

@@ -193,7 +193,8 @@ function drain(state: State, policy: Policy, at: number): number {
 function advanced(since: number, at: number, owed: number, policy: Policy): number {
   if (owed === 0) return at
   if (at <= since) return since
-  return policy.tick === 1 || owed <= policy.limit ? at : at - ((at - since) % policy.tick)
+  const { tick } = policy
+  return tick === 1 || owed <= policy.limit ? at : since + Math.floor((at - since) / tick) * tick
 }
 
 /**

@@ -194,16 +194,20 @@ class KeyspaceOver implements Keyspace {
 
   /**
    * Applies a correction to a key and returns the units that took effect, 0 for a change without units. Nothing is changed where
-   * there is nothing to correct: state that begins after a charge was decided holds only others' units, so a release of that
-   * charge finds none; and a key without state is given one only by a charge, a block or a hold.
+   * there is nothing to correct: state that began after a charge was decided, or was last written before, as where the clock was set
+   * back, holds only others' units, so a release of that charge finds none; and a key without state is given one only by a charge, a
+   * block or a hold.
    */
   correct(change: Correction): MaybePromise<number> {
     return this.#change(change.key, (state) => {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }
       const isEnd = kind === 'block' && change.duration === 0
-      const isOthers = kind === 'release' && change.charge.decidedAt < this.#table.born
-      if (isOthers || (!state && (isEnd || kind === 'refund' || kind === 'release'))) return { result: 0 }
+      if (!state && (isEnd || kind === 'refund' || kind === 'release')) return { result: 0 }
+      if (state && kind === 'release') {
+        const { decidedAt } = change.charge
+        if (decidedAt < this.#table.born || decidedAt > state.written) return { result: 0 }
+      }
       const result = this.#table.correct(this.#list, change)
       const isAboutUnits = kind !== 'block' && kind !== 'hold'
       const version = isAboutUnits || !state ? random() : state.version
