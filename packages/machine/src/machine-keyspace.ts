@@ -13,6 +13,8 @@ import type {
   Permits,
   PermitStep,
   Report,
+  Reservations,
+  ReservationSettings,
   TicketStates,
   Together,
 } from '@sluice/core/store'
@@ -35,14 +37,24 @@ export class MachineKeyspace implements Keyspace {
     name: string,
     policies: readonly Policy[],
     penalty: Penalty | undefined,
+    reservations: ReservationSettings | undefined,
     /** The store passes notices to it but holds it only weakly. It is held here so that it lives as long as this keyspace. */
     readonly report: Report,
     readonly together: MachineTogether,
   ) {
     this.policies = policies
     this.penalty = penalty
-    this.list = new WirePolicies(name, policies, penalty)
+    this.list = new WirePolicies(name, policies, penalty, reservations?.max)
     this.#access = together.access
+  }
+
+  /** The reservations with the server, of a limiter that reserves. */
+  get reservations(): Reservations | undefined {
+    if (this.list.max === undefined) return undefined
+    return {
+      reserve: (call) => this.#access.ask((server) => server.reserve(this.list, call)),
+      change: (change) => this.#access.ask((server) => server.change(this.list, change)),
+    }
   }
 
   /** Whether calls are answered without a promise: this process is the server. */

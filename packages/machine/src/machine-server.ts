@@ -7,6 +7,9 @@ import type {
   Correction,
   MaybePromise,
   Notice,
+  ReservationChange,
+  ReservationEffect,
+  ReserveCall,
   TicketStates,
 } from '@sluice/core/store'
 import type { WirePolicies } from './wire-policies.js'
@@ -23,6 +26,8 @@ export interface MachineServer {
   confirm(list: WirePolicies, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
   correct(list: WirePolicies, change: Correction): MaybePromise<number>
+  reserve(list: WirePolicies, call: ReserveCall): MaybePromise<Answer>
+  change(list: WirePolicies, change: ReservationChange): MaybePromise<ReservationEffect>
   permits(call: PermitCall): TicketStates
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */
   close(error: Error): void

@@ -227,7 +227,9 @@ export class Limiter {
     const ask = () => reservations?.reserve(call) ?? set.keyspace.decide('consume', stored, cost, 0)
     const { answer, waited, asked } = await this.#asked(ask, maxWait * 1000, options.signal)
     const made = { key: stored, id, decidedAt: answer.now, end: answer.now + call.ttl }
-    const kept = isDenied(answer) ? undefined : reservations
+    // In an outage it is as local as the decision.
+    const keeper = answer.degraded ? answer.degraded.by?.reservations : reservations
+    const kept = isDenied(answer) ? undefined : keeper
     const reservation = new Reservation(kept, made, () => this.#store.now())
     const hasOne = kept !== undefined || !set.enforce // in shadow mode a refused call goes on with one that holds nothing
     const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }

@@ -1,7 +1,8 @@
 import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../stores/store.js'
+import type { ReserveCall } from '../stores/reservations.js'
+import { isAboutKey, type MaybePromise, type Receiver, type Reservations, type Together } from '../stores/store.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { passTo } from './decide-parts.js'
@@ -35,6 +36,8 @@ export interface ResilientKeyspaceOptions {
 /** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
 type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'> & {
   readonly isDenied?: boolean
+  /** Of a call that reserves. */
+  readonly reserve?: ReserveCall
 }
 
 /** An answered call, as far as it is recorded. */
@@ -148,19 +151,49 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * @throws the failure in the mode 'throw'.
    */
   decideWithout(question: Question, failure: Error, isUnasked: boolean): Answer {
-    const { kind, key, cost, maxWait, isDenied = cost > this.capacity } = question
+    const { kind, key, cost, maxWait, reserve, isDenied = cost > this.capacity } = question
     const why = failureOf(failure)
     const mode = isDenied ? undefined : this.options.mode
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
     if (mode === 'deny') return undecidedAnswer(why, false, NOTHING_PASSES)
     const by = this.options.local()
     const isAllowed = mode === 'allow' && !this.isKnownBlocked(key)
-    const here = by.decide(isDenied || isAllowed ? 'peek' : kind, key, cost, maxWait) as Answer // memory answers at once
+    const ask = isDenied || isAllowed ? 'peek' : kind
+    const asked = reserve && ask !== 'peek' ? by.reservations!.reserve(reserve) : by.decide(ask, key, cost, maxWait)
+    const here = asked as Answer // memory answers at once
     if (isAllowed) return undecidedAnswer(why, true, here)
     if (!isDenied) return degradedAnswer(why, here, by)
     // A share of the limits may never admit what the store's own may.
     const answer = answerTo(cost, { policies: this.policies, cost, answer: here }, here.now)
     return { ...answer, degraded: { why, allowed: answer.reason === undefined, by } }
+  }
+
+  /** The reservations in the store, made and changed within the deadline. In an outage the failure mode decides whether to reserve. */
+  get reservations(): Reservations | undefined {
+    const { reservations } = this.options.remote
+    return (
+      reservations && {
+        reserve: (call) => this.#reserve(call, reservations),
+        change: (change) => this.#correct(change.key, () => reservations.change(change)),
+      }
+    )
+  }
+
+  async #reserve(call: ReserveCall, reservations: Reservations): Promise<Answer> {
+    const { key, cost } = call
+    if (cost > this.capacity) return this.#peeked(key, cost)
+    const known = this.known(key, cost)
+    if (known) return known
+    const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
+    const refusal = this.refusal(key)
+    if (refusal) return this.fallBack(question, refusal, true)
+    try {
+      const answer = await this.channel.send(() => reservations.reserve(call), this.deadline)
+      this.answered({ key, cost, begun: undefined }, answer)
+      return answer
+    } catch (failure) {
+      return this.fallBack(question, failure)
+    }
   }
 
   /** Asks the store within the deadline how a booking stands at its turn. */

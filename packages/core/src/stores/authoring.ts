@@ -26,9 +26,17 @@ export type { NewState, StateChange, Update, UpdateMany, Updates } from './bytes
 export type { FailureSettings, GuardedPermitsOptions, GuardSettings, LeaseSettings } from './guard-options.js'
 export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
+export type {
+  ReservationChange,
+  ReservationEffect,
+  ReservationSettings,
+  Reserved,
+  ReserveCall,
+} from './reservations.js'
 export { isDenied } from './store.js'
 export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, Reason } from './store.js'
-export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGuard } from './store.js'
+export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Reservations } from './store.js'
+export type { Store, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
 /** The factories of all algorithms, by name: the registry of core. Not `export * as`: that would keep all of them in every bundle. */

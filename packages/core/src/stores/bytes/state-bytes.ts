@@ -1,5 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Ring, State } from '../../algorithms/contract/state.js'
+import { ENTRY } from '../memory/key-reservations.js'
 
 /** The numbers that every state begins with, in their order behind the format. Instants are microseconds. */
 const HEADER = [
@@ -28,12 +29,16 @@ export interface KeptState extends Header {
   readonly cells: Float64Array
   /** For each policy with a ring its instants, oldest first. */
   readonly rings: readonly ArrayLike<number>[]
+  /** In a keyspace that reserves: the numbers of `KeyReservations`, if the key has some. */
+  readonly reserved?: readonly number[]
 }
 
 /** How many numbers a list of policies keeps for a key. */
 export interface StateLayout {
   readonly cells: number
   readonly rings: number
+  /** Whether reservations may lie behind the rings. */
+  readonly reserves: boolean
 }
 
 /** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
@@ -41,11 +46,11 @@ const FORMAT = 2
 
 /**
  * Returns the state of a key as bytes to be kept: a list of numbers, 8 bytes each. They are the format, the header (HEADER has
- * the names), the cells, then each ring, a list of instants, behind its length.
+ * the names), the cells, then each ring, a list of instants, behind its length, and what is reserved.
  */
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
-  const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings]
+  const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings, ...(state.reserved ?? [])]
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
@@ -59,7 +64,7 @@ export function bytesOf(state: KeptState): Uint8Array {
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
   const header = 1 + HEADER.length + layout.cells
-  if (!numbers || numbers[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
+  if (numbers?.[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
   const rings: Float64Array[] = []
   let at = header
   for (let i = 0; i < layout.rings; i++) {
@@ -68,26 +73,33 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     rings.push(numbers.subarray(at + 1, end))
     at = end
   }
-  if (at !== numbers.length) return undefined
+  const reserved = [...numbers.subarray(at)]
+  if (!numbers.subarray(0, at).every(isCount)) return undefined
+  if (reserved.length > 0 && !(layout.reserves && areReservations(reserved))) return undefined
   const fields = {} as Record<keyof Header, number>
   for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
-  return Object.assign(fields, { cells: numbers.subarray(1 + HEADER.length, header), rings })
+  const cells = numbers.subarray(1 + HEADER.length, header)
+  return Object.assign(fields, { cells, rings, ...(reserved.length > 0 && { reserved }) })
 }
 
-/**
- * Reads bytes as numbers of 8 bytes each. Undefined if one is negative or not whole, as no state holds such a number, or if bytes
- * are left over.
- */
+/** Reads bytes as numbers of 8 bytes each. Undefined if bytes are left over. */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
   if (bytes.byteLength % 8 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const numbers = new Float64Array(bytes.byteLength / 8)
-  for (let i = 0; i < numbers.length; i++) {
-    const number = view.getFloat64(8 * i, true)
-    if (!(Number.isInteger(number) && number >= 0)) return undefined
-    numbers[i] = number
-  }
+  for (let i = 0; i < numbers.length; i++) numbers[i] = view.getFloat64(8 * i, true)
   return numbers
+}
+
+/** Whether it is a number as all of a state are, but the effects of settled reservations. */
+function isCount(number: number): boolean {
+  return Number.isInteger(number) && number >= 0
+}
+
+/** Whether these can be the numbers of reservations: three, then those of each entry, the last of which is its effect. */
+function areReservations(numbers: readonly number[]): boolean {
+  const isEffect = (i: number): boolean => i > 2 && (i - 2) % ENTRY === 0
+  return numbers.length % ENTRY === 3 && numbers.every((each, i) => (isEffect(i) ? !Number.isNaN(each) : isCount(each)))
 }
 
 /** The instants of a ring, oldest first. */

@@ -214,7 +214,7 @@ function rankOf(table: Table, row: number, now: number): number {
   if (restriction !== undefined && restriction.blockedUntil > now)
     return restriction.isBan ? BANNED : PENALIZED
   cursor.select(row)
-  const reserved = table.reserved.size > 0 && table.reserved.get(row)?.isOver(now) === false
+  const reserved = table.reserved.size > 0 && (table.reserved.get(row)?.latestEnd ?? 0) > now
   if (restriction !== undefined || bookings.lastOf(row) > now || reserved) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)

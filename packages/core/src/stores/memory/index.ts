@@ -134,7 +134,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     const keyspace = new MemoryKeyspace(open, policies, penalty, this)
     if (!reservations) return keyspace
     const opened = (): OpenTable => keyspace.opened()
-    return new ReservingKeyspace(opened, policies, this, reservations.max, () => this.now())
+    return new ReservingKeyspace(opened, policies, this, reservations.max)
   }
 
   /**

@@ -1,38 +1,65 @@
-import type { DatedCharge } from '../store.js'
 import type { ReserveCall } from '../reservations.js'
 
-/** A reservation that is open, or the mark that it was settled. */
-export interface ReservationEntry extends DatedCharge {
+/** A reservation that is open, or the mark that it was settled. Its numbers in bytes have this order. */
+export interface ReservationEntry {
   readonly id: number
+  /** The instant at which it was charged. */
+  readonly at: number
+  readonly cost: number
   /** Units that stay charged at the end. */
   atEnd: number
   end: number
-  /** Units that took effect when it was settled; undefined while it is open. */
-  effect: number | undefined
+  /** Units that took effect when it was settled; Infinity while it is open. */
+  effect: number
 }
 
 /**
- * The reservations of one key: those that are open, and marks of those that were settled, each until its end. At most
- * `MARKS` x `max` marks are kept; the oldest is forgotten first.
+ * The reservations of one key: those that are open, and marks of those that were settled. They go once an end of an open one has come,
+ * or all ends have. Beside the open ones fewer than `MARKS` x `max` marks are kept; the oldest is forgotten first.
  */
 export class KeyReservations {
-  /** The earliest end of all entries; Infinity without one. Before it there is nothing to do. */
+  /** An instant before which no open reservation ends; where none is open, after which nothing has to be known. */
   nextEnd = Infinity
   /** How many are open. */
   open = 0
   /** The latest end of a mark that was forgotten: until then a reservation that is not found was settled. */
   #forgottenUntil = 0
-  /** The marks in the order of their settling, behind the open ones. */
   #entries: ReservationEntry[] = []
 
   /** None, of a key whose reservations begin at the instant `begun`: of those made before nothing is known. */
   constructor(readonly begun: number) {}
 
-  /** Adds a reservation that was charged. */
-  add({ id, ttl, atEnd }: ReserveCall, charge: DatedCharge): void {
-    const end = charge.decidedAt + ttl
-    this.#entries.splice(this.open++, 0, { ...charge, id, atEnd, end, effect: undefined })
-    this.nextEnd = Math.min(this.nextEnd, end)
+  /** Those that `numbers` kept. */
+  static of([begun, nextEnd, forgottenUntil, ...rest]: readonly number[]): KeyReservations {
+    const own = new KeyReservations(begun!)
+    own.nextEnd = nextEnd!
+    own.#forgottenUntil = forgottenUntil!
+    for (let i = 0; i < rest.length; i += ENTRY) {
+      const [id, at, cost, atEnd, end, effect] = rest.slice(i, i + ENTRY) as [number, number, number, number, number, number]
+      own.#entries.push({ id, at, cost, atEnd, end, effect })
+      if (effect === Infinity) own.open++
+    }
+    return own
+  }
+
+  /** All of them, as `of` reads them. */
+  get numbers(): readonly number[] {
+    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => [id, at, cost, atEnd, end, effect])
+    return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
+  }
+
+  /** Adds a reservation that was charged at the instant `at`. Of MARKS x `max` entries the oldest marks are forgotten, `max` at once. */
+  add({ id, cost, ttl, atEnd }: ReserveCall, at: number, max: number): void {
+    const end = at + ttl
+    let surplus = this.#entries.length < MARKS * max ? 0 : this.#entries.length - (MARKS - 1) * max
+    this.#entries = this.#entries.filter((entry) => {
+      if (surplus <= 0 || isOpen(entry)) return true
+      surplus--
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end)
+      return false
+    })
+    this.#entries.push({ id, at, cost, atEnd, end, effect: Infinity })
+    this.nextEnd = this.open++ > 0 ? Math.min(this.nextEnd, end) : end
   }
 
   find(id: number): ReservationEntry | undefined {
@@ -43,46 +70,40 @@ export class KeyReservations {
   extend(entry: ReservationEntry, end: number, atEnd: number): void {
     entry.end = end
     entry.atEnd = atEnd
-    this.#findNextEnd()
+    this.nextEnd = Math.min(this.nextEnd, end)
   }
 
   /** Makes an open reservation a mark that it was settled, and that so many units took effect. */
-  settled(entry: ReservationEntry, effect: number, max: number): void {
-    this.#entries.splice(this.#entries.indexOf(entry), 1)
-    this.#entries.push(entry)
+  settled(entry: ReservationEntry, effect: number): void {
     entry.effect = effect
     this.open--
-    if (this.#entries.length - this.open <= MARKS * max) return
-    const [forgotten] = this.#entries.splice(this.open, 1)
-    this.#forgottenUntil = Math.max(this.#forgottenUntil, forgotten!.end)
-    this.#findNextEnd()
   }
 
   /** Removes what has ended at `now`, and returns the open reservations of it, the earliest end first. */
   takeEnded(now: number): readonly ReservationEntry[] {
-    const ended = this.#entries.filter(({ end }) => end <= now)
+    const ended = this.openByEnd.filter(({ end }) => end <= now)
     this.#entries = this.#entries.filter(({ end }) => end > now)
-    const given = ended.filter(({ effect }) => effect === undefined)
-    this.open -= given.length
-    this.#findNextEnd()
-    return given.sort(byEnd)
+    this.open -= ended.length
+    this.nextEnd = this.openByEnd[0]?.end ?? this.latestEnd
+    return ended
   }
 
   /** The open ones, the earliest end first. */
   get openByEnd(): readonly ReservationEntry[] {
-    return this.#entries.slice(0, this.open).sort(byEnd)
+    return this.#entries.filter(isOpen).sort((one, other) => one.end - other.end)
   }
 
-  /** Whether nothing more has to be known of the key's reservations at `now`. */
-  isOver(now: number): boolean {
-    return this.#forgottenUntil <= now && this.#entries.every(({ end }) => end <= now)
-  }
-
-  #findNextEnd(): void {
-    this.nextEnd = this.#entries.reduce((least, { end }) => Math.min(least, end), Infinity)
+  /** The instant from which on nothing has to be known of them. */
+  get latestEnd(): number {
+    return this.#entries.reduce((latest, { end }) => Math.max(latest, end), this.#forgottenUntil)
   }
 }
 
-const byEnd = (one: ReservationEntry, other: ReservationEntry): number => one.end - other.end
-/** Marks for each reservation that may be open. */
+function isOpen({ effect }: ReservationEntry): boolean {
+  return effect === Infinity
+}
+
+/** Numbers of an entry. */
+export const ENTRY = 6
+/** Entries for each reservation that may be open. */
 const MARKS = 4

@@ -1,16 +1,8 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
-import { KeyReservations } from './key-reservations.js'
 import type { ReservationChange, ReservationEffect, ReserveCall } from '../reservations.js'
-import {
-  type Answer,
-  type Ask,
-  type Booking,
-  type Correction,
-  isDenied,
-  type Keyspace,
-  type Reservations,
-  type Together,
-} from '../store.js'
+import type { Answer, Ask, Booking, Correction, Keyspace, Reservations, Together } from '../store.js'
+import { isDenied } from '../store.js'
+import { KeyReservations } from './key-reservations.js'
 import type { PolicyList } from './policy-lists.js'
 import type { Table } from './table.js'
 
@@ -29,13 +21,12 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   readonly reservations = this
   readonly penalty: Keyspace['penalty']
 
-  /** The state in the table that `open` returns; at most `max` reservations of a key are open. `now` returns the store's time. */
+  /** The state in the table that `open` returns; at most `max` reservations of a key are open. */
   constructor(
     private readonly open: () => OpenTable,
     readonly policies: readonly Policy[],
-    readonly together: Together,
+    readonly together: Together | undefined,
     private readonly max: number,
-    private readonly now: () => number,
   ) {
     this.penalty = open().list.penalty
   }
@@ -48,7 +39,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const { table, list, row, own } = this.#at(key)
     if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
     const answer = table.decide(list, ask, key, cost, 0)
-    if (ask !== 'peek' && !isDenied(answer)) return answer
+    if (ask !== 'peek' && answer.reason !== 'limit') return answer
     const held = table.heldBy(list, row, own)
     if (answer.reason !== 'limit') return { ...answer, held }
     const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
@@ -76,7 +67,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, list, own } = this.#at(key)
+    const { table, own } = this.#at(key)
     if (own && own.open >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
       if (answer.reason === undefined || answer.reason === 'limit') {
@@ -87,19 +78,18 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const answer = this.decide('consume', key, cost, 0)
     if (isDenied(answer)) return answer
     const row = table.cursor.rows.find(key)
-    const known = table.reserved.get(row)
-    const kept = known ?? new KeyReservations(answer.now)
-    if (!known) table.reserved.set(row, kept)
-    kept.add(call, { at: answer.at, cost, decidedAt: answer.now })
-    return { ...answer, held: table.heldBy(list, row, kept) }
+    const kept = own ?? new KeyReservations(answer.now)
+    table.reserved.set(row, kept)
+    kept.add(call, answer.now, this.max)
+    return answer
   }
 
   change(change: ReservationChange): ReservationEffect {
     const { key, id, decidedAt, end, kind } = change
-    const { table, list, own, now } = this.#at(key)
+    const { table, list, row, own, now } = this.#at(key)
     const isKnown = own !== undefined && own.begun <= decidedAt
     const entry = isKnown ? own.find(id) : undefined
-    if (entry?.effect !== undefined) return { state: 'settled', effect: entry.effect, end: entry.end }
+    if (entry && entry.effect !== Infinity) return { state: 'settled', effect: entry.effect, end: entry.end }
     if (entry && kind === 'extend') {
       own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
       return { state: 'open', effect: 0, end: entry.end }
@@ -107,27 +97,34 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     // One that is not found before its end was settled, and its mark forgotten, unless the state that knew it was lost.
     if (!entry && isKnown && now < end) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
-    const difference = entry ? change.units - entry.cost : change.units
+    const difference = change.units - (entry?.cost ?? 0)
     let effect = 0
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
-    if (entry && difference < 0)
-      effect = -table.correct(list, { kind: 'release', key, charge: entry, units: -difference })
+    if (difference < 0) effect = -table.giveBack(list, row, entry!, -difference, now)
     if (!entry) return { state: 'late', effect, end }
-    own!.settled(entry, effect, this.max)
+    own!.settled(entry, effect)
     return { state: 'settled', effect, end: entry.end }
+  }
+
+  /** Gives back what has ended of the key's reservations. Returns whether anything had. */
+  giveBackEnded(key: string): boolean {
+    return this.#at(key).hasEnded
   }
 
   /** The key's place in the table, once what has ended of its reservations is given back. */
   #at(key: string) {
     const { table, list } = this.open()
     const row = table.cursor.rows.find(key)
-    const now = this.now()
+    const now = table.now()
     let own = table.reserved.get(row)
-    if (own && own.nextEnd <= now) table.giveBackEnded(list, row, own, now)
-    if (own?.isOver(now)) {
-      table.reserved.delete(row)
-      own = undefined
+    const hasEnded = own !== undefined && own.nextEnd <= now
+    if (own && hasEnded) {
+      for (const entry of own.takeEnded(now)) table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
+      if (own.nextEnd <= now) {
+        table.reserved.delete(row)
+        own = undefined
+      }
     }
-    return { table, list, row, own, now }
+    return { table, list, row, own, now, hasEnded }
   }
 }

@@ -158,14 +158,14 @@ export class Cursor {
   }
 
   /** Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. */
-  tentatively<T>(row: number, look: () => T): T {
+  tentatively<T>(row: number, look: (cursor: this) => T): T {
     this.select(row)
     const cells = this.cells().slice()
     const rings = this.rings().map((ring) =>
       Array.from({ length: ring.size }, (_, i) => ring.at(ring.size - 1 - i)),
     )
     try {
-      return look()
+      return look(this)
     } finally {
       this.cells().set(cells)
       for (const [i, ring] of this.rings().entries()) {

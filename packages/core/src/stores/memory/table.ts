@@ -3,7 +3,7 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type TableOwner } from './chunks.js'
-import type { KeyReservations } from './key-reservations.js'
+import type { KeyReservations, ReservationEntry } from './key-reservations.js'
 import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
@@ -291,21 +291,19 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
-  /** Gives back all but what is to stay charged of the reservations of a key that have ended at `now`, each as of its end. */
-  giveBackEnded({ policies }: PolicyList, row: number, own: KeyReservations, now: number): void {
-    for (const entry of own.takeEnded(now))
-      this.#release(policies, row, entry, entry.cost - entry.atEnd, entry.end)
+  /** Gives back units of a reservation as of the instant `now`, as far as they still count. Returns how many that are. */
+  giveBack({ policies }: PolicyList, row: number, entry: ReservationEntry, units: number, now: number): number {
+    return this.#release(policies, row, { ...entry, decidedAt: entry.at }, units, now)
   }
 
-  /** Units of a key that open reservations hold under each policy: those that settling all of them at 0 would give back now, rounded up. */
+  /** Units of a key that open reservations hold under each policy, rounded up: those that settling all at 0 would give back now. */
   heldBy({ policies }: PolicyList, row: number, own: KeyReservations): readonly number[] {
-    const now = Math.max(this.owner.now(), this.bookings.lastOf(row))
-    return this.cursor.tentatively(row, () => {
-      const open = own.openByEnd.filter(({ decidedAt }) => decidedAt >= this.cursor.born)
+    const now = this.#from(row)
+    return this.cursor.tentatively(row, ({ states, born }) => {
+      const open = own.openByEnd.filter(({ at }) => at >= born)
       return policies.map((policy, i) => {
-        const state = this.cursor.states[i]!
         let held = 0
-        for (const entry of open) held += policy.algorithm.release(state, policy, now, entry, entry.cost)
+        for (const entry of open) held += policy.algorithm.release(states[i]!, policy, now, entry, entry.cost)
         return Math.ceil(held)
       })
     })
@@ -313,23 +311,28 @@ export class Table {
 
   /** The instant at which `cost` units of a key pass if its open reservations end unsettled. */
   passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
-    const { states } = this.cursor
-    let from = Math.max(this.owner.now(), this.bookings.lastOf(row))
-    const earliest = (): number =>
-      Math.max(
-        from,
-        ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)),
-      )
-    return this.cursor.tentatively(row, () => {
+    let from = this.#from(row)
+    return this.cursor.tentatively(row, ({ states, born }) => {
+      const earliest = (): number =>
+        Math.max(from, ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)))
       for (const entry of own.openByEnd) {
         const at = earliest()
         if (at <= entry.end) return at
         from = Math.max(from, entry.end)
-        if (entry.decidedAt >= this.cursor.born)
-          this.cursor.release(policies, from, entry, entry.cost - entry.atEnd)
+        if (entry.at >= born) this.cursor.release(policies, from, entry, entry.cost - entry.atEnd)
       }
       return earliest()
     })
+  }
+
+  /** The store's time, in microseconds. */
+  now(): number {
+    return this.owner.now()
+  }
+
+  /** The instant from which on a key in `row` is asked: now, or that of its last booking. */
+  #from(row: number): number {
+    return Math.max(this.owner.now(), this.bookings.lastOf(row))
   }
 
   /** Removes the key in `row` though its state still counts. Marks its bookings as lost, so that calls that wait book again. */
