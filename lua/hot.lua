@@ -14,6 +14,7 @@
   latest = max(written, restricted)
   local passes = written >= 0 and restricted >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
   --@for each policy passes = passes and @{sane}
+  --@reserving passes = passes and (next_end == 0 or next_end > now)
   local needed = now
   --@together local done, kept = 0, taken
   --@for each policy local remaining_@{i}, reset_@{i}

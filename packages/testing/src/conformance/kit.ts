@@ -16,6 +16,7 @@ import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { promising } from './laws/promising.js'
 import { releasing } from './laws/releasing.js'
+import { reserving } from './laws/reserving.js'
 import { severalKeys } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
@@ -34,6 +35,8 @@ export interface ConformanceOptions {
   readonly mostCost?: (shapes: readonly Shape[]) => number
   /** Whether the store counts refusals for penalties. Default true; a limiter with a penalty refuses a store that does not. */
   readonly penalties?: boolean
+  /** Whether the store keeps reservations. Default true; a limiter that reserves refuses a store that does not. */
+  readonly reservations?: boolean
 }
 
 const LAWS = [
@@ -67,11 +70,12 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
   const {
     mostCost = () => 2 ** 31,
     penalties = true,
+    reservations = true,
     sequences: most = 10_000,
     lawRuns = most / 125,
   } = options
   const sequences = Number(process.env.CONFORMANCE_RUNS ?? most)
-  const laws = penalties ? [...LAWS, penalizing, beginningAnew] : LAWS
+  const laws = [...LAWS, ...(penalties ? [penalizing, beginningAnew] : []), ...(reservations ? [reserving] : [])]
   const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
   const trial = { openStore, runs: Math.ceil((lawRuns * sequences) / most), seed }

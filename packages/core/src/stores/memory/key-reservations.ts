@@ -48,9 +48,10 @@ export class KeyReservations {
     return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
   }
 
-  /** Adds a reservation that was charged at the instant `at`. Of MARKS x `max` entries the oldest marks are forgotten, `max` at once. */
-  add({ id, cost, ttl, atEnd }: ReserveCall, at: number, max: number): void {
-    const end = at + ttl
+  /** Keeps fewer than MARKS x `max` entries: marks that have ended at `now` go, then the oldest are forgotten, `max` at once. */
+  makeRoom(now: number, max: number): void {
+    if (this.#entries.length < MARKS * max) return
+    this.#entries = this.#entries.filter(({ end }) => end > now)
     let surplus = this.#entries.length < MARKS * max ? 0 : this.#entries.length - (MARKS - 1) * max
     this.#entries = this.#entries.filter((entry) => {
       if (surplus <= 0 || isOpen(entry)) return true
@@ -58,12 +59,18 @@ export class KeyReservations {
       this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end)
       return false
     })
+  }
+
+  /** Adds a reservation that was charged at the instant `at`. */
+  add({ id, cost, ttl, atEnd }: ReserveCall, at: number): void {
+    const end = at + ttl
     this.#entries.push({ id, at, cost, atEnd, end, effect: Infinity })
     this.nextEnd = this.open++ > 0 ? Math.min(this.nextEnd, end) : end
   }
 
-  find(id: number): ReservationEntry | undefined {
-    return this.#entries.find((entry) => entry.id === id)
+  /** The reservation of this id, unless it has ended at `now`. */
+  find(id: number, now: number): ReservationEntry | undefined {
+    return this.#entries.find((entry) => entry.id === id && entry.end > now)
   }
 
   /** Moves the end of an open reservation. */

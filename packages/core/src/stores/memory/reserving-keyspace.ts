@@ -67,7 +67,8 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, own } = this.#at(key)
+    const { table, own, now } = this.#at(key)
+    own?.makeRoom(now, this.max)
     if (own && own.open >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
       if (answer.reason === undefined || answer.reason === 'limit') {
@@ -80,7 +81,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const row = table.cursor.rows.find(key)
     const kept = own ?? new KeyReservations(answer.now)
     table.reserved.set(row, kept)
-    kept.add(call, answer.now, this.max)
+    kept.add(call, answer.now)
     return answer
   }
 
@@ -88,7 +89,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const { key, id, decidedAt, end, kind } = change
     const { table, list, row, own, now } = this.#at(key)
     const isKnown = own !== undefined && own.begun <= decidedAt
-    const entry = isKnown ? own.find(id) : undefined
+    const entry = isKnown ? own.find(id, now) : undefined
     if (entry && entry.effect !== Infinity) return { state: 'settled', effect: entry.effect, end: entry.end }
     if (entry && kind === 'extend') {
       own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
@@ -100,7 +101,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const difference = change.units - (entry?.cost ?? 0)
     let effect = 0
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
-    if (difference < 0) effect = -table.giveBack(list, row, entry!, -difference, now)
+    if (difference < 0) effect = 0 - table.giveBack(list, row, entry!, -difference, now)
     if (!entry) return { state: 'late', effect, end }
     own!.settled(entry, effect)
     return { state: 'settled', effect, end: entry.end }
