@@ -304,7 +304,7 @@ export interface Answer {
   readonly used?: readonly number[] | undefined
   /** Of each policy the units that open reservations hold, rounded up: of a peek and a denial in a keyspace that reserves. */
   readonly held?: readonly number[] | undefined
-  /** Of a denial while units are reserved: the next end of a reservation. */
+  /** Where it says what is held: an instant before which no open reservation ends. */
   readonly nextEnd?: number
   /** The booking that `book` made ahead of now, or `commit` now. */
   readonly booking: Booking | undefined

@@ -35,8 +35,6 @@ export interface ConformanceOptions {
   readonly mostCost?: (shapes: readonly Shape[]) => number
   /** Whether the store counts refusals for penalties. Default true; a limiter with a penalty refuses a store that does not. */
   readonly penalties?: boolean
-  /** Whether the store keeps reservations. Default true; a limiter that reserves refuses a store that does not. */
-  readonly reservations?: boolean
 }
 
 const LAWS = [
@@ -55,6 +53,7 @@ const LAWS = [
   taking,
   severalKeys,
   deciding,
+  reserving,
 ]
 
 /**
@@ -70,12 +69,11 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
   const {
     mostCost = () => 2 ** 31,
     penalties = true,
-    reservations = true,
     sequences: most = 10_000,
     lawRuns = most / 125,
   } = options
   const sequences = Number(process.env.CONFORMANCE_RUNS ?? most)
-  const laws = [...LAWS, ...(penalties ? [penalizing, beginningAnew] : []), ...(reservations ? [reserving] : [])]
+  const laws = penalties ? [...LAWS, penalizing, beginningAnew] : LAWS
   const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
   const trial = { openStore, runs: Math.ceil((lawRuns * sequences) / most), seed }

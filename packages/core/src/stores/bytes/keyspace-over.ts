@@ -107,7 +107,8 @@ class KeyspaceOver implements Keyspace {
       change: (change) =>
         this.#change(change.key, (state) => {
           const result = reserving.change({ ...change, key: KEY })
-          const isWritten = result.state !== 'late' || result.effect !== 0
+          const isCharged = change.kind === 'settle' && change.units > 0
+          const isWritten = isCharged || result.state !== 'late'
           return isWritten ? { result, epoch: state?.epoch ?? random(), version: random() } : { result }
         }),
     }

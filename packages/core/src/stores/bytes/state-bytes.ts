@@ -64,7 +64,7 @@ export function bytesOf(state: KeptState): Uint8Array {
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
   const header = 1 + HEADER.length + layout.cells
-  if (numbers?.[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
+  if (!numbers || numbers[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
   const rings: Float64Array[] = []
   let at = header
   for (let i = 0; i < layout.rings; i++) {
@@ -74,32 +74,27 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     at = end
   }
   const reserved = [...numbers.subarray(at)]
-  if (!numbers.subarray(0, at).every(isCount)) return undefined
-  if (reserved.length > 0 && !(layout.reserves && areReservations(reserved))) return undefined
+  if (reserved.length > 0 && !(layout.reserves && reserved.length % ENTRY === 3)) return undefined
   const fields = {} as Record<keyof Header, number>
   for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
   const cells = numbers.subarray(1 + HEADER.length, header)
   return Object.assign(fields, { cells, rings, ...(reserved.length > 0 && { reserved }) })
 }
 
-/** Reads bytes as numbers of 8 bytes each. Undefined if bytes are left over. */
+/**
+ * Reads bytes as numbers of 8 bytes each. Undefined if one is negative or not whole, as no state holds such a number, or if bytes
+ * are left over.
+ */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
   if (bytes.byteLength % 8 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const numbers = new Float64Array(bytes.byteLength / 8)
-  for (let i = 0; i < numbers.length; i++) numbers[i] = view.getFloat64(8 * i, true)
+  for (let i = 0; i < numbers.length; i++) {
+    const number = view.getFloat64(8 * i, true)
+    if (!(Number.isInteger(number) && number >= 0)) return undefined
+    numbers[i] = number
+  }
   return numbers
-}
-
-/** Whether it is a number as all of a state are, but the effects of settled reservations. */
-function isCount(number: number): boolean {
-  return Number.isInteger(number) && number >= 0
-}
-
-/** Whether these can be the numbers of reservations: three, then those of each entry, the last of which is its effect. */
-function areReservations(numbers: readonly number[]): boolean {
-  const isEffect = (i: number): boolean => i > 2 && (i - 2) % ENTRY === 0
-  return numbers.length % ENTRY === 3 && numbers.every((each, i) => (isEffect(i) ? !Number.isNaN(each) : isCount(each)))
 }
 
 /** The instants of a ring, oldest first. */

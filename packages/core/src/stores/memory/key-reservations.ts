@@ -1,6 +1,6 @@
 import type { ReserveCall } from '../reservations.js'
 
-/** A reservation that is open, or the mark that it was settled. Its numbers in bytes have this order. */
+/** A reservation that is open, or the mark that it was settled. */
 export interface ReservationEntry {
   readonly id: number
   /** The instant at which it was charged. */
@@ -35,16 +35,22 @@ export class KeyReservations {
     own.nextEnd = nextEnd!
     own.#forgottenUntil = forgottenUntil!
     for (let i = 0; i < rest.length; i += ENTRY) {
-      const [id, at, cost, atEnd, end, effect] = rest.slice(i, i + ENTRY) as [number, number, number, number, number, number]
+      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY) as [number, number, number, number, number, number, number]
+      FLOAT.setUint32(0, high)
+      FLOAT.setUint32(4, low)
+      const effect = FLOAT.getFloat64(0)
       own.#entries.push({ id, at, cost, atEnd, end, effect })
       if (effect === Infinity) own.open++
     }
     return own
   }
 
-  /** All of them, as `of` reads them. */
+  /** All of them in whole numbers, as `of` reads them. */
   get numbers(): readonly number[] {
-    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => [id, at, cost, atEnd, end, effect])
+    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
+      FLOAT.setFloat64(0, effect)
+      return [id, at, cost, atEnd, end, FLOAT.getUint32(0), FLOAT.getUint32(4)]
+    })
     return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
   }
 
@@ -110,7 +116,8 @@ function isOpen({ effect }: ReservationEntry): boolean {
   return effect === Infinity
 }
 
-/** Numbers of an entry. */
-export const ENTRY = 6
+/** Whole numbers of an entry: those of its effect, which may be below 0 or a fraction, are the halves of a float. */
+export const ENTRY = 7
+const FLOAT = new DataView(new ArrayBuffer(8))
 /** Entries for each reservation that may be open. */
 const MARKS = 4

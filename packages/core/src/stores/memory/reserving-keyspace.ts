@@ -40,11 +40,11 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
     const answer = table.decide(list, ask, key, cost, 0)
     if (ask !== 'peek' && answer.reason !== 'limit') return answer
-    const held = table.heldBy(list, row, own)
-    if (answer.reason !== 'limit') return { ...answer, held }
+    const held = { held: table.heldBy(list, row, own), nextEnd: own.nextEnd }
+    if (answer.reason !== 'limit') return { ...answer, ...held }
     const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
     const parts = answer.parts?.map((number, i) => (i % 3 === 0 ? Math.min(number, at) : number))
-    return { ...answer, at, parts, held, nextEnd: own.nextEnd }
+    return { ...answer, at, parts, ...held }
   }
 
   fits(key: string, cost: number): boolean {

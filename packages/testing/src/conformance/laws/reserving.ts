@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { memoryStore, type Policy } from '@sluice/core'
+import { createLimiter, memoryStore, type Policy } from '@sluice/core'
 import type { Answer, DatedCharge, Keyspace, Store } from '@sluice/core/store'
 import type { ReservationChange, Reservations, ReservationSettings } from '@sluice/core/store'
 import * as fc from 'fast-check'
@@ -52,6 +52,7 @@ export function reserving(subject: Subject): void {
     async (session, { numbers: [own, others], other, max, steps }) => {
       const policies = [subject.shape.factory(own), ...(other ? [other.factory(others)] : [])]
       const keys = new ReservingKeys(session, policies, max, other ? subject.mostCostWith(other) : subject.mostCost)
+      if (!keys.areReserved) return expectRefusal(session.store, policies)
       for (const step of steps) await keys.carryOut(step)
       await keys.expectAllowedWhenNamed()
       // After its last end a key is as one that never reserved.
@@ -59,6 +60,12 @@ export function reserving(subject: Subject): void {
       await keys.expectEqual(1)
     },
   )
+}
+
+/** A store that keeps no reservations is refused by a limiter that reserves. */
+function expectRefusal(store: Store, policies: readonly Policy[]): void {
+  const make = () => createLimiter({ name: 'reserving', policies, store, reservations: {} })
+  assert.throws(make, { code: 'INVALID_OPTION' })
 }
 
 type Deed = typeof deeds extends fc.Arbitrary<readonly (infer D)[]> ? D : never
@@ -96,6 +103,10 @@ class ReservingKeys {
     this.#store = open(session.store, { max })
     this.#memory = open(memory, { max })
     this.#plain = open(session.store)
+  }
+
+  get areReserved(): boolean {
+    return this.#store.reservations !== undefined
   }
 
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {

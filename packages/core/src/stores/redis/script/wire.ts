@@ -228,7 +228,7 @@ export class NumberReader {
       if ((answer.reason ?? 'limit') !== 'limit') return answer
       return { ...answer, reason: 'reservations', at: Math.max(answer.at, nextEnd), held, nextEnd }
     }
-    return answer.reason === 'limit' ? { ...answer, held, nextEnd } : { ...answer, held }
+    return { ...answer, held, nextEnd }
   }
 
   #long(policies: number, now: number): Answer {
