@@ -5,6 +5,7 @@ import type { ReservationSettings, Store } from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { ServerAccess } from './server-access.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
+import { WirePolicies } from './wire-policies.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
 export type { MachineStoreOptions } from './settings.js'
@@ -96,7 +97,8 @@ class StoreOfMachine implements MachineStore {
     reservations?: ReservationSettings,
   ): Keyspace {
     this.#reports.add(name, report)
-    return new MachineKeyspace(name, policies, penalty, reservations, report, this.#together)
+    const list = new WirePolicies(name, policies, penalty, reservations?.max)
+    return new MachineKeyspace(list, report, this.#together)
   }
 
   /**

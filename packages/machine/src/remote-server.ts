@@ -380,7 +380,18 @@ function answerIn(
   const held = count && rest.splice(-count)
   const used = tag & 8 ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
   const parts = rest.length > 0 ? rest : undefined
-  const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined, ...(held && { held, nextEnd: nextEnd! }) }
+  const answer = {
+    now,
+    at,
+    reason,
+    binding,
+    remaining,
+    resetAt,
+    parts,
+    used,
+    booking: undefined,
+    ...(held && { held, nextEnd: nextEnd! }),
+  }
   if (reason !== undefined) return { ...answer, nextUnitAt: last, ...(blockedUntil > 0 && { blockedUntil }) }
   if (last === 0) return answer
   const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }

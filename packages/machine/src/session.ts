@@ -108,7 +108,13 @@ export class ClientSession implements HostCaller, PermitHolder {
       }
       case REQUEST.reserve: {
         const [cost, id, ttl, atEnd] = numbers
-        const call = { key: text, cost: whole(cost, LARGEST_COST), id: whole(id), ttl: whole(ttl), atEnd: whole(atEnd) }
+        const call = {
+          key: text,
+          cost: whole(cost, LARGEST_COST),
+          id: whole(id),
+          ttl: whole(ttl),
+          atEnd: whole(atEnd),
+        }
         return this.#answer(this.#keyspaceOf(tag).reserve(call))
       }
       case REQUEST.change: {
@@ -179,7 +185,17 @@ export class ClientSession implements HostCaller, PermitHolder {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
     const { nextUnitAt, blockedUntil = 0, held, nextEnd = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
-    const all = [now, at, remaining, resetAt, last, blockedUntil, ...parts, ...used, ...(held ? [...held, nextEnd, held.length] : [])]
+    const all = [
+      now,
+      at,
+      remaining,
+      resetAt,
+      last,
+      blockedUntil,
+      ...parts,
+      ...used,
+      ...(held ? [...held, nextEnd, held.length] : []),
+    ]
     return { tag: REASONS.indexOf(reason) + (used.length && 8) + 16 * binding + (held ? HELD : 0), all }
   }
 

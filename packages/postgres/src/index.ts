@@ -1,4 +1,3 @@
-import type { Policy } from '@sluice/core'
 import {
   clock,
   Closing,

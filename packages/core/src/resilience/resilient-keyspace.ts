@@ -2,7 +2,13 @@ import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { ReserveCall } from '../stores/reservations.js'
-import { isAboutKey, type MaybePromise, type Receiver, type Reservations, type Together } from '../stores/store.js'
+import {
+  isAboutKey,
+  type MaybePromise,
+  type Receiver,
+  type Reservations,
+  type Together,
+} from '../stores/store.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { passTo } from './decide-parts.js'
@@ -159,7 +165,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const by = this.options.local()
     const isAllowed = mode === 'allow' && !this.isKnownBlocked(key)
     const ask = isDenied || isAllowed ? 'peek' : kind
-    const asked = reserve && ask !== 'peek' ? by.reservations!.reserve(reserve) : by.decide(ask, key, cost, maxWait)
+    const asked =
+      reserve && ask !== 'peek' ? by.reservations!.reserve(reserve) : by.decide(ask, key, cost, maxWait)
     const here = asked as Answer // memory answers at once
     if (isAllowed) return undecidedAnswer(why, true, here)
     if (!isDenied) return degradedAnswer(why, here, by)

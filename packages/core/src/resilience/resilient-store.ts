@@ -49,7 +49,10 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
       const together = remote.together && new ResilientTogether(remote.together)
       health ??= new Health(report, store.endpoint)
       const state = remote.reservations ? `${name}\nreserving` : name
-      const caches = { denials: shared.denialCache(state, policies), peeks: shared.peekCache(state, policies) }
+      const caches = {
+        denials: shared.denialCache(state, policies),
+        peeks: shared.peekCache(state, policies),
+      }
       const all = { remote, together, channel, recovery, deadline, mode, health, ...caches, local, blocks }
       return new ResilientKeyspace(all)
     },

@@ -41,10 +41,9 @@ export function keyspaceOver(
   name: string,
   policies: readonly Policy[],
   report: Report,
-  penalty?: Penalty,
-  reservations?: ReservationSettings,
+  ...terms: readonly [penalty?: Penalty, reservations?: ReservationSettings]
 ): Keyspace {
-  return new KeyspaceOver(updates, name, policies, report, penalty, reservations)
+  return new KeyspaceOver(updates, name, policies, report, terms)
 }
 
 /** A booking that knows the state which it was made in, and what was there before. */
@@ -55,6 +54,7 @@ interface KeptBooking extends Booking {
 }
 
 class KeyspaceOver implements Keyspace {
+  readonly penalty: Penalty | undefined
   readonly #idPrefix: string
   /**
    * While the clock stands less than `#still` behind the last write, time stands still; windows of a calendar, which have a stored end,
@@ -78,9 +78,9 @@ class KeyspaceOver implements Keyspace {
     name: string,
     readonly policies: readonly Policy[],
     readonly report: Report,
-    readonly penalty: Penalty | undefined,
-    reservations: ReservationSettings | undefined,
+    [penalty, reservations]: readonly [penalty?: Penalty, reservations?: ReservationSettings],
   ) {
+    this.penalty = penalty
     // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
     const suffix = reservations ? ['reserving'] : []
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape), ...suffix])
@@ -101,8 +101,12 @@ class KeyspaceOver implements Keyspace {
     if (!reserving) return undefined
     return {
       reserve: (call) => {
-        const reserve = (): Answer => this.#table.withNextUnit(reserving.reserve({ ...call, key: KEY }), reserving)
-        return this.#gathering.run([this.#idPrefix + call.key], this.#decision('consume', call.key, call.cost, 0, reserve))
+        const reserve = (): Answer =>
+          this.#table.withNextUnit(reserving.reserve({ ...call, key: KEY }), reserving)
+        return this.#gathering.run(
+          [this.#idPrefix + call.key],
+          this.#decision('consume', call.key, call.cost, 0, reserve),
+        )
       },
       change: (change) =>
         this.#change(change.key, (state) => {

@@ -95,7 +95,10 @@ export class ScratchTable implements TableOwner<Table> {
   withNextUnit(answer: Answer, by: PolicyList | ReservingKeyspace): Answer {
     if (answer.reason === undefined) return answer
     const cost = answer.remaining + 1
-    const peek = by instanceof ReservingKeyspace ? by.decide('peek', KEY, cost, 0) : this.#table.decide(by, 'peek', KEY, cost, 0)
+    const peek =
+      by instanceof ReservingKeyspace
+        ? by.decide('peek', KEY, cost, 0)
+        : this.#table.decide(by, 'peek', KEY, cost, 0)
     return { ...answer, nextUnitAt: peek.at }
   }
 

@@ -50,7 +50,13 @@ const FORMAT = 2
  */
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
-  const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings, ...(state.reserved ?? [])]
+  const numbers = [
+    FORMAT,
+    ...HEADER.map((field) => state[field]),
+    ...state.cells,
+    ...rings,
+    ...(state.reserved ?? []),
+  ]
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)

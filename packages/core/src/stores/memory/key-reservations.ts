@@ -35,7 +35,15 @@ export class KeyReservations {
     own.nextEnd = nextEnd!
     own.#forgottenUntil = forgottenUntil!
     for (let i = 0; i < rest.length; i += ENTRY) {
-      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY) as [number, number, number, number, number, number, number]
+      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY) as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ]
       FLOAT.setUint32(0, high)
       FLOAT.setUint32(4, low)
       const effect = FLOAT.getFloat64(0)

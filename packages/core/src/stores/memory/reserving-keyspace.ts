@@ -120,7 +120,8 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     let own = table.reserved.get(row)
     const hasEnded = own !== undefined && own.nextEnd <= now
     if (own && hasEnded) {
-      for (const entry of own.takeEnded(now)) table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
+      for (const entry of own.takeEnded(now))
+        table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
       if (own.nextEnd <= now) {
         table.reserved.delete(row)
         own = undefined

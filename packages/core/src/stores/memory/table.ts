@@ -292,7 +292,13 @@ export class Table {
   }
 
   /** Gives back units of a reservation as of the instant `now`, as far as they still count. Returns how many that are. */
-  giveBack({ policies }: PolicyList, row: number, entry: ReservationEntry, units: number, now: number): number {
+  giveBack(
+    { policies }: PolicyList,
+    row: number,
+    entry: ReservationEntry,
+    units: number,
+    now: number,
+  ): number {
     return this.#release(policies, row, { ...entry, decidedAt: entry.at }, units, now)
   }
 
@@ -314,7 +320,10 @@ export class Table {
     let from = this.#from(row)
     return this.cursor.tentatively(row, ({ states, born }) => {
       const earliest = (): number =>
-        Math.max(from, ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)))
+        Math.max(
+          from,
+          ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)),
+        )
       for (const entry of own.openByEnd) {
         const at = earliest()
         if (at <= entry.end) return at

@@ -25,7 +25,7 @@ export interface RedisKeyspaceOptions {
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
   /** Most reservations of a key that are open, of a limiter that reserves. */
-  readonly max: number | undefined
+  readonly max?: number | undefined
   /** Of the policies and the penalty: keyspaces of one id have one script. */
   readonly listId: string
   /** Nothing in a Cluster. */
@@ -71,7 +71,8 @@ export class RedisKeyspace implements Keyspace {
       },
       change: (change) => {
         const { key, id, decidedAt, end, kind } = change
-        if (kind === 'settle' && change.units > this.#mostUnits) return Promise.reject(tooCostly(change.units))
+        if (kind === 'settle' && change.units > this.#mostUnits)
+          return Promise.reject(tooCostly(change.units))
         const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
         const token = packed([id, decidedAt, end, ...rest])
         return this.#ask({ operation: 'change', token, read: unpackReservation }, key)

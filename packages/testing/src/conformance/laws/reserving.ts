@@ -8,7 +8,17 @@ import { options } from '../numbers.js'
 import type { Session } from '../session.js'
 import { starts } from '../traffic.js'
 
-const DEEDS = ['reserve', 'settle', 'again', 'extend', 'consume', 'refund', 'charge', 'block', 'reset'] as const
+const DEEDS = [
+  'reserve',
+  'settle',
+  'again',
+  'extend',
+  'consume',
+  'refund',
+  'charge',
+  'block',
+  'reset',
+] as const
 
 /** One deed on a key, whose numbers are parts of its policy's. */
 const deeds = fc.array(
@@ -51,7 +61,12 @@ export function reserving(subject: Subject): void {
     scenario,
     async (session, { numbers: [own, others], other, max, steps }) => {
       const policies = [subject.shape.factory(own), ...(other ? [other.factory(others)] : [])]
-      const keys = new ReservingKeys(session, policies, max, other ? subject.mostCostWith(other) : subject.mostCost)
+      const keys = new ReservingKeys(
+        session,
+        policies,
+        max,
+        other ? subject.mostCostWith(other) : subject.mostCost,
+      )
       if (!keys.areReserved) return expectRefusal(session.store, policies)
       for (const step of steps) await keys.carryOut(step)
       await keys.expectAllowedWhenNamed()
@@ -111,7 +126,8 @@ class ReservingKeys {
 
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
     const ends = this.#open.map(({ end }) => end)
-    const to = pass === 'end' ? Math.min(...ends, Infinity) + off : this.session.now + Math.floor(pass * this.window)
+    const to =
+      pass === 'end' ? Math.min(...ends, Infinity) + off : this.session.now + Math.floor(pass * this.window)
     await this.passTo(to < Infinity ? to : this.session.now)
     const cost = this.#units(part)
     const lasts = Math.max(1000, Math.floor(ttl * this.window))
@@ -127,12 +143,16 @@ class ReservingKeys {
         await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
         break
       case 'block':
-        await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, duration: pick > 6 ? lasts : 0 }))
+        await this.#all3((keyspace) =>
+          keyspace.correct({ kind, key: this.#key, duration: pick > 6 ? lasts : 0 }),
+        )
         break
       case 'reset':
         if (pick > 5) await this.#reset()
         break
-      default: {
+      case 'settle':
+      case 'again':
+      case 'extend': {
         const among = kind === 'again' ? this.#all : this.#open
         const known = among[pick % Math.max(1, among.length)]
         if (known && kind === 'extend') await this.#extend(known, lasts, Math.floor(known.cost * atEnd))
@@ -209,7 +229,15 @@ class ReservingKeys {
 
   async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
     const { id, decidedAt, end } = known
-    const { state, end: later } = await this.#change({ key: this.#key, id, decidedAt, end, kind: 'extend', ttl, atEnd })
+    const { state, end: later } = await this.#change({
+      key: this.#key,
+      id,
+      decidedAt,
+      end,
+      kind: 'extend',
+      ttl,
+      atEnd,
+    })
     assert.equal(state, 'open')
     known.end = later
     known.atEnd = atEnd

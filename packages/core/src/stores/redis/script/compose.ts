@@ -107,9 +107,10 @@ function compose(text: Text, { policies, penalty, reserves = false }: ScriptList
   const listCells = reserves ? LIST_CELLS : []
   const version = HEADER_BYTES + 8 * (all.flatMap(({ cells }) => cells).length + listCells.length)
   const { bases, end } = placeSlots(all, version + 8)
-  const [before, after = ''] = expand(outline(text, all, penalty, reserves), listsOf(all, bases, penalty, reserves)).split(
-    '@{modules}',
-  )
+  const [before, after = ''] = expand(
+    outline(text, all, penalty, reserves),
+    listsOf(all, bases, penalty, reserves),
+  ).split('@{modules}')
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const words = { ...wordsOfList(all, end, version, listCells), ...wordsOfPenalty(penalty), ...own }

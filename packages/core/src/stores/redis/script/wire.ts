@@ -163,7 +163,11 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
 
 /** Returns what became of a change of a reservation: behind the units that took effect are its outcome and its end. */
 export function unpackReservation(reply: Buffer): ReservationEffect {
-  const [effect, outcome, end] = [2, 3, 4].map((i) => reply.readDoubleLE(i * DOUBLE)) as [number, number, number]
+  const [effect, outcome, end] = [2, 3, 4].map((i) => reply.readDoubleLE(i * DOUBLE)) as [
+    number,
+    number,
+    number,
+  ]
   return { state: OUTCOMES[outcome]!, effect, end }
 }
 
