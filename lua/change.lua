@@ -1,23 +1,28 @@
 elseif op == CHANGE then
-  -- Settles a reservation at `real` units, or extends it where that is below 0. The newest are asked for most.
+  -- Settles a reservation at `real` units, or extends it where that is below 0.
   local own, decided_at, real, stay
   own, decided_at, until_end, real, lasts, stay = unpack('<dddddd', argument, rest)
   rest = #argument + 1
   local is_known = next_end > 0 and listed_since <= decided_at
   local charged_at, charged, stays_now, ends, done
-  local size = min(listed, 4800)
-  while is_known and size > 0 do
-    entry_at = listed - size
-    local list = call('GETRANGE', key, @{length} - size, @{length} - 1)
+  -- Entries are in the order of their charges: twenty are read at a time, the newest first, then by halves.
+  local low, high, start = 0, listed, max(0, listed - 960)
+  while is_known and low < high do
+    local first = @{length} - listed + start
+    local list = call('GETRANGE', key, first, first + min(960, high - start) - 1)
     local place = string.find(list, pack('<d', own), 1, true)
     while place and place % 48 ~= 1 do
       place = string.find(list, pack('<d', own), place + 1, true)
     end
-    if place then
+    if place and place + 47 <= #list then
       charged_at, charged, stays_now, ends, done = unpack('<ddddd', list, place + 8)
-      entry_at = entry_at + place - 1
+      entry_at, high = start + place - 1, 0
+    elseif start > low and #list > 15 and unpack('<d', list, 9) >= decided_at then
+      high = start
+    else
+      low = start + 960
     end
-    size = not place and size < listed and listed or 0
+    start = low + floor((high - low) / 1920) * 960
   end
   local is_open = ends and ends > now and done == HUGE
   outcome = 1

@@ -18,7 +18,7 @@ if next_end > 0 and next_end <= now or crowded then
   --@for each calendar if now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
   local from = @{length} - listed
   local list, ended, kept = call('GETRANGE', key, from, from + listed - 1), {}, {}
-  for place = 1, #list, 48 do
+  for place = 1, #list - 47, 48 do
     local ends, done = unpack('<dd', list, place + 32)
     if ends > now then
       kept[#kept + 1] = { place, ends, done }

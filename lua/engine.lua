@@ -297,7 +297,7 @@ if writes or exists then
 end
 --@reserving if entry then
 --@reserving local from = @{length} - listed + entry_at
---@reserving local behind_list = id and call('GETRANGE', key, from, from + 15) or ''
+--@reserving local behind_list = id and behind == 16 and call('GETRANGE', key, from, from + 15) or ''
 --@reserving call('SETRANGE', key, from, entry .. behind_list)
 --@reserving end
 --@for any slotted if unsound then @{discard} end

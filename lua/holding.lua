@@ -3,7 +3,7 @@
 -- found by giving back, after which the state is put back. Part of the engine, whose variables it sets.
 if reserved > 0 and op <= COMMIT and (op == PEEK or reason == LIMIT) then
   local list, ones = call('GETRANGE', key, @{length} - listed, @{length} - 1), {}
-  for place = 1, #list, 48 do
+  for place = 1, #list - 47, 48 do
     local charged_at, charged, stay, ends, done = unpack('<ddddd', list, place + 8)
     if done == HUGE then
       ones[#ones + 1] = { charged_at, charged, stay, ends, place }

@@ -158,7 +158,7 @@ function outline(
     outer.replace(/@\{(\w+)\}/g, (written, word: string) =>
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
-  return inPlace(textOf(text))
+  return inPlace(reserving(textOf(text), reserves))
 }
 
 /** Returns the text with the lines that are marked `--@reserving` in the script of a limiter that reserves, and without them otherwise. */
@@ -207,8 +207,8 @@ function listsOf(
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
-    // Of these states a call reads the fixed part alone.
-    partial: reserves ? [{}] : list(({ slots }) => slots === 'ring'),
+    // Of these states, behind which refusals may lie, a call reads the fixed part alone.
+    partial: reserves && penalty ? [{}] : list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
@@ -241,10 +241,16 @@ function wordsOfList(
   const hasRings = rings.length > 0
   const isPartial = hasRings || listCells.length > 0
   const load = isPartial ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
+  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
+  const plainBytes = 8 * (2 + numbers.length)
+  const isPlain = `#argument==${plainBytes}`
+  const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
+  const isReserve = `#argument==${plainBytes + 64} and ${numberAt(0)}==RESERVE and ${numberAt(2)}<0`
+  const mayBePlain = 'op==CONSUME and #argument<rest'
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
-    plain_bytes: `${8 * (2 + numbers.length)}`,
+    plain_bytes: `${plainBytes}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
     all_numbers: numbers.join(', '),
     number_formats: 'd'.repeat(numbers.length),
@@ -261,7 +267,10 @@ function wordsOfList(
     slots: `${version + 8}`,
     fixed: `${end}`,
     together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
-    length: [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + '),
+    length,
+    length_before: listCells.length > 0 ? 'length' : length,
+    is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
+    may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
     has_rings: `${hasRings}`,
     load,
     load_all: isPartial ? '{}' : ALL_STATES,
