@@ -132,10 +132,12 @@ export class PolicySets {
     const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
     if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
     const reservations = this.#reservations
+    const drains = policies.every(({ algorithm }) => algorithm.drains)
+    if (reservations && drains) this.report({ event: 'warning', ...DRAINS })
     const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty, reservations)
     if (reservations && !keyspace.reservations) {
       const why =
-        'the store of this limiter keeps no reservations: leave reservations out, or use memoryStore()'
+        'the store of this limiter keeps no reservations, or has leases: leave reservations out, or leases'
       throw new PolicyError('INVALID_OPTION', why)
     }
     if (penalty && !keyspace.penalty) {
@@ -152,6 +154,13 @@ const FORGETS = {
   message:
     'a window of the calendar that lasts a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
     'file, or in a table of Postgres with logged: true',
+}
+
+const DRAINS = {
+  code: 'RESERVATION_DRAINS',
+  message:
+    'no policy of this limiter gives a reservation back in full at its end, as what a gcra, a token bucket or a leaky bucket has drained is gone: ' +
+    'use a window, a log, or slots',
 }
 
 /** Each policy takes some of the 200 local variables that Lua allows a script. */
