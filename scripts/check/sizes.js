@@ -8,7 +8,7 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 24.2],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    67.8,
+    68,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 36.8],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 36.5],

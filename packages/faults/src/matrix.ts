@@ -48,6 +48,7 @@ import { row as groups } from './rows/row-46-groups.js'
 import { row as killedConnections } from './rows/row-47-killed-connections.js'
 import { row as calendars } from './rows/row-48-calendars.js'
 import { row as policyFiles } from './rows/row-49-policy-files.js'
+import { row as reservations } from './rows/row-50-reservations.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -99,4 +100,5 @@ export const rows: readonly Row[] = [
   killedConnections,
   calendars,
   policyFiles,
+  reservations,
 ]
