@@ -77,8 +77,8 @@ local open = max(max(now, held), blocked)
 local writes, begun, renewed, reset = false, exists, false, nil
 --@reserving if relisted then writes, version = true, nonce end
 local reply, booking = '', ''
--- Units of a correction that took effect under every policy, and under one of them.
-local effect, units = 0, 0
+-- Units of a correction that took effect under every policy, and under one of them; of a charge with a span, what counts then.
+local effect, units, counts = 0, 0, ''
 -- Equal calls are made one after the other. A denial that is not counted changes nothing: those after it are denied too.
 local answers = count > 1 and {}
 -- If a refusal is counted: how many there were, and the instant at which that is forgotten.
@@ -175,7 +175,7 @@ for call_number = 1, count do
       end
       if op == CHARGE or op == REFUND then
         effect = cost
-        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units)
+        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + span - 1, full_at) end
       else
         --@for each policy @{cells} = @{algorithm}_admit(@{state}, @{numbers}, at, amount)
       end
@@ -210,7 +210,7 @@ for call_number = 1, count do
   --@reserving local held_bytes, unit_at = '', HUGE
   --@reserving @{holding}
   if op > COMMIT then
-    reply = pack('<ddd', broken and 1 or 0, now, effect)
+    reply = pack('<ddd', broken and 1 or 0, now, effect) .. counts
     --@reserving if outcome then reply = reply .. pack('<dd', outcome, until_end) end
     --@reserving if entry and #entry == 40 then entry = entry .. pack('<d', effect) end
   elseif reason == 0 and at <= now and cost > 0 then

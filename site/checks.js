@@ -38,7 +38,7 @@ function wrongLink(folder, anchors, from, href) {
   const file = joined.replace(/(^|\/)\.?$/, '$1index.html')
   if (!statSync(join(folder, file), { throwIfNoEntry: false })?.isFile()) return `${href} leads nowhere`
   const hash = decodeURIComponent(rest.join('#'))
-  if (hash === '' || file === 'playground.html') return undefined
+  if (hash === '' || /^playground[./]/.test(file)) return undefined
   return anchors.get(file)?.has(hash) ? undefined : `${href} leads to no heading`
 }
 

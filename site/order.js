@@ -6,7 +6,7 @@ export const ORDER = Object.entries({
     packages/hono/README.md packages/koa/README.md packages/nest/README.md
     docs/clients.md docs/anywhere.md docs/recipes/README.md docs/testing.md packages/testing/README.md`,
   Choose:
-    'site/pages/playground.md docs/algorithms.md packages/calendar/README.md docs/cli.md packages/cli/README.md packages/policies/README.md',
+    'site/pages/playground.md site/pages/log.md docs/algorithms.md packages/calendar/README.md docs/cli.md packages/cli/README.md packages/policies/README.md',
   'Come over': 'docs/migrate/README.md docs/migrate/*',
   Run: `docs/operations.md docs/which-redis.md docs/closing.md docs/outages.md docs/scaling.md docs/sizing.md docs/machine.md packages/machine/README.md
     packages/postgres/README.md docs/metrics.md packages/metrics/README.md docs/change-a-limit.md docs/runbook.md`,
@@ -17,4 +17,9 @@ export const ORDER = Object.entries({
 }).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))
 
 /** Pages without a place in the navigation. */
-export const UNLISTED = ['site/pages/index.md', 'docs/api/*', 'site/generated/recipes/*']
+export const UNLISTED = [
+  'site/pages/index.md',
+  'docs/api/*',
+  'site/generated/recipes/*',
+  'site/generated/playground/*',
+]

@@ -1,10 +1,12 @@
 // The reference: a page of every header, made by what writes them, the recipes as pages, and the pages of every public name that
-// `npm run check -- api` makes.
+// `npm run check -- api` makes; and a page of the playground for each preset.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { writePages } from '../scripts/check/api/pages.js'
 import { publicPackages } from '../scripts/workspace.js'
 import { scenarioAt } from './playground/address.ts'
-import { answersAt } from './playground/run.ts'
+import { totalsText } from './playground/draw.ts'
+import { PRESETS } from './playground/presets.ts'
+import { answersAt, run } from './playground/run.ts'
 import { readScenario } from './playground/scenario.ts'
 
 const OUT = 'site/generated'
@@ -19,6 +21,8 @@ export async function writeReference() {
   for (const file of readdirSync('docs/recipes').filter((name) => name.endsWith('.ts'))) {
     writeFileSync(`${OUT}/recipes/${file.replace('.ts', '.md')}`, recipePage(file))
   }
+  mkdirSync(`${OUT}/playground`)
+  for (const preset of PRESETS) writeFileSync(`${OUT}/playground/${preset.id}.md`, await presetPage(preset))
 }
 
 /** Each header with the lines that the adapters' guard writes for a call that passes and for one that is denied. */
@@ -45,4 +49,34 @@ async function headersPage() {
 function recipePage(file) {
   const code = readFileSync(`docs/recipes/${file}`, 'utf8')
   return `# Recipe: ${file.replace('.ts', '').replaceAll('-', ' ')}\n\nTo be copied; the tests of the repository run it. [All recipes](../../../docs/recipes/README.md)\n\n\`\`\`ts\n${code}\`\`\`\n`
+}
+
+/**
+ * The playground with a preset, for readers who come by a link. Its description is what the limits do.
+ * @param {import('./playground/presets.ts').Preset} preset
+ */
+async function presetPage({ id, title, fragment }) {
+  const { homepage } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const { scenario } = scenarioAt(fragment)
+  const columns = (await run(readScenario(scenario).scenario)) ?? []
+  const totals = columns.map((column, i) => {
+    const limits = scenario.columns[i]?.policies.map(
+      (each) => `${each['algorithm']} (${each['limit']} per ${each['window'] ?? each['every']})`,
+    )
+    return `${limits?.join(' and ')}: ${totalsText(column)}`
+  })
+  const image = homepage ? `${homepage}/playground/${id}.png` : `${id}.png`
+  const meta = Object.entries({ title: `${title} · Sluice`, description: totals.join('. '), image }).map(
+    ([name, content]) => ['meta', { property: `og:${name}`, content }],
+  )
+  const matter = {
+    layout: 'page',
+    title,
+    description: totals.join('. '),
+    sidebar: false,
+    aside: false,
+    head: meta,
+  }
+  const script = "<script setup>\nimport Playground from '../../.vitepress/theme/playground.vue'\n</script>"
+  return `---\n${JSON.stringify(matter)}\n---\n\n${script}\n\n<Playground start="${id}" />\n`
 }

@@ -12,9 +12,11 @@ const PARTS = [
   'quick',
   'typing',
   'forms',
+  'log',
   'search',
   'readers',
   'access',
+  'drawn',
   'lies',
   'lines',
 ]

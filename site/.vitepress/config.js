@@ -23,14 +23,21 @@ const pictures = await drawPictures(BASE)
 const first = await firstPage(root)
 const description = 'Rate limiting for Node that is exact, in one process or across a fleet'
 
-/** The worker of the playground as a text, from which the page makes a blob: a worker of a blob inherits what its page may not do. */
-const { outputFiles } = await build({
-  entryPoints: [`${root}/site/playground/worker.ts`],
-  bundle: true,
-  minify: true,
-  write: false,
-  format: 'iife',
-})
+/**
+ * A worker as a text, from which a page makes a blob: a worker of a blob inherits what its page may not do.
+ * @param {string} file
+ */
+async function workerScript(file) {
+  const entryPoints = [`${root}/site/playground/${file}`]
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+  })
+  return JSON.stringify(outputFiles[0]?.text)
+}
 
 /** Markdown of the repository that is no page. */
 const NOT_PAGES = [
@@ -70,6 +77,7 @@ export default defineConfig({
     nav: [
       { text: 'Start', link: '/start.html' },
       { text: 'Playground', link: '/playground.html' },
+      { text: 'Your log', link: '/log.html' },
       { text: 'Algorithms', link: '/algorithms.html' },
       { text: 'Reference', link: '/api/index.html' },
     ],
@@ -94,7 +102,8 @@ export default defineConfig({
   vite: {
     plugins: [themeRepairs()],
     define: {
-      WORKER_SCRIPT: JSON.stringify(outputFiles[0]?.text),
+      WORKER_SCRIPT: await workerScript('worker.ts'),
+      LOG_WORKER_SCRIPT: await workerScript('log-worker.ts'),
     },
     publicDir: `${root}/site/public`,
     build: { chunkSizeWarningLimit: 4000, assetsInlineLimit: 0 },

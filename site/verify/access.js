@@ -14,6 +14,7 @@ const PAGES = [
   'api/core/interfaces/LimiterOptions.html',
   'migrate/bottleneck.html',
   'playground.html',
+  'log.html',
 ]
 
 /**

@@ -8,6 +8,7 @@ const tries = {
   WebSocket: () => new Promise((done) => { try { const it = new WebSocket(URL_.replace('http', 'ws')); it.onopen = () => done('passed'); it.onerror = () => done('refused') } catch (error) { done(error.name) } }),
   importScripts: async () => { try { importScripts(URL_); return 'passed' } catch (error) { return error.name } },
   XMLHttpRequest: () => new Promise((done) => { try { const it = new XMLHttpRequest(); it.open('GET', URL_); it.onload = () => done('passed'); it.onerror = () => done('refused'); it.send() } catch (error) { done(error.name) } }),
+  image: async () => { try { new Image().src = URL_; return 'passed' } catch (error) { return error.name } },
   EventSource: () => new Promise((done) => { try { const it = new EventSource(URL_); it.onopen = () => done('passed'); it.onerror = () => done('refused') } catch (error) { done(error.name) } }),
 }
 Promise.all(Object.entries(tries).map(async ([name, attempt]) => [name, await attempt()])).then((all) => postMessage(all))
@@ -51,7 +52,7 @@ export async function verify(browser, url, site) {
     )?.[1] ?? ''
   return [
     [
-      results.length === 5 && results.every(([, result]) => result !== 'passed') && asked.length === 0,
+      results.length === 6 && results.every(([, result]) => result !== 'passed') && asked.length === 0,
       `in a worker: ${results.map((each) => each.join(' ')).join(', ')}; ${asked.length} requests left`,
     ],
     [inPage !== 'passed', `in the page: fetch ${inPage}`],

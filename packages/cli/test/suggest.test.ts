@@ -125,8 +125,10 @@ describe('suggest', () => {
     const calls = [...Array<undefined>(20)].map((_, i) => callAt(S * 1e6 + i * 1e6, `10.0.0.${i}`))
     const burst = [...Array<undefined>(30)].map((_, i) => callAt(S * 1e6 + 19e6 + i, '192.0.2.1'))
     const { windows, basis } = await suggest(readingOf([...calls, ...burst]), OPTIONS)
-    const { recommended, cells, peaks } = windows[0]!
+    const { recommended, cells, peaks, highest } = windows[0]!
     expect(basis).toMatchObject({ calls: 50, callers: 21 })
+    expect(highest[0]).toEqual({ key: '192.0.2.1', peak: 30, calls: 30 })
+    expect(highest.map(({ peak }) => peak)).toEqual([30, ...Array<number>(9).fill(1)])
     expect(peaks).toEqual([
       [1, 20],
       [30, 1],
@@ -158,7 +160,14 @@ describe('an interruption', () => {
   it('ends while callers are measured: what was found is who has which peak', async () => {
     const { reads, window, isComplete } = await interrupted(1)
     expect([reads, isComplete]).toEqual([73, false])
-    expect(window).toEqual({ windowMs: 10_000, without: 'interrupted', cells: [], peaks: [[5000, 1]] })
+    const highest = [{ key: '10.0.0.0', peak: 5000, calls: 300_000 }]
+    expect(window).toEqual({
+      windowMs: 10_000,
+      without: 'interrupted',
+      cells: [],
+      peaks: [[5000, 1]],
+      highest,
+    })
   })
 
   it('ends while calls are decided: what was found is the limits, without figures of some callers alone', async () => {

@@ -49,6 +49,7 @@ import { row as killedConnections } from './rows/row-47-killed-connections.js'
 import { row as calendars } from './rows/row-48-calendars.js'
 import { row as policyFiles } from './rows/row-49-policy-files.js'
 import { row as reservations } from './rows/row-50-reservations.js'
+import { row as nearing } from './rows/row-52-nearing.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -101,4 +102,5 @@ export const rows: readonly Row[] = [
   calendars,
   policyFiles,
   reservations,
+  nearing,
 ]

@@ -1,7 +1,7 @@
 import { type Limiter, PolicyError } from '@sluice/core'
 import { prepareTogether } from '@sluice/core/internal'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
-import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions } from './options.js'
+import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions, USAGE } from './options.js'
 import type { Platform } from './platform.js'
 import { refuseSlips } from './slips.js'
 import {
@@ -11,6 +11,7 @@ import {
   oneLimit,
   SeveralGuard,
 } from './several-limits.js'
+import { usageAnswer } from './usage.js'
 
 /**
  * Makes the guard of an adapter: the function that the adapter calls on each request. It returns undefined if the request
@@ -24,11 +25,13 @@ export function createGuard<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
   around?: AroundSteps<Req, Res>,
-  aroundSeveral?: AskAboutSeveral<Req>,
+  aroundSeveral?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   refuseSlips(options, platform.proxySetting)
-  if (typeof options?.limits === 'function') return guardOfLimitsInForce(options, platform, aroundSeveral)
-  if (options?.limits !== undefined) return guardOfSeveral(options, platform, aroundSeveral)
+  const answer = options && USAGE in options ? usageAnswer(options, platform) : undefined
+  const together = answer ?? aroundSeveral
+  if (typeof options?.limits === 'function') return guardOfLimitsInForce(options, platform, together)
+  if (answer || options?.limits !== undefined) return guardOfSeveral(options, platform, together)
   const limiter = limiterOf(options)
   const { check } = new RequestGuard(options, limiter, platform, around)
   return Object.assign(check, { limiter, limiters: [limiter], options })
@@ -43,9 +46,11 @@ export function createGuard<Req, Res>(
 function guardOfSeveral<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
-  around?: AskAboutSeveral<Req>,
+  around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> {
-  const parts = limitsOf(partsOf(options), options, platform, limiterOf)
+  const parts = options.limits
+    ? limitsOf(partsOf(options), options, platform, limiterOf)
+    : [oneLimit({}, options, limiterOf(options), platform)]
   const guard = new SeveralGuard(parts, platform, around)
   const limiters = limitersOf(parts)
   checkNames(limiters)
@@ -91,7 +96,7 @@ function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly L
 function guardOfLimitsInForce<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
-  around?: AskAboutSeveral<Req>,
+  around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   const limiters: Limiter[] = []
   const look = options.limits as () => unknown
@@ -136,7 +141,7 @@ function guardOfLimitsInForce<Req, Res>(
 export function combineGuards<Req, Res>(
   guards: readonly CombinableGuard<Req, Res>[],
   platform: Platform<Req, Res>,
-  around?: AskAboutSeveral<Req>,
+  around?: AskAboutSeveral<Req, Res>,
 ): CombinedGuard<Req, Res> {
   const inForce = guards.flatMap((guard) => guard.inForce ?? [])
   const parts = guards

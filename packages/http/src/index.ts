@@ -53,6 +53,7 @@ export {
   type PartLimitOptions,
   REQUEST_LIMIT,
   type RequestLimitOptions,
+  USAGE,
 } from './options.js'
 export {
   chain,
@@ -65,4 +66,5 @@ export {
 export { refuseSlips, refuseUncalled } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
+export { usageHandler } from './usage-handler.js'
 export type { RequestWaitOptions } from './waiting.js'

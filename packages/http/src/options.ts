@@ -108,7 +108,15 @@ export interface RequestLimitOptions<Req, Res>
    * limiter of its name.
    */
   readonly limits?: PartsOf<Req, Res> | (() => PartsOf<Req, Res>)
+  /**
+   * The name of the caller's plan, which `usageHandler` answers with.
+   * @default () => undefined: none
+   */
+  readonly plan?: (req: Req) => MaybePromise<string | undefined>
 }
+
+/** Marks the options of a limit whose requests are answered with their usage. */
+export const USAGE: unique symbol = Symbol.for('sluice.usage') as never
 
 type PartsOf<Req, Res> = readonly PartLimitOptions<Req, Res>[]
 
@@ -162,14 +170,7 @@ export function pick<O extends object, Name extends keyof O>(
   return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<O, Name>
 }
 
-const {
-  name: _name,
-  policies: _policies,
-  tiers: _tiers,
-  penalty: _penalty,
-  reservations: _own,
-  ...settings
-} = LIMITER
+const { name: _n, policies: _p, tiers: _t, penalty: _s, reservations: _r, nearing: _c, ...settings } = LIMITER
 
 const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
 
@@ -231,6 +232,7 @@ export const REQUEST_LIMIT = {
   allow: unchecked(),
   deny: unchecked(),
   limits: unchecked(),
+  plan: func(),
 } satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
 
 /**
@@ -245,14 +247,7 @@ export function partsOf<Req, Res>(
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limits = typeof options.limits === 'function' ? options.limits() : options.limits
   checkMostParts(limits)
-  for (const name of [
-    'limiter',
-    'name',
-    'tiers',
-    'penalty',
-    'reservations',
-    ...Object.keys({ ...LIMIT, ...WAITING }),
-  ]) {
+  for (const name of OF_ONE) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {
@@ -261,6 +256,10 @@ export function partsOf<Req, Res>(
     return { ...ofLimiter, ...part }
   })
 }
+
+/** The options that describe one limit, or how its requests wait. */
+const OWN = ['limiter', 'name', 'tiers', 'penalty', 'reservations', 'nearing']
+const OF_ONE = [...OWN, ...Object.keys({ ...LIMIT, ...WAITING })]
 
 /** Checks that `limits` is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
 export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {

@@ -15,7 +15,7 @@ import { moreRestrictive, type RequestDecisions } from './decisions.js'
 import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
-import type { PartLimitOptions, RequestLimitOptions } from './options.js'
+import { type PartLimitOptions, type RequestLimitOptions, USAGE } from './options.js'
 import { chain, type Platform, whenSent } from './platform.js'
 
 /*
@@ -24,10 +24,11 @@ import { chain, type Platform, whenSent } from './platform.js'
  */
 
 /** Asks about a request under these keys, or takes the answer to one that was asked about before. */
-export type AskAboutSeveral<Req> = (
+export type AskAboutSeveral<Req, Res> = (
   req: Req,
   parts: readonly PartOptions[],
   ask: () => MaybePromise<Denied | undefined>,
+  res: Res,
 ) => MaybePromise<Denied | undefined>
 
 /** One limit of several. */
@@ -54,7 +55,9 @@ export function oneLimit<Req, Res>(
 ): OneLimit<Req, Res> {
   const { allow: _allow, deny: _deny, skip: _skip, cost, ...common } = frame
   const { semaphore } = part
-  const own = { ...common, ...(cost && !semaphore && { cost }), ...part }
+  // Usage is read, whatever requests cost.
+  const isRead = USAGE in frame && { cost: () => 0 }
+  const own = { ...common, ...(cost && !semaphore && { cost }), ...part, ...isRead }
   const guard: RequestGuard<Req, Res> = new RequestGuard(own, limiter, platform, (steps) => ({
     limiter,
     count: steps.count.bind(steps),
@@ -100,6 +103,8 @@ interface Framed<Req, Res> {
 
 export class SeveralGuard<Req, Res> {
   readonly #frames: readonly Framed<Req, Res>[]
+  /** Whether all requests are answered, counted or not. */
+  readonly #isUsage: boolean
 
   /**
    * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
@@ -110,7 +115,7 @@ export class SeveralGuard<Req, Res> {
   constructor(
     parts: readonly OneLimit<Req, Res>[],
     private readonly platform: Platform<Req, Res>,
-    private readonly around: AskAboutSeveral<Req> | undefined,
+    private readonly around: AskAboutSeveral<Req, Res> | undefined,
     inForce: readonly LimitsInForce<Req, Res>[] = [],
   ) {
     const fixed = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
@@ -122,6 +127,7 @@ export class SeveralGuard<Req, Res> {
       return { parts, chooseAccess: accessChooser(frame, guard.source) }
     })
     const all = this.#frames.flatMap(({ parts }) => parts())
+    this.#isUsage = all.some(({ frame }) => USAGE in frame)
     if (!platform.ended && all.some(({ semaphore }) => semaphore)) {
       throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
     }
@@ -172,7 +178,7 @@ export class SeveralGuard<Req, Res> {
    * one operation of a GraphQL request was denied, the adapter for Nest so denies later ones without asking the store.
    */
   #decide(req: Req, res: Res, { keys, permits }: Counts<Req, Res>): MaybePromise<Denied | undefined> {
-    if (keys.length + permits.length === 0) return undefined
+    if (keys.length + permits.length === 0 && !this.#isUsage) return undefined
     const calls = keys.map(({ call }) => call)
     const decide = () => (calls.length === 0 ? [] : decideTogether(calls, (decisions) => decisions))
     const ask = (): MaybePromise<Denied | undefined> =>
@@ -180,7 +186,7 @@ export class SeveralGuard<Req, Res> {
         ? this.#decideWithPermits(req, res, keys, permits, decide)
         : // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
           chain(decide(), (decisions) => this.#obey(req, res, keys, decisions))
-    return this.around ? this.around(req, calls, ask) : ask()
+    return this.around ? this.around(req, calls, ask, res) : ask()
   }
 
   /**

@@ -21,7 +21,10 @@ export const REQUEST = {
   confirm: 6,
   /** The booking's number, at, cost, decidedAt. Answered by `effect`: 1 where it is as if never booked. */
   cancel: 7,
-  /** cost. The following are answered by `effect`: the units that took effect. */
+  /**
+   * cost, and 1 to get what counts after a charge. The following are answered by `effect`: the units that took effect, and behind
+   * them what counts, if that was asked for.
+   */
   refund: 8,
   charge: 9,
   /** at, cost, decidedAt of the charge, units. */
@@ -110,7 +113,7 @@ export function numbersOf(change: Correction): readonly number[] {
   switch (change.kind) {
     case 'refund':
     case 'charge':
-      return [change.cost]
+      return [change.cost, 'counted' in change ? 1 : 0]
     case 'release':
       return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
     case 'block':

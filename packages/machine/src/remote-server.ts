@@ -121,7 +121,7 @@ export class RemoteServer implements MachineServer {
    * or paused. A reply with an unknown number counts as 'lost'.
    */
   async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
-    return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
+    return STANDINGS[(await this.#effect(REQUEST.confirm, list, '', [number]))[0]!] ?? 'lost'
   }
 
   /**
@@ -129,12 +129,15 @@ export class RemoteServer implements MachineServer {
    * made, with false if its units were only given back as far as they still count.
    */
   async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
-    return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])) === 1
+    return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt]))[0] === 1
   }
 
   /** Has the server make a correction of a key, such as a refund or a block. Resolves with the units that took effect. */
-  correct(list: WirePolicies, change: Correction): Promise<number> {
-    return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
+  async correct(list: WirePolicies, change: Correction): Promise<number> {
+    const numbers = numbersOf(change)
+    const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers)
+    if ('counted' in change) change.counted?.(counts)
+    return effect!
   }
 
   /** Has the server reserve, and resolves with its answer. */
@@ -189,16 +192,16 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Sends a request of this kind whose reply is a single number, and resolves with that number. Its meaning depends on the kind,
-   * for example the units of a refund that took effect.
+   * Sends a request of this kind whose reply is an effect, and resolves with its numbers. Their meaning depends on the kind, for
+   * example the units of a refund that took effect.
    */
-  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]): Promise<number> {
+  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]) {
     return remoteCall(
       this.#send,
       undefined,
       (writer) => writer.add(kind, this.#numberFor(list), numbers, key),
       REPLY.effect,
-      (reply) => reply.numbers[0]!,
+      (reply) => reply.numbers,
     )
   }
 

@@ -125,8 +125,11 @@ export class ClientSession implements HostCaller, PermitHolder {
         return this.#permits(tag, numbers, text)
       default: {
         const change = correctionOf(kind, text, numbers)
-        const effect = this.#keyspaceOf(tag).correct(change)
-        return this.#writer.add(REPLY.effect, 0, [effect])
+        const counts: number[] = []
+        const isCounted = change.kind === 'charge' && numbers[1] === 1
+        const counted = (all: readonly number[]) => void counts.push(...all)
+        const effect = this.#keyspaceOf(tag).correct(isCounted ? { ...change, counted } : change)
+        return this.#writer.add(REPLY.effect, 0, [effect, ...counts])
       }
     }
   }

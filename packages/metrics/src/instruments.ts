@@ -127,6 +127,13 @@ export const INSTRUMENTS = {
     attributes: ['limiter'],
     meaning: 'Keys whose state was unreadable and was discarded',
   },
+  nearing: {
+    name: 'sluice.nearing',
+    kind: 'counter',
+    unit: '{crossing}',
+    attributes: ['limiter', 'share'],
+    meaning: 'Shares of limits that a charge of this process has crossed: those of the option `nearing`',
+  },
   policiesAge: {
     name: 'sluice.policies.age',
     kind: 'gauge',

@@ -213,6 +213,17 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(sum(await reader.read('warnings'), { code: 'ANY' })).toBe(1)
   })
 
+  it('counts crossings of shares, without their keys', async () => {
+    const policies = [fixedWindow({ limit: 10, window: '1h' })]
+    const limiter = open({ policies, nearing: [0.5, 1] })
+    for (const key of ['a', 'b']) await limiter.consume(key, { cost: 6 })
+    await limiter.consume('b', { cost: 4 })
+    expect(await reader.read('nearing')).toEqual([
+      { attributes: { limiter: 'api', share: '0.5' }, value: 2 },
+      { attributes: { limiter: 'api', share: '1' }, value: 1 },
+    ])
+  })
+
   it('reports the limits that nobody knows, as they were found last', async () => {
     const limited = async () => new Response('ok')
     const limit = { initial: 1, follow: () => ({ limit: 7, ended: () => 'served' as const }) }

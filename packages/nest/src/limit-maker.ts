@@ -18,6 +18,7 @@ import {
   pick,
   REQUEST_LIMIT,
   type RequestLimitOptions,
+  USAGE,
 } from '@sluice/http'
 import { limiterToken } from './decorators.js'
 import { operationsOfSeveral, OperationSteps } from './operations.js'
@@ -159,6 +160,7 @@ export class LimitMaker implements OnApplicationShutdown {
    */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
+    if (USAGE in given) return [whole]
     const { limits, ...common } = given
     const { inForce, limiters } = whole.guard!
     if (typeof limits === 'function') {
@@ -196,7 +198,7 @@ export class LimitMaker implements OnApplicationShutdown {
     const options = { ...defaults, ...own, ...together, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps), operationsOfSeveral())
     const { limiter } = guard
-    const standsAlone = independent || own.maxWait !== undefined
+    const standsAlone = independent || own.maxWait !== undefined || USAGE in given
     return { guard, limiter, options: guard.options, knownAs: limiter.name, given, independent: standsAlone }
   }
 

@@ -107,7 +107,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
  * about other costs; any other decides operations of every cost, so its own is not noted (0). The records belong to this guard
  * alone, so a denial has one answer, kept under `ofRequests`. `OperationSteps` does the same for a guard of one limit.
  */
-export function operationsOfSeveral(): AskAboutSeveral<Call> {
+export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()
   return (call, parts, ask) => {
     if (call.kind !== 'graphql') return ask()

@@ -1,4 +1,4 @@
-import type { ExecutionContext } from '@nestjs/common'
+import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { PolicyError } from '@sluice/core'
 import {
   expressTrustsAll,
@@ -97,6 +97,7 @@ export const nest: Platform<Call, Call> = {
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   /** Returns the problem details, of which Nest makes an exception, and sets their type where a filter sends them. */
   send({ kind, res, raw }, _res, problem) {
+    if (!('type' in problem)) return new HttpException(problem, 200) // the caller's usage
     if (kind !== 'http') return problem
     const method = raw ? 'send' : 'json'
     const sendAny = res[method]

@@ -31,6 +31,7 @@ export class CallQueue implements Client {
   /** Of each limiter, in the order in which a call takes their turns. */
   readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
+  readonly #limiters: readonly Limiter[]
   readonly #source: EventSource
   /** The calls that wait, each with the queue of its key at the limiter whose turn it waits for. */
   readonly #waiting = new Map<Turn, KeyQueue>()
@@ -52,6 +53,7 @@ export class CallQueue implements Client {
     const { adaptive, retryBudget } = settings
     const { limiters: given, permits } = sourcesOf(settings)
     const limiters: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : given
+    this.#limiters = given
     const [limiter] = limiters
     // Permits are taken before the last turn, so that no call holds one while it waits for the others.
     const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? [] : permits))
@@ -78,7 +80,9 @@ export class CallQueue implements Client {
   /** Listens to one type of event; without a listener, calls report nothing. Returns a function that removes the listener. */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
     this.events ??= new CallEvents(this.#source)
-    return this.events.on(type, listener)
+    const { events } = this
+    if (type === 'nearing') for (const limiter of this.#limiters) limiter.on('nearing', events.nearing)
+    return events.on(type, listener)
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Decision, LimitChange } from '@sluice/core'
+import type { Decision, LimitChange, LimiterEvents } from '@sluice/core'
 import { Listeners, nowMs, warningOnce } from '@sluice/core/internal'
 import type { ExceededReason } from './exceeded.js'
 import type { Turn } from './turn.js'
@@ -28,6 +28,8 @@ export type OutboundEvent =
     })
   /** The unknown rate of a key has changed, in this process: in units per window. */
   | (ClientEvent & LimitChange & { readonly type: 'adapted'; readonly key: string })
+  /** A call has crossed a share of its limit, an option `nearing` of the limiter. */
+  | (ClientEvent & LimiterEvents['nearing'])
   /** The first call of this process after a pause goes out. */
   | (ClientEvent & { readonly type: 'resumed'; readonly key: string })
   /** A call begins to wait, for its first or a further attempt. */
@@ -96,6 +98,7 @@ export const OUTBOUND_EVENTS = [
   'held',
   'resumed',
   'adapted',
+  'nearing',
   'queued',
   'started',
   'done',
@@ -144,6 +147,9 @@ export class CallEvents {
   ): void {
     this.#listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
   }
+
+  /** A listener of the limiters, which hands their event on. */
+  readonly nearing = (event: LimiterEvents['nearing']): void => this.emit('nearing', event)
 
   /** Reports that an attempt begins. */
   started(turn: Turn): void {

@@ -43,8 +43,17 @@ export interface WindowReport {
   readonly cells: readonly { readonly limit: number; readonly figures?: Figures }[]
   /** For each peak, how many callers have it: the smallest limit under which they are never denied. null: none is enough. */
   readonly peaks: readonly (readonly [peak: number | null, callers: number])[]
+  /** The ten callers with the highest peaks, the highest first. */
+  readonly highest: readonly HighCaller[]
   /** The policy, and the smallest peak beyond its limit; null if no caller is beyond it. */
   readonly recommended?: { readonly policy: PolicyEntry; readonly next: number | null }
+}
+
+/** A caller, his peak (null: no limit is enough) and the number of his calls. */
+export interface HighCaller {
+  readonly key: string
+  readonly peak: number | null
+  readonly calls: number
 }
 
 /**
@@ -87,7 +96,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
     version: 1,
     command: 'suggest',
     basis,
-    windows: columns.map((each) => each.report(isDecided, reading.habits)),
+    windows: columns.map((each) => each.report(isDecided, reading.habits, keys)),
   }
 }
 
@@ -97,6 +106,7 @@ class Column {
   /** The policy of the smallest limit. */
   readonly #least: Policy
   readonly #peaks = new Map<number, number>()
+  #highest: readonly { readonly caller: number; readonly peak: number; readonly calls: number }[] = []
   readonly #cells = new Map<number, Cell | undefined>()
   /** The cells of the table, and of these the ones that the log is not too coarse for. */
   #shown: readonly Cell[] = []
@@ -123,6 +133,9 @@ class Column {
     if (this.#without) return
     const peak = this.#peakOf(calls)
     this.#peaks.set(peak, (this.#peaks.get(peak) ?? 0) + 1)
+    if (this.#highest.length === MOST_HIGHEST && peak <= this.#highest.at(-1)!.peak) return
+    const all = [...this.#highest, { caller: calls.caller, peak, calls: calls.to - calls.from }]
+    this.#highest = all.sort((one, other) => other.peak - one.peak).slice(0, MOST_HIGHEST)
   }
 
   /**
@@ -201,13 +214,20 @@ class Column {
     }
   }
 
-  /** The figures of this window. `isWhole` is false after an interruption: denials of only some callers are left out. */
-  report(isWhole: boolean, habits: HabitsByCaller): WindowReport {
+  /**
+   * The figures of this window; `keys` are those of the callers by their numbers. `isWhole` is false after an interruption: denials of
+   * only some callers are left out.
+   */
+  report(isWhole: boolean, habits: HabitsByCaller, keys: readonly string[]): WindowReport {
     const limit = this.#recommended
     const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
-    const peaks = sorted.map(([peak, count]) => [peak === Infinity ? null : peak, count] as const)
+    const shown = (peak: number): number | null => (peak === Infinity ? null : peak)
+    const peaks = sorted.map(([peak, count]) => [shown(peak), count] as const)
+    const highest = this.#highest.map(({ caller, peak, calls }) => {
+      return { key: keys[caller]!, peak: shown(peak), calls }
+    })
     const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
       const isDecided = isWhole && this.#decided.includes(cell)
@@ -218,6 +238,7 @@ class Column {
       ...(without && { without }),
       cells,
       peaks,
+      highest,
       ...(policy && { recommended: { policy, next } }),
     }
   }
@@ -258,6 +279,8 @@ const PERIODS: Readonly<Record<number, string>> = {
   90: 'quarter',
   365: 'year',
 }
+
+const MOST_HIGHEST = 10
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9

@@ -65,31 +65,44 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
 
 /** The same factory, which keeps what it made of the same options: a list that is made anew for each call then costs little. */
 function remembering(make: PolicyFactory<CalendarWindowOptions>): PolicyFactory<CalendarWindowOptions> {
-  const names = Object.keys(CALENDAR_WINDOW)
-  let [known, size] = [new Tree<unknown, Policy>(false), 0]
+  const isDeclared = (name: string): boolean => Object.hasOwn(CALENDAR_WINDOW, name)
+  let [known, size] = [new Tree<unknown, readonly Made[]>(false), 0]
   const calendarWindow = (given: CalendarWindowOptions): Policy => {
-    const values = ((given as object | undefined) ?? {}) as Record<string, unknown>
-    const keys = Object.keys(values)
-    let branch: Tree<unknown, Policy> | undefined = known
-    let found = 0
-    for (let i = 0; branch && i < names.length; i++) {
-      const value = values[names[i]!]
-      if (value !== undefined) found++
-      branch = branch.next.get(value)
+    // By name, and no further into the tree: a loop, or a branch a name, takes as long as the limiter's decision.
+    const { timeZone, anchor, limit, every, name }: Partial<CalendarWindowOptions> = given ?? {}
+    const alike = known.next.get(timeZone)?.next.get(anchor)?.next.get(limit)?.value ?? []
+    for (let i = 0; i < alike.length; i++) {
+      const made = alike[i]!
+      if (made.every !== every || made.name !== name) continue
+      if (hasSize(given, made.size) || Object.keys(given).every(isDeclared)) return made.policy
     }
-    // Most options are all given and declared.
-    const isKnown = branch?.value && (found === keys.length || keys.every((each) => names.includes(each)))
-    if (isKnown) return branch!.value!
     const policy = make(given)
     if (++size % MOST_KNOWN === 0) known = new Tree(false)
-    known.keep(
-      names.map((each) => values[each]),
-      policy,
-    )
+    const values = [timeZone, anchor, limit, every, name].filter((each) => each !== undefined)
+    const made = { every, name, policy, size: values.length }
+    known.keep([timeZone, anchor, limit], [made, ...alike.slice(0, MOST_ALIKE - 1)])
     return policy
   }
   return Object.assign(calendarWindow, { options: make.options })
 }
+
+interface Made {
+  readonly every: unknown
+  readonly name: unknown
+  readonly policy: Policy
+  /** The number of options that were given: a call with as many of the same values has no other. */
+  readonly size: number
+}
+
+/** Whether an object has so many names, its prototype's included; without the list that Object.keys makes. */
+function hasSize(given: object, size: number): boolean {
+  let count = 0
+  for (const _ in given) count++
+  return count === size
+}
+
+/** The policies that are kept of one zone, anchor and limit: of each period, and of some names. */
+const MOST_ALIKE = 16
 
 /** The policies that are kept. Each takes about two kilobytes with its boundaries. */
 const MOST_KNOWN = 10_000
@@ -97,6 +110,7 @@ const MOST_KNOWN = 10_000
 const algorithm: Algorithm = {
   name: 'calendar-window',
   ring: false,
+  hasWindows: true,
   cells: () => 3,
 
   /**

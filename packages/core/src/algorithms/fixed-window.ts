@@ -30,6 +30,7 @@ export const fixedWindow: PolicyFactory<PolicyOptions> = /* @__PURE__ */ factory
 const algorithm: Algorithm = {
   name: 'fixed-window',
   ring: false,
+  hasWindows: true,
   cells: () => 2,
 
   /**

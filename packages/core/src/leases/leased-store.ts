@@ -173,7 +173,8 @@ class LeasedKeyspace implements Keyspace {
       if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
         lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
-        for (const { resolve } of callers) resolve(answer)
+        // All is charged with the first.
+        callers.forEach(({ resolve }, i) => resolve({ ...answer, slice: i === 0 ? wanted + spare : 0 }))
         for (const { cost, resolve } of late) {
           resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
         }

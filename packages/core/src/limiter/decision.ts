@@ -74,7 +74,7 @@ export const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
-type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
+type DecisionSource = Omit<PolicySet, 'shapes' | 'sets' | 'booked'>
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
@@ -241,8 +241,11 @@ export class LimiterDecision {
     const difference = realCost - cost
     const charge = chargeOf(this.#answer, cost)
     if (difference === 0 || !charge) return 0
-    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    const { keyspace: ofStore, nearing } = this.#source
+    const by = this.#answer.degraded?.by
+    const keyspace = by ?? ofStore
     const key = storedKey(this.#key)
+    if (difference > 0 && nearing) return nearing.charge(ofStore, this.#key, difference, by)
     if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
     const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
     return given === 0 ? 0 : -given

@@ -1,4 +1,4 @@
-import type { Notice, Outage } from '../stores/store.js'
+import type { Crossing, Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess, warnProcessOnce } from '../values/process-warning.js'
 import { ANSWER, type Decision } from './decision.js'
@@ -20,6 +20,11 @@ export interface LimiterEvents {
   evicted: LimiterEvent<'evicted'> & { readonly key: string }
   /** Unreadable state of a key was discarded. */
   healed: LimiterEvent<'healed'> & { readonly key: string }
+  /**
+   * A charge has crossed a share of a limit, one of the option `nearing`: emitted in the process that made it, once for each key and
+   * window in the whole fleet, and again after a giving back below the share.
+   */
+  nearing: LimiterEvent<'nearing'> & Crossing
 }
 
 /** The fields of every event of a limiter. */
@@ -89,7 +94,7 @@ function countersOf(listeners: readonly CountingListener[]): readonly DecisionCo
 
 type CountingListener = Listener<'decision'> & { readonly [COUNTER]?: DecisionCounter }
 
-const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed'] as const
+const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed', 'nearing'] as const
 
 /**
  * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the

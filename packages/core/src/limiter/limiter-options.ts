@@ -6,6 +6,7 @@ import { checkCost } from '../values/cost.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
+import { nearing } from './nearing.js'
 import { penalty, type PenaltyOptions } from './penalty-options.js'
 
 export interface LimiterOptions extends GuardOptions {
@@ -49,10 +50,20 @@ export interface LimiterOptions extends GuardOptions {
    * @default true
    */
   readonly enforce?: boolean
+  /**
+   * Shares of a limit, such as 0.8 or [0.8, 1]: the event 'nearing' says, once for each key and window in the whole fleet, that a
+   * charge has crossed one; again after a giving back below it. Of calendar and fixed windows alone.
+   * @default undefined: none
+   * @throws {PolicyError} INVALID_NEARING, also where the limiter's own list, or one of `tiers`, has no such window.
+   */
+  readonly nearing?: number | readonly number[]
 }
 
 /** The options of a limiter that adapters copy for limiters of their own: where it counts, and what it does in an outage. */
-export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies' | 'tiers' | 'penalty' | 'reservations'>
+export type LimiterSettings = Omit<
+  LimiterOptions,
+  'name' | 'policies' | 'tiers' | 'penalty' | 'reservations' | 'nearing'
+>
 
 export interface ShapeOptions {
   /**
@@ -149,6 +160,7 @@ export const LIMITER = {
   penalty,
   reservations: option.nested({ max: option.whole(1, 10_000, 1000) }),
   enforce: option.flag(true),
+  nearing,
 } satisfies option.DeclarationOf<LimiterOptions>
 
 /** Whether the option `tiers` is a list of lists. The policies in them are checked when the limiter opens each list. */

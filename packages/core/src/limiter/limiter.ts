@@ -11,8 +11,8 @@ import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../
 import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision } from './decision.js'
-import { Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision, policiesOf } from './decision.js'
+import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
 import {
   CHECKED,
   type CheckedOptions,
@@ -27,6 +27,7 @@ import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-option
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
+import { Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
@@ -72,15 +73,30 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, penalty, enforce } = settings
-    const { name: _n, policies: _p, tiers: _t, penalty: _penalty, reservations: _r, ...given } = options
+    const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
+    const {
+      name: _n,
+      policies: _p,
+      tiers: _t,
+      penalty: _s,
+      nearing: _c,
+      reservations: _r,
+      ...given
+    } = options
     this.name = name
     this.#settings = given
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
-    const receive: Report = (notice) => this.#events.receive(notice)
-    this.#sets = new PolicySets(name, enforce, settings, this.#store, receive)
+    const report: Report = (notice) => this.#events.receive(notice)
+    const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
+    // Turns are reported as they are booked.
+    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
+      if (charged && operation === 'consume')
+        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
+    }
+    if (nearing) this.on('decision', find)
+    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, settings, this.#store, report)
     this.#reserves = settings.reservations !== undefined
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
@@ -89,6 +105,8 @@ export class Limiter {
     this.#setOfList = set
     this.#set = typeof policies === 'function' ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
+    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -193,9 +211,17 @@ export class Limiter {
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
+    const { nearing } = set
+    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
+    const asking = booked ? { ...set, booked } : set
+    const consume = async (): Promise<Answer> => {
+      const asked = await set.keyspace.decide('consume', stored, cost, 0)
+      if (!isDenied(asked)) booked?.(asked)
+      return asked
+    }
     const { answer, waited, late, asked } = this.#reserves
-      ? await this.#asked(() => set.keyspace.decide('consume', stored, cost, 0), us, options.signal)
-      : await this.#queue.turn(set, stored, cost, us, options.signal)
+      ? await this.#asked(consume, us, options.signal)
+      : await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -368,10 +394,11 @@ export class Limiter {
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const { keyspace } = this.#setOf(options?.policies)
+    const { keyspace, nearing } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
@@ -399,6 +426,8 @@ export class Limiter {
     return this.#setOfList
   }
 }
+
+const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**
  * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a

@@ -8,6 +8,7 @@ import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
 import { heldWeakly, type WeaklyHeld } from '../values/weak-values.js'
+import type { Nearing } from './nearing.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
@@ -21,6 +22,9 @@ export interface PolicySet {
   /** The state that decides, unless an answer names another. */
   readonly keyspace: Keyspace
   readonly sets: PolicySets
+  readonly nearing?: Nearing | undefined
+  /** Called with each answer to a booking. */
+  readonly booked?: (answer: Answer) => void
 }
 
 /** What a limiter has its keyspaces do beside counting. */
@@ -28,6 +32,8 @@ interface SetTerms {
   readonly penalty: Penalty | undefined
   readonly reservations: ReservationSettings | undefined
 }
+/** The part that all sets of a limiter have in common. */
+type OfLimiter = Pick<PolicySet, 'limiter' | 'enforce' | 'nearing'>
 
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
@@ -42,17 +48,16 @@ export class PolicySets {
   readonly #reservations: ReservationSettings | undefined
 
   /**
-   * The lists of policies under which the limiter of this name is called, each with its state in `store`; none at first. Without
-   * `enforce` (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   * The lists of policies under which one limiter is called, each with its state in `store`; none at first. Without `enforce`
+   * (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
    */
   constructor(
-    private readonly limiter: string,
-    private readonly enforce: boolean,
+    private readonly common: OfLimiter,
     terms: SetTerms,
     private readonly store: Store,
     private readonly report: Report,
   ) {
-    this.#penalty = enforce ? terms.penalty : undefined // shadow mode refuses nothing
+    this.#penalty = common.enforce ? terms.penalty : undefined // shadow mode refuses nothing
     this.#reservations = terms.reservations
   }
 
@@ -77,9 +82,9 @@ export class PolicySets {
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const { limiter, enforce } = this
     const shapes = policies.map(({ shape }) => shape).join('\n')
-    const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
+    const { limiter, enforce, nearing } = this.common
+    const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this, nearing }
     this.#byList.set(list, set)
     this.#byPolicies.keep(list, this.store.local ? { deref: () => set } : heldWeakly(set))
     const byShapes = this.#byShapes
@@ -134,7 +139,7 @@ export class PolicySets {
     const reservations = this.#reservations
     const drains = policies.every(({ algorithm }) => algorithm.drains)
     if (reservations && drains) this.report({ event: 'warning', ...DRAINS })
-    const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty, reservations)
+    const keyspace = this.store.keyspace(this.common.limiter, policies, this.report, penalty, reservations)
     if (reservations && !keyspace.reservations) {
       const why =
         'the store of this limiter keeps no reservations, or has leases: leave reservations out, or leases'

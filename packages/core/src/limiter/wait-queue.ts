@@ -92,6 +92,7 @@ export class WaitQueue {
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const isHere = 'at' in booked
       const answer = isHere ? booked : await this.#answerTo(booked, caller, undo, signal)
+      set.booked?.(answer)
       const received = this.store.now()
       if (!isHere) asked += received - sent
       const wait = answer.at - answer.now

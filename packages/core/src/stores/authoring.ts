@@ -34,7 +34,8 @@ export type {
   ReserveCall,
 } from './reservations.js'
 export { isDenied } from './store.js'
-export type { Answer, Ask, Booking, Caller, Correction, DatedCharge, Degraded, Reason } from './store.js'
+export type { Answer, Ask, Booking, Caller, ChargeCounts, Correction, Crossing } from './store.js'
+export type { DatedCharge, Degraded, Reason } from './store.js'
 export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Reservations } from './store.js'
 export type { Store, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'

@@ -224,7 +224,8 @@ export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'commit'
 /** A change to the units or the state of a key. Durations are microseconds from now. */
 export type Correction =
   /** `refund` gives units back, never below empty; `charge` charges units, whether they fit or not. */
-  | { readonly kind: 'refund' | 'charge'; readonly key: string; readonly cost: number }
+  | { readonly kind: 'refund'; readonly key: string; readonly cost: number }
+  | { readonly kind: 'charge'; readonly key: string; readonly cost: number; readonly counted?: ChargeCounts }
   /** Gives back units of one charge, as far as they still count. */
   | { readonly kind: 'release'; readonly key: string; readonly charge: DatedCharge; readonly units: number }
   /**
@@ -236,6 +237,13 @@ export type Correction =
   | { readonly kind: 'hold'; readonly key: string; readonly duration: number }
   /** Deletes the state of the key, its block and its hold. */
   | { readonly kind: 'reset'; readonly key: string }
+
+/**
+ * Called with a charge: with its instant, and three numbers per policy: the units that count after it, those of them that it has
+ * charged, and the instant at which all are given back. Where it is called again, as an update is made anew, or a charge in steps, the
+ * last call has the charge as a whole. A store that never calls it knows no shares of limits that `settle` and `charge` cross.
+ */
+export type ChargeCounts = (counts: readonly number[]) => void
 
 /** Whether a change concerns the key as a whole (a block, a hold, a reset) and not its units. */
 export function isAboutKey({ kind }: Correction): boolean {
@@ -320,6 +328,8 @@ export interface Answer {
   readonly blockedUntil?: number | undefined
   /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
+  /** Set if other units were charged than the call's: all of a lease with the first call that it answers, and 0 with the others. */
+  readonly slice?: number
   /** Set if the call did not ask the store: a cached denial, a lease, or an answer that needs no state. */
   readonly from?: 'cache' | 'lease' | 'none'
   /** Set if the store did not decide. */
@@ -368,8 +378,25 @@ export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
   | ({ readonly event: 'degraded' } & Outage)
   | ({ readonly event: 'recovered'; readonly decisions: number } & Outage)
+  | ({ readonly event: 'nearing' } & Crossing)
   /** Reported once for each `id`; default `code`. */
   | { readonly event: 'warning'; readonly code: string; readonly message: string; readonly id?: string }
+
+/** A charge that has crossed a share of a limit. */
+export interface Crossing {
+  readonly key: string
+  /** Name of the policy. */
+  readonly policy: string
+  /** The share of its limit, as the option `nearing` has it. */
+  readonly share: number
+  /** Milliseconds until the window of the charge ends. */
+  readonly resetAfterMs: number
+  /**
+   * Whose count it was: that of a 'store' or of 'memory'; 'lease', the store's, in which units count that this process has taken in
+   * advance; 'local', that of this process alone while the store did not decide.
+   */
+  readonly decidedBy: 'memory' | 'store' | 'lease' | 'local'
+}
 
 /** Why a store does not decide. */
 export interface Outage {

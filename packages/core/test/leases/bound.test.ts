@@ -105,19 +105,18 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
   const keyspaces = stores.map((store) => {
     const leases = { ttl: 40, size, maxKeys: 10_000 }
     const settings = { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 }, leases } as const
-    const keyspace = store.guard.store(store, settings).keyspace('f', policies, () => {})
-    return { keyspace, store }
+    return store.guard.store(store, settings).keyspace('f', policies, () => {})
   })
   const told: Served[] = []
   let [denied, fromMemory] = [0, 0]
   const call = async (process: number, cost: number): Promise<void> => {
-    const { keyspace, store } = keyspaces[process]!
+    const keyspace = keyspaces[process]!
     const asked = keyspace.decide('consume', 'k', cost, 0)
     if ('at' in asked) fromMemory++
     const answer = await asked
     const at = timeline.now()
     if (answer.reason !== undefined) denied++
-    else told.push({ at, cost, decidedAt: store.answers.has(answer) ? answer.now : at })
+    else told.push({ at, cost, decidedAt: answer.from === 'lease' ? at : answer.now })
   }
   let at = 0
   for (const { gap, process, cost, times } of calls) {

@@ -45,6 +45,8 @@ describe('a list of policies that is made anew for each call', () => {
     expect(calendarWindow({ ...options, timeZone: undefined } as never)).toBe(policy)
     expect(calendarWindow({ ...options, timeZone: 'Asia/Tokyo' })).not.toBe(policy)
     expect(calendarWindow({ ...options, limit: 8 })).not.toBe(policy)
+    expect(calendarWindow({ ...options, every: 'week' })).not.toBe(policy)
+    expect(calendarWindow({ ...options, name: 'daily' })).not.toBe(policy)
   })
 
   it('is refused for an option that there is not, also beside known ones', () => {
@@ -53,6 +55,8 @@ describe('a list of policies that is made anew for each call', () => {
     expect(() => calendarWindow({ limit: 1, every: 'day', name: undefined, burst: 1 } as never)).toThrow(
       /'burst'/,
     )
+    calendarWindow({ limit: 1, every: 'day', name: undefined } as never)
+    expect(() => calendarWindow({ limit: 1, every: 'day', burst: 1 } as never)).toThrow(/'burst'/)
     expect(() => calendarWindow(undefined as never)).toThrow(/takes an object of options/)
   })
 

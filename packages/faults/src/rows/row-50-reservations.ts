@@ -128,7 +128,7 @@ async function besideAnOlderBuild(redis: Address): Promise<Outcome> {
         healed = result.healed
       }
       const reserved = decisions.filter(({ allowed }) => allowed).length
-      await Promise.all(decisions.map(({ reservation }) => reservation?.release()))
+      await Promise.all(decisions.map(async ({ reservation }) => reservation?.release()))
       if (admitted !== limit || reserved !== limit || healed > 0)
         wrong.push(`${title}: ${admitted} admitted, ${reserved} reserved, ${healed} healed`)
       await close()

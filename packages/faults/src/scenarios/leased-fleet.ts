@@ -68,7 +68,7 @@ export class LeasedFleet {
     const decided = way.answers.get(answer)
     if (answer.reason === undefined) {
       if (asked === answer) this.fromMemory++
-      this.served.push({ process, cost, at, decidedAt: decided === undefined ? at : answer.now })
+      this.served.push({ process, cost, at, decidedAt: answer.from === 'lease' ? at : answer.now })
       return true
     }
     this.denied++

@@ -20,6 +20,7 @@ import { spoofingCases } from './spoofing.js'
 import { togetherCases } from './together.js'
 import { trialCases } from './trial.js'
 import { unaddressedTrials } from './unaddressed.js'
+import { usageCases } from './usage.js'
 import { waitingCases } from './waiting.js'
 
 /**
@@ -39,6 +40,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     entryCases(adapter, serve)
     chargeCases(adapter, serve)
     interruptionCases(adapter, serve)
+    usageCases(adapter, serve)
     waitingCases(adapter, serve)
     connectionCases(adapter, serve)
     loadCases(adapter, serve)

@@ -10,6 +10,7 @@ export class LimiterState {
   readonly #available = new Map<Limiter, boolean>()
   readonly #codes = new BoundedLabels(MOST_CODES)
   readonly #warnings: number[] = []
+  readonly #nearing = new Map<number, number>()
   #evicted = 0
   #healed = 0
 
@@ -28,6 +29,10 @@ export class LimiterState {
       limiter.on('recovered', () => void this.#available.set(limiter, true)),
       limiter.on('evicted', () => void this.#evicted++),
       limiter.on('healed', () => void this.#healed++),
+      limiter.on(
+        'nearing',
+        ({ share }) => void this.#nearing.set(share, (this.#nearing.get(share) ?? 0) + 1),
+      ),
       limiter.on('warning', ({ code }) => this.#warned(code), { passive: true }),
     ]
     return () => {
@@ -54,6 +59,8 @@ export class LimiterState {
     for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
     if (instrument === 'evicted') observe(this.#evicted, of)
     else if (instrument === 'healed') observe(this.#healed, of)
+    else if (instrument === 'nearing')
+      this.#nearing.forEach((count, share) => observe(count, { ...of, share: String(share) }))
     else if (instrument === 'warnings') {
       observe(0, { ...of, code: 'none' }) // so that the series is there before the first warning
       this.#warnings.forEach((count, i) => observe(count, { ...of, code: this.#codes.labels[i]! }))

@@ -32,6 +32,8 @@ export interface Algorithm {
   cells(policy: Policy): number
   /** Whether the state holds a ring of instants. */
   readonly ring: boolean
+  /** Whether units count until their window ends, all together: a share of the limit is then crossed once in each. */
+  readonly hasWindows?: true
   /**
    * The earliest moment at which `cost` (above 0) may pass: `from` if it fits then, a later instant if it must
    * wait, Infinity if it never fits. `from` is never before the last booked instant.

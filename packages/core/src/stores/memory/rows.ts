@@ -111,14 +111,18 @@ export class Cursor {
 
   /**
    * Charges `cost` units of the current key at the instant `at` under all policies; a negative cost gives units back. Returns the
-   * fewest units that took effect under one of them, as policies cap what they record.
+   * fewest units that took effect under one of them, as policies cap what they record. `counts` gets three numbers per policy: the
+   * units that count now, those that took effect, and the instant at which all are given back.
    */
-  admit(policies: readonly Policy[], at: number, cost: number): number {
+  admit(policies: readonly Policy[], at: number, cost: number, counts?: number[]): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
       const units = policy.algorithm.admit(this.states[i]!, policy, at, cost)
       if (units < effect) effect = units
+      if (!counts) continue
+      policy.algorithm.view(this.states[i]!, policy, at, view)
+      counts.push(policy.capacity - view.remaining, units, view.resetAt)
     }
     return effect
   }

@@ -258,11 +258,16 @@ export class Table {
         return this.cursor.admit(list.policies, now, -change.cost)
       case 'release':
         return this.#release(list.policies, row, change.charge, change.units, now)
-      case 'charge':
+      case 'charge': {
         row = this.rowFor(key, now, list, row)
         this.bookings.bumpVersion(row)
         if (this.#isFull(list.policies, row, now)) this.cursor.renew(list.policies, now)
-        return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
+        const at = Math.max(now, this.bookings.lastOf(row))
+        const counts: number[] | undefined = change.counted && [now]
+        const units = this.cursor.admit(list.policies, at, change.cost, counts)
+        if (counts) change.counted!(counts)
+        return units
+      }
       case 'block': {
         const { duration, isPenalty = false } = change
         if (duration === 0 && row === 0) return 0

@@ -2,8 +2,8 @@ import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report } from '../store.js'
-import type { Reservations, Together } from '../store.js'
+import type { Answer, Ask, Caller, Correction, ChargeCounts, Keyspace, Part } from '../store.js'
+import type { Receiver, Report, Reservations, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
 import { outsideAt } from './clients/failure.js'
@@ -135,7 +135,7 @@ export class RedisKeyspace implements Keyspace {
   /** Applies a refund, release, charge, block, hold or reset. Returns the units that took effect under every policy, if any. */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
-    if (change.kind === 'charge') return this.#charge(key, change.cost)
+    if (change.kind === 'charge') return this.#charge(key, change.cost, change.counted)
     return this.#ask({ operation, ...amountOf(change), read: unpackEffect }, key)
   }
 
@@ -143,13 +143,14 @@ export class RedisKeyspace implements Keyspace {
    * Charges a key, whether the cost fits or not, and returns the units that took effect. A sliding log writes an entry for each
    * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
    */
-  async #charge(key: string, cost: number): Promise<number> {
+  async #charge(key: string, cost: number, counted?: ChargeCounts): Promise<number> {
     const most = this.#mostUnits
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
-        const request = { operation: 'charge', cost: Math.min(left, most), read: unpackEffect } as const
-        effect += await this.#ask(request, key)
+        const span = counted ? 1 + effect : 0
+        const request = { operation: 'charge', cost: Math.min(left, most), span, counted } as const
+        effect += await this.#ask({ ...request, read: unpackEffect }, key)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
         // An earlier call was carried out, so it is no longer true that nothing was sent.

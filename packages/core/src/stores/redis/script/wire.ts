@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import type { ReservationEffect } from '../../reservations.js'
-import { type Answer, type Booking, type DatedCharge, REASONS } from '../../store.js'
+import { type Answer, type Booking, type ChargeCounts, type DatedCharge, REASONS } from '../../store.js'
 
 /*
  * The packed argument of a script and its packed reply. Numbers are little-endian doubles, which cost Redis and the client less
@@ -36,12 +36,16 @@ export interface ScriptRequest {
   readonly cost?: number
   /** Number of equal calls, made one after the other; only for `consume`. Default 1. */
   readonly count?: number
-  /** Longest wait of a booking, or duration of a block or hold, in microseconds; to cancel, the instant of the booking. */
+  /**
+   * Longest wait of a booking, or duration of a block or hold, in microseconds; to cancel, the instant of the booking; to get what
+   * counts after a charge, 1 and what steps before it have charged.
+   */
   readonly span?: number
   /** To confirm or cancel, the token of the booking; to release, the charge. */
   readonly token?: Buffer
   /** To reserve: id, ttl, what stays charged at the end, and how many may be open. */
   readonly reserving?: readonly number[]
+  readonly counted?: ChargeCounts | undefined
   /** The smallest limit seen for each policy, if one of them is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
   /** The instant around which calendars bring their boundaries; default that of the clock, or of this process. */
@@ -171,9 +175,15 @@ export function unpackReservation(reply: Buffer): ReservationEffect {
   return { state: OUTCOMES[outcome]!, effect, end }
 }
 
-/** Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. */
-export function unpackEffect(reply: Buffer): number {
-  return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
+/**
+ * Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. What
+ * counts after a charge, behind it, goes to `counted`.
+ */
+export function unpackEffect(reply: Buffer, { counted }: ScriptRequest): number {
+  const numbers = Array.from({ length: reply.length / DOUBLE }, (_, i) => reply.readDoubleLE(i * DOUBLE))
+  const [, now = 0, effect = 0, ...counts] = numbers
+  counted?.([now, ...counts])
+  return effect
 }
 
 const DOUBLE = 8
