@@ -27,6 +27,7 @@ local behind = #fixed - @{fixed}
 local exists = behind == 0 or behind == 16
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
 local whole = op > TRY
+--@reserving whole = true
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
 local expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
@@ -36,8 +37,10 @@ if exists then
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
-  --@for any ring behind = call('STRLEN', key) - (@{length})
-  --@for any ring broken = broken or (behind ~= 0 and behind ~= 16)
+  --@for any partial behind = call('STRLEN', key) - (@{length})
+  --@for any partial broken = broken or (behind ~= 0 and behind ~= 16)
+  --@reserving broken = broken or not (listed >= 0 and listed % 48 == 0 and reserved >= 0 and reserved * 48 <= listed and reserved % 1 == 0)
+  --@reserving broken = broken or not (next_end >= 0 and next_end <= EXACT and listed_since >= 0 and listed_since <= written and forgotten_until >= 0 and forgotten_until <= EXACT)
   if not broken and (whole or restricted > now) then
     whole = true
     epoch, held, blocked, last, born = unpack('<ddddd', fixed)
@@ -69,8 +72,10 @@ if not exists then
   --@for any slotted fixed = string.rep('\0', @{fixed})
 end
 
+--@reserving @{ended}
 local open = max(max(now, held), blocked)
 local writes, begun, renewed, reset = false, exists, false, nil
+--@reserving if relisted then writes, version = true, nonce end
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them; of a charge with a span, what counts then.
 local effect, units, counts = 0, 0, ''
@@ -81,7 +86,7 @@ local answers = count > 1 and {}
 for call_number = 1, count do
   local at, amount, reason, binding = open, 0, 0, 0
   --@for each policy local earliest_@{i}, remaining_@{i}, reset_@{i} = open, 0, now
-  if op <= RESERVE then
+  if op <= COMMIT then
     if cost > 0 then
       local from = max(open, last)
       at = from
@@ -117,6 +122,7 @@ for call_number = 1, count do
     writes, blocked = exists or span > 0, max(now + span, cost > 0 and blocked or 0)
   elseif op == HOLD then
     writes, held = true, max(held, now + span)
+  --@reserving @{change}
   elseif op == RESET then
     if alone then
       call('DEL', key)
@@ -158,7 +164,7 @@ for call_number = 1, count do
       --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
-      if op == RESERVE or op == BOOK and at > now then
+      if op == COMMIT or op == BOOK and at > now then
         booking = pack('<dd@{cell_formats}', version, last, @{all_cells})
         replaced = {}
       end
@@ -188,6 +194,13 @@ for call_number = 1, count do
     end
   end
 
+  --@reserving if id and amount > 0 then
+  --@reserving entry_at, lives_until = listed, now + lasts
+  --@reserving entry = pack('<dddddd', id, at, cost, stays, lives_until, HUGE)
+  --@reserving if next_end == 0 then listed_since = now end
+  --@reserving next_end = reserved > 0 and min(next_end, lives_until) or lives_until
+  --@reserving listed, reserved = listed + 48, reserved + 1
+  --@reserving end
   -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it
   -- will be then. What is used counts now, or where a place is booked at its instant.
   reset = open
@@ -197,8 +210,12 @@ for call_number = 1, count do
   --@for each policy if seen > now or remaining_@{i} < 0 then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
-  if op > RESERVE then
+  --@reserving local held_bytes, unit_at = '', HUGE
+  --@reserving @{holding}
+  if op > COMMIT then
     reply = pack('<ddd', broken and 1 or 0, now, effect) .. counts
+    --@reserving if outcome then reply = reply .. pack('<dd', outcome, until_end) end
+    --@reserving if entry and #entry == 40 then entry = entry .. pack('<d', effect) end
   elseif reason == 0 and at <= now and cost > 0 then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
@@ -208,9 +225,11 @@ for call_number = 1, count do
       next_unit_at = seen
       --@for each policy next_unit_at = max(next_unit_at, @{algorithm}_earliest(@{state}, @{numbers}, seen, remaining + 1))
     end
+    --@reserving next_unit_at = min(next_unit_at, unit_at)
     -- A caller who waits also waits until a clock that was set back has caught up.
     reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
   end
+  --@reserving if held_bytes ~= '' then reply = pack('<d', unpack('<d', reply) + (is_full and 12 or 4)) .. string.sub(reply, 9) .. held_bytes end
   if answers then
     answers[call_number] = reply
   end
@@ -236,6 +255,7 @@ if writes or exists then
     --@for each policy _, drained = @{algorithm}_view(@{state}, @{slowest}, max(open, last)) needed = max(needed, drained)
   end
   --@for any penalty if refusals then needed = max(needed, forgotten) end
+  --@reserving needed = max(needed, lives_until)
   needed = needed + (clock < 0 and 1000000 or 3600000000)
   local ttl
   if needed > expires then
@@ -278,6 +298,11 @@ if writes or exists then
   --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
   --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end
 end
+--@reserving if entry then
+--@reserving local from = @{length} - listed + entry_at
+--@reserving local behind_list = id and behind == 16 and call('GETRANGE', key, from, from + 15) or ''
+--@reserving call('SETRANGE', key, from, entry .. behind_list)
+--@reserving end
 --@for any slotted if unsound then @{discard} end
 --@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
 return reply .. booking

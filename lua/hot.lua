@@ -14,6 +14,13 @@
   latest = max(written, restricted)
   local passes = written >= 0 and restricted >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
   --@for each policy passes = passes and @{sane}
+  --@reserving passes = passes and (next_end == 0 or next_end > now)
+  -- Of a call that reserves: what its entry in the list of reservations consists of, and where the list ends.
+  --@reserving local id, lasts, stays, most, length = nil, 0, 0, 0, @{length}
+  --@reserving --@alone if #argument > @{plain_bytes} then id, lasts, stays, most = unpack('<dddd', argument, @{plain_bytes} + 33) end
+  --@reserving --@together if op == RESERVE then id, lasts, stays, most = unpack('<dddd', argument, rest) end
+  --@reserving passes = passes and (not id or reserved < most and listed < 192 * most)
+  --@reserving --@for any penalty passes = passes and not id
   local needed = now
   --@together local done, kept = 0, taken
   --@for each policy local remaining_@{i}, reset_@{i}
@@ -25,6 +32,12 @@
   --@together     done, kept = done + 1, kept + @{view_numbers}
   --@together   end
   --@together end
+  --@reserving if passes and id then
+    --@reserving local ends = now + lasts
+    --@reserving if next_end == 0 then listed_since = now end
+    --@reserving next_end = reserved > 0 and min(next_end, ends) or ends
+    --@reserving needed, listed, reserved = max(needed, ends), listed + 48, reserved + 1
+  --@reserving end
   -- A key that was full begins anew with this call.
   local was_full, units = passes, cost
   --@together units = count * cost
@@ -46,8 +59,9 @@
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
     --@alone local size = call('SETRANGE', key, offset, bytes)
     --@together local size = try('SETRANGE', key, offset, bytes)
-    --@alone if size == @{length} or size == @{length} + 16 then
-    --@together if size == @{length} or size == @{length} + 16 then
+    --@alone if size == @{length_before} or size == @{length_before} + 16 then
+    --@together if size == @{length_before} or size == @{length_before} + 16 then
+      --@reserving if id then call('SETRANGE', key, length, pack('<dddddd', id, now, cost, stays, now + lasts, HUGE)) end
       --@alone --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@together --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@alone return pack('<dd@{view_formats}', 0, now, @{view})

@@ -2,7 +2,7 @@
 -- microseconds, times `factor` with each further one, at most `maxBlock`. The count and the instant at which it is forgotten lie
 -- in 16 bytes behind the state, where scripts without a penalty leave them alone. Part of the engine, whose variables it sets. Under a penalty after
 -- which a key begins anew its state is cleared: charges of before give nothing back, and places that were booked are lost.
-if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
+if reason == LIMIT and op ~= PEEK and op ~= COMMIT then
   if not refusals then
     refusals, forgotten = 0, 0
     if behind == 16 then

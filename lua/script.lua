@@ -25,7 +25,7 @@ local states, others, replies, dropped
 
 if alone then
   key, argument = KEYS[1], ARGV[1]
-  if #argument == @{plain_bytes} then
+  if @{is_plain} then
     fixed = @{load}
     local cost, nonce, @{all_numbers} = unpack('<dd@{number_formats}', argument)
     @{hot_alone}
@@ -51,7 +51,7 @@ if not alone then
     if arguments[i] then
       argument = arguments[i]
       @{argument}
-      may_be_plain = op == CONSUME and #argument < rest and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0
+      may_be_plain = @{may_be_plain} and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0
       if may_be_plain and clock < 0 and not time then
         local parts = call('TIME')
         time = parts[1] * 1000000 + parts[2]

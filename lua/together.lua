@@ -157,7 +157,7 @@ while next_key < #keys do
               ask(i, TRY)
             end
           elseif i == 1 or not part.is_denied then
-            local ran, message = pcall(ask, i, RESERVE)
+            local ran, message = pcall(ask, i, COMMIT)
             if not ran then
               for j, token in pairs(undo) do
                 -- A state that began with this whole is deleted, as a server that refuses one command may refuse what cancels.
@@ -174,7 +174,7 @@ while next_key < #keys do
               local length = 16 * (1 + policies[part.list])
               answers[i], undo[i] = sub(answers[i], 1, length), sub(answers[i], length + 1)
             elseif part.is_denied and penalties[part.list] then
-              -- Unlike a reservation, this counts the refusal.
+              -- Unlike a commit, this counts the refusal.
               ask(i, TRY)
             end
           end

@@ -21,6 +21,7 @@ runSubject('bench', {
   'redis-cpu': ['build redis', 'CPU inside Redis, bytes a key and round trips of each algorithm, beside peers', `${BENCH}/redis-cpu/main.js`],
   'growing-logs': ['build redis', 'the longest script of a log that grows to its limit, by SLOWLOG, and bytes an entry', `${BENCH}/redis-cpu/growing-logs.js`],
   several: ['build redis', 'two keys in one decision beside two calls, over Redis and in memory, and a union of a peer', `${BENCH}/several/main.js`],
+  reservations: ['build redis', 'CPU of Redis to reserve and settle beside consuming and settling, and to consume beside 1,000 open ones', `${BENCH}/reservations/main.js`],
   outage: ['build redis', 'Express, Koa and Nest while Redis is stopped and killed under load, beside peers', `${BENCH}/outage/main.js`],
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
   adaptive: ['', 'simulated: fleets under unknown limits that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],

@@ -48,7 +48,7 @@ export function mariadbStore(pool: Pool): Store {
   return {
     guard,
     denialCache: { maxAge: 1_000_000, maxKeys: 10_000 },
-    keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+    keyspace: (...limiter) => keyspaceOver(update, ...limiter),
     now: () => Math.floor(performance.now() * 1000),
     close() {},
   }

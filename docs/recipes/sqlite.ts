@@ -49,7 +49,7 @@ export function sqliteStore(database: Database, now = () => Date.now() * 1000): 
   const updates = { updateMany }
   return {
     guard,
-    keyspace: (name, policies, report, penalty) => keyspaceOver(updates, name, policies, report, penalty),
+    keyspace: (...limiter) => keyspaceOver(updates, ...limiter),
     now: () => Math.floor(performance.now() * 1000),
     close() {},
   }

@@ -39,7 +39,7 @@ export function mapStore(clock: Clock = () => Math.floor(performance.now() * 100
 
   return {
     local: true,
-    keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+    keyspace: (...limiter) => keyspaceOver(update, ...limiter),
     now,
     closed: closing.signal,
     close: () => closing.abort(),

@@ -93,7 +93,7 @@ const QUERIES = {
   'fake timers': '/testing.html',
   prometheus: '/metrics.html',
   postgres: '/postgres.html',
-  'tokens per minute': '/recipes/llm-tokens.html',
+  'tokens per minute': '/recipes/llm-budgets.html',
   websocket: '/packages/hono.html#websocket',
   graphql: '/recipes/graphql-cost.html',
   concurrency: '/outbound-queue.html',

@@ -9,6 +9,17 @@ export type { DecidedBy, DecisionEvent, LimiterEvents, Listener } from './limite
 export type { ListenOptions } from './values/listeners.js'
 export { createLimiter, type Limiter } from './limiter/limiter.js'
 export type { PartOptions } from './limiter/decide-together.js'
+export { reserveAll, type ReservePart } from './limiter/reserve-all.js'
+export type { Reservation, Settlement } from './limiter/reservation.js'
+export { ReservationDeniedError } from './limiter/while-extended.js'
+export type { ReserveOptions } from './limiter/reserving-options.js'
+export type {
+  ReservationChange,
+  ReservationEffect,
+  ReservationSettings,
+  Reserved,
+  ReserveCall,
+} from './stores/reservations.js'
 export type { PermitPart, PermitSource } from './limiter/permits-first.js'
 export { consumeAll, decideAll, peekAll } from './limiter/several-keys.js'
 export type { WholeDecision, WholeRecord } from './limiter/whole-decision.js'
@@ -31,4 +42,14 @@ export type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore/sema
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
 export type { FailureMode, LeaseOptions } from './stores/guard-options.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './stores/permits.js'
-export type { Answer, Board, Booking, Keyspace, Outage, Reason, Store, StoreGuard } from './stores/store.js'
+export type {
+  Answer,
+  Board,
+  Booking,
+  Keyspace,
+  Outage,
+  Reason,
+  Reservations,
+  Store,
+  StoreGuard,
+} from './stores/store.js'

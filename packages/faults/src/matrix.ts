@@ -49,6 +49,7 @@ import { row as killedConnections } from './rows/row-47-killed-connections.js'
 import { row as calendars } from './rows/row-48-calendars.js'
 import { row as policyFiles } from './rows/row-49-policy-files.js'
 import { row as overrides } from './rows/row-50-overrides.js'
+import { row as reservations } from './rows/row-51-reservations.js'
 import { row as nearing } from './rows/row-52-nearing.js'
 
 export const rows: readonly Row[] = [
@@ -102,5 +103,6 @@ export const rows: readonly Row[] = [
   calendars,
   policyFiles,
   overrides,
+  reservations,
   nearing,
 ]

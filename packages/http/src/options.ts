@@ -170,7 +170,7 @@ export function pick<O extends object, Name extends keyof O>(
   return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<O, Name>
 }
 
-const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...settings } = LIMITER
+const { name: _n, policies: _p, tiers: _t, penalty: _s, reservations: _r, nearing: _c, ...settings } = LIMITER
 
 const BY_LIMITERS = Object.keys(settings) as (keyof LimiterSettings)[]
 
@@ -258,7 +258,8 @@ export function partsOf<Req, Res>(
 }
 
 /** The options that describe one limit, or how its requests wait. */
-const OF_ONE = ['limiter', 'name', 'tiers', 'penalty', 'nearing', ...Object.keys({ ...LIMIT, ...WAITING })]
+const OWN = ['limiter', 'name', 'tiers', 'penalty', 'reservations', 'nearing']
+const OF_ONE = [...OWN, ...Object.keys({ ...LIMIT, ...WAITING })]
 
 /** Checks that `limits` is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
 export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {

@@ -42,7 +42,7 @@ export class FrameWriter {
     const textBytes = isWide ? 2 * text.length : text.length
     const bytes = HEADER_BYTES + 8 * numbers.length + textBytes
     if (bytes > this.most) throw new RangeError(`a frame must be at most ${this.most} bytes, got ${bytes}`)
-    this.#reserve(bytes)
+    this.#makeRoom(bytes)
     const buffer = this.#buffer
     let offset = buffer.writeUInt32LE(bytes, this.#end)
     offset = buffer.writeUInt8(kind, offset)
@@ -68,7 +68,7 @@ export class FrameWriter {
    * Makes room for this many bytes behind the last frame. A full buffer is replaced by a new one, and the frames that were not
    * taken yet are copied to it. The old buffer is not used again, as the socket may still be sending from it.
    */
-  #reserve(bytes: number): void {
+  #makeRoom(bytes: number): void {
     if (this.#end + bytes <= this.#buffer.length) return
     const pending = this.#buffer.subarray(this.#start, this.#end)
     const buffer = Buffer.allocUnsafe(Math.max(BUFFER_BYTES, 2 * (pending.length + bytes)))

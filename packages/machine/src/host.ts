@@ -18,6 +18,9 @@ import type {
   Part,
   RecordChanges,
   Report,
+  ReservationChange,
+  ReservationEffect,
+  ReserveCall,
   TicketState,
 } from '@sluice/core/store'
 import type {
@@ -67,9 +70,11 @@ export class Host {
    * Opens the state of a limiter under one list of policies, for the calls of one process, `caller`. The state is the same for
    * all processes that open an equal list; only the notices that calls cause go to their own process.
    */
-  open({ name, policies, penalty }: WirePolicies, caller: HostCaller): HostedKeyspace {
+  open({ name, policies, penalty, max }: WirePolicies, caller: HostCaller): HostedKeyspace {
     const report = this.#reportOf(name)
-    const keyspace = this.carryOut(caller, () => this.#store.keyspace(name, policies, report, penalty))
+    const reservations = max === undefined ? undefined : { max }
+    const open = (): Keyspace => this.#store.keyspace(name, policies, report, penalty, reservations)
+    const keyspace = this.carryOut(caller, open)
     return new HostedKeyspace(this, caller, keyspace)
   }
 
@@ -158,6 +163,22 @@ export class HostedKeyspace {
     host.caller = this.caller
     const answer = this.keyspace.decide(ask, key, cost, maxWait) as Answer
     host.caller = undefined
+    return this.#withNextUnit(key, answer)
+  }
+
+  /** Reserves, and returns the store's answer as `decide` does. */
+  reserve(call: ReserveCall): Answer {
+    const reserve = (): Answer => this.keyspace.reservations!.reserve(call) as Answer
+    return this.#withNextUnit(call.key, this.host.carryOut(this.caller, reserve))
+  }
+
+  /** Changes a reservation. */
+  change(change: ReservationChange): ReservationEffect {
+    const act = (): ReservationEffect => this.keyspace.reservations!.change(change) as ReservationEffect
+    return this.host.carryOut(this.caller, act)
+  }
+
+  #withNextUnit(key: string, answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { at } = this.keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
     return { ...answer, nextUnitAt: at }
@@ -261,6 +282,14 @@ export class LocalServer implements MachineServer, PermitHolder {
   /** Makes a correction, such as a refund or a block. Returns the units that took effect. */
   correct(list: WirePolicies, change: Correction): number {
     return this.keyspace(list).correct(change)
+  }
+
+  reserve(list: WirePolicies, call: ReserveCall): Answer {
+    return this.keyspace(list).reserve(call)
+  }
+
+  change(list: WirePolicies, change: ReservationChange): ReservationEffect {
+    return this.keyspace(list).change(change)
   }
 
   /** Carries out one step of this process for some of its tickets of a semaphore. Returns their states. */

@@ -1,18 +1,12 @@
 import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, guard, storeClosed, systemClock } from '@sluice/core/internal'
-import type {
-  DenialCacheBounds,
-  Keyspace,
-  Penalty,
-  Permits,
-  Records,
-  Report,
-  Store,
-} from '@sluice/core/store'
+import type { DenialCacheBounds, Keyspace, Penalty, Permits, Records, Report } from '@sluice/core/store'
+import type { ReservationSettings, Store } from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { machineRecords } from './machine-records.js'
 import { ServerAccess } from './server-access.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
+import { WirePolicies } from './wire-policies.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
 export type { MachineStoreOptions } from './settings.js'
@@ -96,9 +90,16 @@ class StoreOfMachine implements MachineStore {
    * The state of one limiter under one list of policies. `report` gets the notices about limiters of this name that the server
    * sends to this process, as long as the limiter lives. The penalty blocks keys with many refusals; the server enforces it.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    penalty?: Penalty,
+    reservations?: ReservationSettings,
+  ): Keyspace {
     this.#reports.add(name, report)
-    return new MachineKeyspace(name, policies, penalty, report, this.#together)
+    const list = new WirePolicies(name, policies, penalty, reservations?.max)
+    return new MachineKeyspace(list, report, this.#together)
   }
 
   /**

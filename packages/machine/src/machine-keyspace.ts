@@ -13,18 +13,18 @@ import type {
   Permits,
   PermitStep,
   Report,
+  Reservations,
   TicketStates,
   Together,
 } from '@sluice/core/store'
 import type { MachineBooking } from './machine-server.js'
 import type { ServerAccess } from './server-access.js'
-import { WirePolicies } from './wire-policies.js'
+import type { WirePolicies } from './wire-policies.js'
 
 /** The state of one limiter under one list of policies, with the server of the machine. */
 export class MachineKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly list: WirePolicies
   readonly #access: ServerAccess
 
   /**
@@ -32,17 +32,23 @@ export class MachineKeyspace implements Keyspace {
    * in the form in which they are sent there. `together` decides calls on several keys, and has the access to the server.
    */
   constructor(
-    name: string,
-    policies: readonly Policy[],
-    penalty: Penalty | undefined,
+    readonly list: WirePolicies,
     /** The store passes notices to it but holds it only weakly. It is held here so that it lives as long as this keyspace. */
     readonly report: Report,
     readonly together: MachineTogether,
   ) {
-    this.policies = policies
-    this.penalty = penalty
-    this.list = new WirePolicies(name, policies, penalty)
+    this.policies = list.policies
+    this.penalty = list.penalty
     this.#access = together.access
+  }
+
+  /** The reservations with the server, of a limiter that reserves. */
+  get reservations(): Reservations | undefined {
+    if (this.list.max === undefined) return undefined
+    return {
+      reserve: (call) => this.#access.ask((server) => server.reserve(this.list, call)),
+      change: (change) => this.#access.ask((server) => server.change(this.list, change)),
+    }
   }
 
   /** Whether calls are answered without a promise: this process is the server. */

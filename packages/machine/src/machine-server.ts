@@ -8,6 +8,9 @@ import type {
   MaybePromise,
   Notice,
   RecordChanges,
+  ReservationChange,
+  ReservationEffect,
+  ReserveCall,
   TicketStates,
 } from '@sluice/core/store'
 import type { RecordRequest } from './machine-records.js'
@@ -25,6 +28,8 @@ export interface MachineServer {
   confirm(list: WirePolicies, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
   correct(list: WirePolicies, change: Correction): MaybePromise<number>
+  reserve(list: WirePolicies, call: ReserveCall): MaybePromise<Answer>
+  change(list: WirePolicies, change: ReservationChange): MaybePromise<ReservationEffect>
   permits(call: PermitCall): TicketStates
   records(request: RecordRequest): MaybePromise<RecordChanges | null>
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */

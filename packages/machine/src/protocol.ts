@@ -1,4 +1,4 @@
-import type { Ask, Correction } from '@sluice/core/store'
+import type { Ask, Correction, ReservationChange } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
@@ -38,11 +38,15 @@ export const REQUEST = {
   permits: 14,
   /** As `consume`. */
   try: 15,
-  reserve: 16,
+  commit: 16,
   /** Of each part the list's number, cost, and whether it is enforced; the keys in JSON. Answered by `answers`. */
   together: 17,
   /** The request in JSON. Answered by `records`. */
   records: 18,
+  /** cost, id, ttl and what stays at the end. Answered by `answer`. */
+  reserve: 19,
+  /** id, decidedAt, end, then the units of a settling, or 0, the ttl and, if it changes, what stays at the end. Answered by `changed`. */
+  change: 20,
 } as const
 
 /** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
@@ -51,8 +55,8 @@ export const REPLY = {
   hello: 1,
   /**
    * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, then of the denial of a
-   * blocked key blockedUntil and otherwise 0, parts, used. The tag is the reason, 8 where there is `used`, and 16 times the binding
-   * policy.
+   * blocked key blockedUntil and otherwise 0, parts, used, then of a key with reservations `held`, the next end and how many policies
+   * there are. The tag is the reason, 8 where there is `used`, 16 times the binding policy, and HELD where there is `held`.
    */
   answer: 2,
   effect: 3,
@@ -66,6 +70,8 @@ export const REPLY = {
   answers: 7,
   /** What has changed, in JSON. */
   records: 8,
+  /** The number of the state, the units that took effect, the end. */
+  changed: 9,
 } as const
 
 export const ASKS: Readonly<Record<Ask, number>> = {
@@ -73,13 +79,35 @@ export const ASKS: Readonly<Record<Ask, number>> = {
   peek: REQUEST.peek,
   try: REQUEST.try,
   book: REQUEST.book,
-  reserve: REQUEST.reserve,
+  commit: REQUEST.commit,
 }
 
 /** The calls that a keyspace decides, by the kind of their request. */
 export const ASK_BY_KIND = new Map(Object.entries(ASKS).map(([ask, kind]) => [kind, ask as Ask]))
 
 export const STANDINGS = ['stands', 'lost', 'held'] as const
+
+/** What became of a change of a reservation, by number. */
+export const CHANGE_STATES = ['open', 'settled', 'late'] as const
+
+/** In the tag of an answer. */
+export const HELD = 4096
+
+/** The numbers of a change of a reservation. */
+export function numbersOfChange(change: ReservationChange): readonly number[] {
+  const reserved = [change.id, change.decidedAt, change.end]
+  if (change.kind === 'settle') return [...reserved, change.units]
+  return [...reserved, 0, change.ttl, ...(change.atEnd === undefined ? [] : [change.atEnd])]
+}
+
+/** Reads what `numbersOfChange` has written. @throws {MalformedFrame} for other numbers. */
+export function changeOf(key: string, numbers: readonly number[]): ReservationChange {
+  const [id, decidedAt, end] = numbers.slice(0, 3).map((number) => whole(number)) as [number, number, number]
+  const reserved = { key, id, decidedAt, end }
+  if (numbers.length === 4) return { ...reserved, kind: 'settle', units: whole(numbers[3], LARGEST_COST) }
+  const atEnd = numbers.length > 5 ? whole(numbers[5], LARGEST_COST) : undefined
+  return { ...reserved, kind: 'extend', ttl: whole(numbers[4]), atEnd }
+}
 
 /**
  * The numbers of a correction (a change to a key's units or state), as they are sent with the request of its kind. Durations are

@@ -1,6 +1,7 @@
 import { StoreError } from '@sluice/core'
 import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/core/internal'
 import type { Answer, Caller, Correction, Notice, RecordChanges, TicketState } from '@sluice/core/store'
+import type { ReservationChange, ReservationEffect, ReserveCall } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
 import type { RecordRequest } from './machine-records.js'
@@ -12,7 +13,17 @@ import type {
   ServerListener,
 } from './machine-server.js'
 import type { WirePolicies } from './wire-policies.js'
-import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, wholeWait } from './protocol.js'
+import {
+  ASKS,
+  CHANGE_STATES,
+  HELD,
+  numbersOf,
+  numbersOfChange,
+  REPLY,
+  REQUEST,
+  STANDINGS,
+  wholeWait,
+} from './protocol.js'
 import { MOST_LISTS } from './session.js'
 
 /**
@@ -128,6 +139,28 @@ export class RemoteServer implements MachineServer {
     const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers)
     if ('counted' in change) change.counted?.(counts)
     return effect!
+  }
+
+  /** Has the server reserve, and resolves with its answer. */
+  reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall): Promise<Answer> {
+    return remoteCall(
+      this.#send,
+      undefined,
+      (writer) => writer.add(REQUEST.reserve, this.#numberFor(list), [cost, id, ttl, atEnd], key),
+      REPLY.answer,
+      (reply) => this.#answerIn(reply, key, cost),
+    )
+  }
+
+  /** Has the server change a reservation. */
+  change(list: WirePolicies, change: ReservationChange): Promise<ReservationEffect> {
+    return remoteCall(
+      this.#send,
+      undefined,
+      (writer) => writer.add(REQUEST.change, this.#numberFor(list), numbersOfChange(change), change.key),
+      REPLY.changed,
+      ({ numbers: [state, effect, end] }) => ({ state: CHANGE_STATES[state!]!, effect: effect!, end: end! }),
+    )
   }
 
   /**
@@ -336,8 +369,8 @@ function remoteCall<T>(
  * the key ends, 0 without one. In a denial, `last` is the instant at which a call of one unit more than remains would pass. In an
  * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts`
  * follow, three numbers for each: when it admits the call, what remains, when it is full. With the fourth bit of `tag` a number
- * for each policy comes last, of the units that are `used`. The low three bits of `tag` are the number of the reason, and what is
- * above the fourth is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names the running
+ * for each policy comes, of the units that are `used`; with HELD those that reservations hold, their next end, and how many these are.
+ * The low three bits of `tag` are the number of the reason, and what is above the fourth is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names the running
  * server: a booking keeps them for when it is cancelled.
  */
 function answerIn(
@@ -356,11 +389,24 @@ function answerIn(
     number,
   ]
   const reason = REASONS[tag & 7]
-  const binding = tag >> 4
+  const binding = (tag % HELD) >> 4
   const rest = numbers.slice(6)
+  const [nextEnd, count] = tag & HELD ? rest.splice(-2) : []
+  const held = count && rest.splice(-count)
   const used = tag & 8 ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
   const parts = rest.length > 0 ? rest : undefined
-  const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined }
+  const answer = {
+    now,
+    at,
+    reason,
+    binding,
+    remaining,
+    resetAt,
+    parts,
+    used,
+    booking: undefined,
+    ...(held && { held, nextEnd: nextEnd! }),
+  }
   if (reason !== undefined) return { ...answer, nextUnitAt: last, ...(blockedUntil > 0 && { blockedUntil }) }
   if (last === 0) return answer
   const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }

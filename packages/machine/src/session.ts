@@ -13,7 +13,10 @@ import type { RecordRequest } from './machine-records.js'
 import { readWirePolicies } from './wire-policies.js'
 import {
   ASK_BY_KIND,
+  CHANGE_STATES,
+  changeOf,
   correctionOf,
+  HELD,
   LARGEST_COST,
   PROTOCOL,
   REPLY,
@@ -104,6 +107,21 @@ export class ClientSession implements HostCaller, PermitHolder {
         const isUndone = this.#keyspaceOf(tag).cancel(whole(numbers[0]), text, charge)
         return this.#writer.add(REPLY.effect, 0, [isUndone ? 1 : 0])
       }
+      case REQUEST.reserve: {
+        const [cost, id, ttl, atEnd] = numbers
+        const call = {
+          key: text,
+          cost: whole(cost, LARGEST_COST),
+          id: whole(id),
+          ttl: whole(ttl),
+          atEnd: whole(atEnd),
+        }
+        return this.#answer(this.#keyspaceOf(tag).reserve(call))
+      }
+      case REQUEST.change: {
+        const { state, effect, end } = this.#keyspaceOf(tag).change(changeOf(text, numbers))
+        return this.#writer.add(REPLY.changed, 0, [CHANGE_STATES.indexOf(state), effect, end])
+      }
       case REQUEST.permits:
         return this.#permits(tag, numbers, text)
       case REQUEST.records: {
@@ -139,7 +157,10 @@ export class ClientSession implements HostCaller, PermitHolder {
    */
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
-    const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
+    this.#answer(this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1])))
+  }
+
+  #answer(answer: Answer): void {
     const { tag, all } = this.#packed(answer)
     this.#writer.add(REPLY.answer, tag, all)
   }
@@ -164,16 +185,26 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, and 16 times the
-   * place of the policy that decides. A booking stays in this process, and its number is sent. That shares a place (`last`) with
+   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, 16 times the place of
+   * the policy that decides, and HELD where it says what reservations hold. A booking stays in this process, and its number is sent. That shares a place (`last`) with
    * `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
-    const { nextUnitAt, blockedUntil = 0 } = answer
+    const { nextUnitAt, blockedUntil = 0, held, nextEnd = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
-    const all = [now, at, remaining, resetAt, last, blockedUntil, ...parts, ...used]
-    return { tag: REASONS.indexOf(reason) + (used.length && 8) + 16 * binding, all }
+    const all = [
+      now,
+      at,
+      remaining,
+      resetAt,
+      last,
+      blockedUntil,
+      ...parts,
+      ...used,
+      ...(held ? [...held, nextEnd, held.length] : []),
+    ]
+    return { tag: REASONS.indexOf(reason) + (used.length && 8) + 16 * binding + (held ? HELD : 0), all }
   }
 
   /**

@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
 import { whole } from './protocol.js'
 
 /**
- * A limiter's name, its policies and its penalty, as they are sent: a policy is its shape and its numbers. The receiver makes
+ * A limiter's name, its policies, its penalty and whether it reserves, as they are sent: a policy is its shape and its numbers. The receiver makes
  * policies of its own from them, so that nothing that runs is sent.
  */
 export class WirePolicies {
@@ -22,6 +22,8 @@ export class WirePolicies {
     readonly name: string,
     readonly policies: readonly Policy[],
     readonly penalty?: Penalty,
+    /** Most reservations of a key, of a limiter that reserves. */
+    readonly max?: number,
   ) {
     const sent = policies.map(({ shape, limit, capacity, calendar }): SentPolicy => {
       if (!calendar) return [shape, limit, capacity]
@@ -34,7 +36,8 @@ export class WirePolicies {
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
-    this.text = JSON.stringify(penalty ? [name, sent, numbersOf(penalty)] : [name, sent])
+    const more = max === undefined ? penalty && [numbersOf(penalty)] : [penalty ? numbersOf(penalty) : 0, max]
+    this.text = JSON.stringify([name, sent, ...(more ?? [])])
   }
 }
 
@@ -45,11 +48,11 @@ export class WirePolicies {
  */
 export function readWirePolicies(text: string): WirePolicies {
   try {
-    const [name, sent, penalty] = JSON.parse(text) as [string, SentPolicy[], number[]?]
+    const [name, sent, penalty, max] = JSON.parse(text) as [string, SentPolicy[], (number[] | 0)?, number?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map((policy) => policyOf(...policy))
     const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
-    return new WirePolicies(checked, policies, penalty && penaltyOf(penalty))
+    return new WirePolicies(checked, policies, penalty ? penaltyOf(penalty) : undefined, max && whole(max))
   } catch (cause) {
     throw new MalformedFrame('an unreadable list of policies', { cause })
   }

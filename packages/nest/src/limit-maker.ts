@@ -86,7 +86,7 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /**
    * Makes a limiter that `RateLimitModule.forFeature` names, with the module's options for what it leaves out. Its name
-   * is reserved, and it is closed with the module.
+   * is claimed, and it is closed with the module.
    */
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
@@ -99,7 +99,7 @@ export class LimitMaker implements OnApplicationShutdown {
    * The limits that the options `given` of a decorator describe; the same ones at every later call. A list (`limits`)
    * gives one limit for each entry. A limit with a name of its own, or with a limiter that exists, is shared by all
    * classes that inherit the decorator. Any other is made once for each class (`owner`), so that subclasses count for
-   * themselves, and is named `path`. The name of each limiter that is made here is reserved: a second limiter of that
+   * themselves, and is named `path`. The name of each limiter that is made here is claimed: a second limiter of that
    * name is an error.
    */
   limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
@@ -156,7 +156,7 @@ export class LimitMaker implements OnApplicationShutdown {
   /**
    * The limits of a list `limits`, which are decided together: one for each entry, known by the name of its limiter. They
    * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place`
-   * in the list. Limiters that were made here get their names reserved.
+   * in the list. Limiters that were made here get their names claimed.
    */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
@@ -237,14 +237,14 @@ export class LimitMaker implements OnApplicationShutdown {
     return this.#provided<Limiter>(limiterToken(shared), `limiter '${shared}'`)
   }
 
-  /** Takes over the limiter of a limit (reserves its name, and closes it with the module), and returns the limit. */
+  /** Takes over the limiter of a limit (claims its name, and closes it with the module), and returns the limit. */
   #claimed(limit: Limit): Limit {
     this.#takeOver(limit.limiter)
     return limit
   }
 
   /**
-   * Makes a limiter this module's own: its name is reserved, and it is closed when the module is.
+   * Makes a limiter this module's own: its name is claimed, and it is closed when the module is.
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
   #takeOver(limiter: Limiter): void {
@@ -253,7 +253,7 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Reserves a name for one limiter, because two limiters of the same name in one store would share their usage.
+   * Claims a name for one limiter, because two limiters of the same name in one store would share their usage.
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
   #claim(name: string): void {

@@ -209,7 +209,7 @@ export class CallQueue implements Client {
     return heeded
   }
 
-  /** Sends no call out until `resume`. Queued calls lose their places and their reserved turns. */
+  /** Sends no call out until `resume`. Queued calls lose their places and their booked turns. */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -237,7 +237,7 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Sets other policies of the first limiter, also for the calls that wait for its turn: their turns are reserved anew. In a
+   * Sets other policies of the first limiter, also for the calls that wait for its turn: their turns are booked anew. In a
    * queue without a limiter it makes one, which is closed with the queue.
    * @throws {PolicyError} INVALID_POLICIES; INVALID_OPTION with `adaptive`, which has no policies.
    */
@@ -254,7 +254,7 @@ export class CallQueue implements Client {
     this.#ownLimiter ??= this.#stages[0].limitBy(policies)
     const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
     for (const [turn] of ofFirst) turn.goTo(0)
-    for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.reserveAnew()
+    for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.bookAnew()
   }
 
   /** Resolves when no call waits or runs. */

@@ -10,6 +10,7 @@ export type ExceededReason =
   | 'cost'
   | 'blocked'
   | 'held'
+  | 'reservations'
   | 'concurrency'
   | 'queue'
   | 'degraded'
@@ -46,6 +47,7 @@ const MEANINGS: Readonly<Record<ExceededReason, string>> = {
   cost: 'the cost is above what ever fits',
   blocked: 'the key is blocked',
   held: 'the other side asked for a pause',
+  reservations: 'as many reservations as allowed are open',
   concurrency: 'as many calls as allowed are under way',
   queue: 'too many calls wait, or it waited for maxWait',
   degraded: 'the store could not decide',

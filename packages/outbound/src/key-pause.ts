@@ -63,14 +63,14 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds, at least 1, until `allowance` grows by time alone beyond the turns that are `reserved`: at `#probeAt` before
+   * Milliseconds, at least 1, until `allowance` grows by time alone beyond the turns that are `booked`: at `#probeAt` before
    * the first answer after a pause, and with the next doubling after it. Infinity until the call that may go out has done so.
    */
-  growsInMs(reserved: number): number {
+  growsInMs(booked: number): number {
     const at =
       this.#answeredAt === undefined
         ? this.#probeAt
-        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + reserved + 1)
+        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + booked + 1)
     return Math.max(1, Math.ceil(at - nowMs()))
   }
 

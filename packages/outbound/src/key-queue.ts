@@ -11,12 +11,12 @@ import {
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
-import { LONGEST_WAIT_MS, releaseUnused, type Reservation, type Turn } from './turn.js'
+import { type BookedTurn, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
 import type { Verdict } from './verdict.js'
 import { keyAt, type OwnPermits } from './waiting-options.js'
 
 /**
- * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
+ * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are booked at a time; each is
  * given to the call that is first when it comes, so a new call of high priority waits for at most that many. The permit of
  * the semaphore is taken before the turn of the limiter: a turn is an instant, which a wait for the permit would miss.
  */
@@ -26,14 +26,14 @@ export class KeyQueue {
   /** Those that wait for this key: in this queue, before another attempt, or in a client that is paused. */
   readonly turns = new Set<Turn>()
   readonly #queue = new PriorityQueue<Turn>()
-  /** Those of the queue that have a reservation. */
-  readonly #reserved = new Set<Turn>()
-  /** Reservations that have not ended, also those that are cancelled. */
+  /** Those of the queue that have a booking. */
+  readonly #booked = new Set<Turn>()
+  /** Bookings that have not ended, also those that are cancelled. */
   #underWay = 0
   #holding: Promise<unknown> = KNOWN
   /** Turns that are added meanwhile are served together. */
-  #isReserving = false
-  /** Reserves further turns when more calls may go out after a pause. */
+  #isBooking = false
+  /** Books further turns when more calls may go out after a pause. */
   #growth: TimerHandle | undefined
 
   /** The queue of a key, as stores keep it. */
@@ -47,27 +47,27 @@ export class KeyQueue {
     return this.pause?.leftMs ?? 0
   }
 
-  /** Whether turns wait or are reserved. If not, the queue can be dropped, and only its pause is lost. */
+  /** Whether turns wait or are booked. If not, the queue can be dropped, and only its pause is lost. */
   get isUsed(): boolean {
     return this.turns.size + this.#underWay > 0
   }
 
-  /** Adds a turn to the queue, and makes reservations if more may be made. The turn is granted or refused later. */
+  /** Adds a turn to the queue, and makes bookings if more may be made. The turn is granted or refused later. */
   add(turn: Turn): void {
     this.#queue.add(turn)
-    this.#reserve()
+    this.#book()
   }
 
-  /** Removes a turn from the queue. Its reservation passes to the first one of the same cost and policies that has none. */
+  /** Removes a turn from the queue. Its booking passes to the first one of the same cost and policies that has none. */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
     if (this.#queue.size === 0) clearTimer(this.#growth)
-    if (!this.#reserved.delete(turn)) return
+    if (!this.#booked.delete(turn)) return
     const { terms, policies } = turn
     const alike = { ...terms, policies }
-    const heir = this.#queue.first((other) => !this.#reserved.has(other) && this.#isFor(other, alike))
+    const heir = this.#queue.first((other) => !this.#booked.has(other) && this.#isFor(other, alike))
     turn.passOn(heir)
-    if (heir) this.#reserved.add(heir)
+    if (heir) this.#booked.add(heir)
   }
 
   /**
@@ -79,8 +79,8 @@ export class KeyQueue {
     if (!this.pause.begin(ms, sentAt)) return false
     const options = { ...(policies && { policies }) }
     this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {}) ?? KNOWN
-    // Reserved turns may be too close to be confirmed by the store.
-    this.reserveAnew()
+    // Booked turns may be too close to be confirmed by the store.
+    this.bookAnew()
     return true
   }
 
@@ -91,24 +91,24 @@ export class KeyQueue {
   heed(verdict: Verdict, sentAt: number, isSearched: boolean): Heeded {
     this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt, isSearched)
-    this.#reserve()
+    this.#book()
     return heeded
   }
 
-  /** Cancels all reservations. As each ends, `#serve` makes another one. */
-  reserveAnew(): void {
-    const turns = [...this.#reserved]
-    this.#reserved.clear()
+  /** Cancels all bookings. As each ends, `#serve` makes another one. */
+  bookAnew(): void {
+    const turns = [...this.#booked]
+    this.#booked.clear()
     for (const turn of turns) {
       turn.passOn()
       turn.recheck()
     }
   }
 
-  /** Makes reservations (`#fill`), once the store knows of the pause. Turns that are added before that are served by the same run. */
-  #reserve(): void {
-    if (this.#isReserving) return
-    this.#isReserving = true
+  /** Makes bookings (`#fill`), once the store knows of the pause. Turns that are added before that are served by the same run. */
+  #book(): void {
+    if (this.#isBooking) return
+    this.#isBooking = true
     // An async method would make three promises more for each call.
     this.#holding.then(
       () => this.#fill(),
@@ -117,78 +117,78 @@ export class KeyQueue {
   }
 
   /**
-   * Makes reservations for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
+   * Makes bookings for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
    */
   #fill(): void {
-    this.#isReserving = false
+    this.#isBooking = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
-    const isFree = (turn: Turn): boolean => !this.#reserved.has(turn)
-    while (this.#reserved.size < this.#queue.size) {
-      const turn = this.#queue.first(this.#reserved.size === 0 ? undefined : isFree)!
+    const isFree = (turn: Turn): boolean => !this.#booked.has(turn)
+    while (this.#booked.size < this.#queue.size) {
+      const turn = this.#queue.first(this.#booked.size === 0 ? undefined : isFree)!
       if (this.#underWay >= turn.client.settings.prefetch) return
       const { pause } = this
       if (pause && this.#underWay >= pause.allowance) return this.#awaitGrowth(pause)
-      this.#reserved.add(turn)
-      this.#serve(turn, turn.reserve()).catch(() => {})
+      this.#booked.add(turn)
+      this.#serve(turn, turn.book()).catch(() => {})
     }
   }
 
-  /** Sets a timer to reserve further turns when the allowance has grown with time. Infinity: it grows only with an answer. */
+  /** Sets a timer to book further turns when the allowance has grown with time. Infinity: it grows only with an answer. */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#underWay)
-    if (ms < Infinity) this.#growth = setTimer(() => this.#reserve(), ms)
+    if (ms < Infinity) this.#growth = setTimer(() => this.#book(), ms)
   }
 
   /**
-   * Gets a permit of each semaphore and then a turn of the limiter by a reservation, which may pass to another turn meanwhile,
-   * and grants both to the one that is first by then. If that fails, the one that has the reservation is refused (`#fail`).
+   * Gets a permit of each semaphore and then a turn of the limiter by a booking, which may pass to another turn meanwhile,
+   * and grants both to the one that is first by then. If that fails, the one that has the booking is refused (`#fail`).
    */
-  async #serve({ key }: Turn, reservation: Reservation): Promise<void> {
+  async #serve({ key }: Turn, booking: BookedTurn): Promise<void> {
     const { holder, limiter, permits: sources } = this.shared
     this.#underWay++
     const permits: Permit[] = []
     try {
       for (const { semaphore, place } of sources) {
-        const { maxWait, signal } = reservation.options(this.stored)
-        const options = { maxWait, signal, [REPORTS]: reservation }
+        const { maxWait, signal } = booking.options(this.stored)
+        const options = { maxWait, signal, [REPORTS]: booking }
         const permit = await semaphore.acquire(
-          place === undefined ? key : keyAt(reservation.keys, place),
+          place === undefined ? key : keyAt(booking.keys, place),
           options,
         )
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
         permits.push(permit)
       }
-      if (!holder && this.pause) await outlast(this.pause, key, () => reservation.options(this.stored))
-      const options = reservation.options(this.stored)
+      if (!holder && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
+      const options = booking.options(this.stored)
       const decision = await limiter?.acquire(key, options)
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
-        if (reservation.until === Infinity && isForNow(denial)) {
+        if (booking.until === Infinity && isForNow(denial)) {
           releaseUnused(permits)
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
         }
         throw denial
       }
-      this.#grant(reservation, decision, permits)
+      this.#grant(booking, decision, permits)
     } catch (error) {
       releaseUnused(permits)
-      this.#fail(reservation, error)
+      this.#fail(booking, error)
     }
     this.#underWay--
-    this.#reserve()
+    this.#book()
   }
 
   /**
-   * Gives the turn to the call that is first by now among those that it serves (`#isFor`). The one that it was reserved for,
-   * if it is another, gets the reservation of the first in exchange, or none. If all have left, permits and turn are given back.
+   * Gives the turn to the call that is first by now among those that it serves (`#isFor`). The one that it was booked for,
+   * if it is another, gets the booking of the first in exchange, or none. If all have left, permits and turn are given back.
    */
-  #grant(reservation: Reservation, decision: Decision | undefined, permits: readonly Permit[]): void {
-    const turn = reservation.end()
-    const first = this.#queue.first((other) => this.#isFor(other, reservation))
-    // One of the two has no reservation from now on.
-    if (!(first && this.#reserved.delete(first)) && turn) this.#reserved.delete(turn)
+  #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
+    const turn = booking.end()
+    const first = this.#queue.first((other) => this.#isFor(other, booking))
+    // One of the two has no booking from now on.
+    if (!(first && this.#booked.delete(first)) && turn) this.#booked.delete(turn)
     if (!first) {
-      reservation.reports?.forEach((report) => report())
+      booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       decision?.settle(0).catch(() => {})
       turn?.passOn()
@@ -198,31 +198,31 @@ export class KeyQueue {
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
-    if (reservation.reports) first.hears(reservation.reports)
+    if (booking.reports) first.hears(booking.reports)
     first.granted(decision, permits)
     if (turn !== first) turn?.recheck()
     const { lateness } = first.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
-      this.#payAgain(key, reservation, lateness, decision)
+      this.#payAgain(key, booking, lateness, decision)
   }
 
   /**
-   * Refuses the one that had the reservation. It stays and gets another one if the reservation was cancelled or was asked for
+   * Refuses the one that had the booking. It stays and gets another one if the booking was cancelled or was asked for
    * with an earlier deadline, and without a deadline if it is denied only for now, as a limiter books at most a day ahead.
    */
-  #fail(reservation: Reservation, failure: unknown): void {
-    const { isCancelled, until } = reservation
-    const turn = reservation.end()
-    if (!turn) return reservation.reports?.forEach((report) => report())
-    this.#reserved.delete(turn)
-    if (reservation.reports) turn.hears(reservation.reports)
+  #fail(booking: BookedTurn, failure: unknown): void {
+    const { isCancelled, until } = booking
+    const turn = booking.end()
+    if (!turn) return booking.reports?.forEach((report) => report())
+    this.#booked.delete(turn)
+    if (booking.reports) turn.hears(booking.reports)
     turn.passOn()
     if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
     else turn.refused(failure)
   }
 
-  /** Whether a reservation serves a turn: it takes so many units, under these policies and with permits of these keys. */
-  #isFor(turn: Turn, { cost, policies, keys }: Pick<Reservation, 'cost' | 'policies' | 'keys'>): boolean {
+  /** Whether a booking serves a turn: it takes so many units, under these policies and with permits of these keys. */
+  #isFor(turn: Turn, { cost, policies, keys }: Pick<BookedTurn, 'cost' | 'policies' | 'keys'>): boolean {
     const { terms } = turn
     const isSame = ({ place }: OwnPermits): boolean =>
       place === undefined || keyAt(terms.keys, place) === keyAt(keys, place)
@@ -235,11 +235,11 @@ export class KeyQueue {
    * it was due. Without the option `lateness`, 1 % of the window is free, as your limit should be below the provider's by more.
    * It is no call, so the listeners of the limiter do not hear of it.
    */
-  #payAgain(key: string, reservation: Reservation, lateness: number | undefined, decision: Decision): void {
+  #payAgain(key: string, booking: BookedTurn, lateness: number | undefined, decision: Decision): void {
     const { limiter } = this.shared
     const windowMs = limiter?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
-    const { cost, policies } = reservation
+    const { cost, policies } = booking
     const options = { [REPORTS]: UNHEARD, cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     limiter?.acquire(key, options).catch(() => {})
   }

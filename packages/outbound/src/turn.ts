@@ -45,7 +45,7 @@ export interface Client {
 /**
  * The turn of a call for one attempt, from the beginning of its wait to the end of the attempt. It is `granted` and, once the
  * attempt has ended, `returned`; or it is `refused`: when the signal aborts, by the queue, or at the call's deadline, unless a
- * turn of the limiter before that is reserved. It owns its place in a queue, its reservation and its pause.
+ * turn of the limiter before that is booked. It owns its place in a queue, its booking and its pause.
  */
 export class Turn {
   /** Attempts of the call so far, this one included. */
@@ -71,7 +71,7 @@ export class Turn {
   sentAt = 0
   ending: Ending = UNJUDGED
   #permits: readonly Permit[] = []
-  #reservation: Reservation | undefined
+  #booking: BookedTurn | undefined
   #isOverdue = false
   #isOut = false
   #delay: TimerHandle | undefined
@@ -107,7 +107,7 @@ export class Turn {
     this.#delay = setTimer(enter, ms)
   }
 
-  /** Waits for the end of its client's pause, in no queue and without a reservation. */
+  /** Waits for the end of its client's pause, in no queue and without a booking. */
   pause(): void {
     this.isPaused = true
     this.recheck()
@@ -127,24 +127,24 @@ export class Turn {
     this.policies = stage === 0 ? this.client.policies : undefined
   }
 
-  /** Gets a reservation, with which its queue asks the limiter. */
-  reserve(): Reservation {
-    return (this.#reservation = new Reservation(this))
+  /** Gets a booking, with which its queue asks the limiter. */
+  book(): BookedTurn {
+    return (this.#booking = new BookedTurn(this))
   }
 
-  /** Has `heir` get its reservation, or none if it has none. Without an heir the reservation is cancelled. */
+  /** Has `heir` get its booking, or none if it has none. Without an heir the booking is cancelled. */
   passOn(heir?: Turn): void {
-    const reservation = this.#reservation
-    this.#reservation = undefined
-    if (heir) heir.#reservation = reservation
-    reservation?.moveTo(heir)
+    const booking = this.#booking
+    this.#booking = undefined
+    if (heir) heir.#booking = booking
+    booking?.moveTo(heir)
   }
 
-  /** Refuses the call if its deadline has passed, and no turn is reserved that was asked for with a deadline before that. */
+  /** Refuses the call if its deadline has passed, and no turn is booked that was asked for with a deadline before that. */
   recheck(isOverdue = this.#isOverdue): void {
     this.#isOverdue = isOverdue
-    // Whether a reserved turn still comes in time is for the store to say, and not for a timer that may be late.
-    const comesInTime = this.#reservation !== undefined && this.#reservation.until <= this.until
+    // Whether a booked turn still comes in time is for the store to say, and not for a timer that may be late.
+    const comesInTime = this.#booking !== undefined && this.#booking.until <= this.until
     if (!isOverdue || comesInTime) return
     this.refused(new RateLimitExceededError(this.key, this.isPaused ? 'paused' : 'queue'))
   }
@@ -153,7 +153,7 @@ export class Turn {
   granted(decision: Decision | undefined, permits: readonly Permit[]): void {
     if (decision) this.decisions.push(decision)
     this.#permits = permits
-    this.#reservation = undefined
+    this.#booking = undefined
     if (this.client.movesOn(this)) return
     this.#isOut = true
     this.sentAt = nowMs()
@@ -169,7 +169,7 @@ export class Turn {
     this.#reject(error)
   }
 
-  /** Takes over what is to be reported of its reservation. */
+  /** Takes over what is to be reported of its booking. */
   hears(reports: readonly (() => void)[]): void {
     this.reports = [...(this.reports ?? []), ...reports]
   }
@@ -214,7 +214,7 @@ export function releaseUnused(permits: readonly Permit[]): void {
  * A turn of a limiter that is booked, or about to be, after the permits of semaphores. It serves any call of its cost, policies
  * and keys of permits, so it may pass from one turn to another.
  */
-export class Reservation {
+export class BookedTurn {
   /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused; undefined without listeners. */
   reports: (() => void)[] | undefined = undefined
   readonly cost: number
@@ -225,7 +225,7 @@ export class Reservation {
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()
 
-  /** A reservation for this turn. */
+  /** A booking for this turn. */
   constructor(turn: Turn) {
     this.#turn = turn
     this.cost = turn.terms.cost
@@ -283,7 +283,7 @@ export class Reservation {
   }
 }
 
-/** Controllers of reservations that were not cancelled, for reuse: making one costs more than the rest of a turn. */
+/** Controllers of bookings that were not cancelled, for reuse: making one costs more than the rest of a turn. */
 const spare: AbortController[] = []
 const MOST_SPARE = 100
 export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000

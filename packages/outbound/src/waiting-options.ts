@@ -29,7 +29,7 @@ export interface WaitingOptions {
    */
   readonly maxWait?: Duration
   /**
-   * Turns that this process may reserve in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most
+   * Turns that this process may book in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most
    * this many. Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small
    * burst.
    * @default 1

@@ -82,7 +82,7 @@ it('calls of one key get a decision and a permit each, in a context of their own
   semaphore.on('granted', () => count(granted))
   const queue = createQueue({ limiter, semaphore })
   const ids = Array.from({ length: CALLS }, (_, i) => `call ${i}`)
-  // Priorities: a turn that was reserved for one call is given to another.
+  // Priorities: a turn that was booked for one call is given to another.
   const turns = ids.map((id, i) =>
     als.run(id, () =>
       queue.run(

@@ -55,22 +55,22 @@ describe('a turn', () => {
     expect(ends).toEqual(['refused'])
   })
 
-  it('passes its reservation to an heir, whose deadline it is asked for with then', () => {
+  it('passes its booking to an heir, whose deadline it is asked for with then', () => {
     const [{ turn }, { turn: heir }] = [open(5000), open(1000)]
-    const reservation = turn.reserve()
+    const booking = turn.book()
     turn.passOn(heir)
-    const { maxWait, signal } = reservation.options('key')
+    const { maxWait, signal } = booking.options('key')
     expect(maxWait).toBeLessThanOrEqual(1000)
     heir.passOn()
-    expect([signal.aborted, reservation.end()]).toEqual([true, undefined])
+    expect([signal.aborted, booking.end()]).toEqual([true, undefined])
   })
 
-  it('has a reservation that ends for itself, and is not cancelled after that', () => {
+  it('has a booking that ends for itself, and is not cancelled after that', () => {
     const { turn } = open()
-    const reservation = turn.reserve()
-    const { signal } = reservation.options('key')
-    expect(reservation.end()).toBe(turn)
+    const booking = turn.book()
+    const { signal } = booking.options('key')
+    expect(booking.end()).toBe(turn)
     turn.passOn()
-    expect([signal.aborted, reservation.isCancelled]).toEqual([false, false])
+    expect([signal.aborted, booking.isCancelled]).toEqual([false, false])
   })
 })

@@ -1,4 +1,3 @@
-import type { Policy } from '@sluice/core'
 import {
   clock,
   Closing,
@@ -24,7 +23,6 @@ import {
   type Duration,
   type Keyspace,
   keyspaceOver,
-  type Penalty,
   type Permits,
   type Records,
   type Report,
@@ -164,10 +162,11 @@ class StoreInPostgres implements PostgresStore {
    * Opens the state of the limiter `name` under one list of policies. Decisions are made in this process, on the bytes of a key's
    * state, which a row of the table keeps. `report` gets warnings.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+  keyspace(...limiter: Parameters<Store['keyspace']>): Keyspace {
+    const [, , report] = limiter
     this.#warnOfPreparing(report)
     this.#rows.report ??= report
-    return keyspaceOver(this.#updates, name, policies, report, penalty)
+    return keyspaceOver(this.#updates, ...limiter)
   }
 
   permits(name: string, leaseMs: number): Permits {

@@ -66,6 +66,7 @@ const greedy: Algorithm = { name: 'token-bucket', ...debt }
 const interval: Algorithm = {
   name: 'token-bucket-interval',
   ring: false,
+  drains: true,
   cells: () => 3,
 
   /**

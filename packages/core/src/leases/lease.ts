@@ -92,7 +92,7 @@ export class Lease {
    * only says that they would be. The units were charged in the store when the lease was filled (`chargedAt`), by the answer
    * `#filledBy`.
    */
-  reserve(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
+  take(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
     if (cost > this.#units || now >= this.#until) return undefined
     if (!isTaken) return this.#answer(now)
     this.#units -= cost
@@ -103,7 +103,7 @@ export class Lease {
   }
 
   /**
-   * Puts units back that `reserve` took for a call on several keys. Returns false, and does nothing, if the lease has been filled
+   * Puts units back that `take` took for a call on several keys. Returns false, and does nothing, if the lease has been filled
    * anew since (`slice`, the store's answer that brought the units, is another then) or was dropped: the store must release them.
    */
   putBack({ cost, slice }: LeasedUnits): boolean {

@@ -79,7 +79,7 @@ class LeasedKeyspace implements Keyspace {
   /**
    * Decides a call. A `consume` is served from the lease of its key (units charged in the store in advance), or joins the charge
    * that is being made for that lease, or begins one. A key that is not called often has no lease, only a record (`found`), and
-   * asks the store; so does a call that reads or books ahead. A part of a call on several keys ('try', 'reserve') takes leased
+   * asks the store; so does a call that reads or books ahead. A part of a call on several keys ('try', 'commit') takes leased
    * units if there are enough, and otherwise asks the store too.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
@@ -90,7 +90,7 @@ class LeasedKeyspace implements Keyspace {
     const now = this.now()
     const found = leases.findOrBegin(this.state.policies, key, now)
     if (ask !== 'consume') {
-      const leased = found instanceof Lease ? found.reserve(key, cost, now, ask === 'reserve') : undefined
+      const leased = found instanceof Lease ? found.take(key, cost, now, ask === 'commit') : undefined
       return leased ?? this.state.decide(ask, key, cost, maxWait, caller)
     }
     if (!(found instanceof Lease)) return this.#ask(key, cost, found)

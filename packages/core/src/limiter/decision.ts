@@ -6,6 +6,7 @@ import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import type { PolicySet } from './policy-set.js'
+import type { Reservation } from './reservation.js'
 
 /** The answer to an `acquire`, which was waited for. */
 export interface WaitedAnswer extends Answer {
@@ -13,6 +14,11 @@ export interface WaitedAnswer extends Answer {
   readonly turnAt: number
   readonly waitMs: number
   readonly lateMs: number
+}
+
+/** The answer to a call that has reserved. */
+export interface ReservedAnswer extends Answer {
+  readonly reservation: Reservation
 }
 
 /**
@@ -42,7 +48,8 @@ export interface DeniedDecision extends LimiterDecision {
 
 /**
  * Why a call was denied: 'limit', it does not fit now; 'cost', it never fits; 'blocked', a ban; 'held', a pause; 'degraded',
- * the store did not decide, and `onStoreError` denies the call; 'concurrency', a semaphore beside its keys has no permit free.
+ * the store did not decide, and `onStoreError` denies the call; 'reservations', as many of the key are open as
+ * may be; 'concurrency', a semaphore beside its keys has no permit free.
  */
 export type DenialReason = Reason | 'degraded' | 'concurrency'
 
@@ -80,7 +87,7 @@ export class LimiterDecision {
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
   readonly #source: DecisionSource
-  readonly #answer: Answer & Partial<WaitedAnswer>
+  readonly #answer: Answer & Partial<WaitedAnswer & ReservedAnswer>
   readonly #key: string
   #charge: OpenCharge
 
@@ -90,7 +97,12 @@ export class LimiterDecision {
    * correct; undefined for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
    * 'degraded'.
    */
-  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
+  constructor(
+    source: DecisionSource,
+    answer: Answer | WaitedAnswer | ReservedAnswer,
+    key: string,
+    charge: OpenCharge,
+  ) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
@@ -150,6 +162,11 @@ export class LimiterDecision {
     return this.#answer.lateMs ?? 0
   }
 
+  /** Of an allowed `reserve`: its reservation. */
+  get reservation(): Reservation | undefined {
+    return this.#answer.reservation
+  }
+
   /** Name of the limiter that decided. */
   get limiter(): string {
     return this.#source.limiter
@@ -176,13 +193,14 @@ export class LimiterDecision {
    * decision's own. An allowed call waits for no policy. An answer says what is `used` where it is not the rest of the capacity.
    */
   get policies(): readonly PolicyState[] {
-    const { parts, used } = this.#answer
+    const { parts, used, held } = this.#answer
     return this[POLICIES].map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
       remaining: parts ? parts[3 * i + 1]! : this.remaining,
       used: used ? (used[i] ?? 0) : policy.capacity - (parts ? parts[3 * i + 1]! : this.remaining),
+      held: held?.[i] ?? 0,
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
       rule: this.reason === 'blocked' ? 'block' : this.#source.rule,
@@ -197,7 +215,7 @@ export class LimiterDecision {
    * Resolves to the units that took effect, below 0 if units were given back. It may be a fraction, and of several policies
    * it is the least.
    *
-   * A decision can be settled once. After a failure whose `sent` is false, it was not carried out and may be repeated.
+   * A decision can be settled once; that of a `reserve` as its reservation can. After a failure whose `sent` is false, it was not carried out and may be repeated.
    * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when the store fails.
    * @example
    * import { createLimiter, gcra } from '@sluice/core'
@@ -207,6 +225,8 @@ export class LimiterDecision {
    */
   async settle(realCost: number): Promise<number> {
     checkCost(realCost, 'real cost')
+    const { reservation } = this
+    if (reservation) return (await reservation.settle(realCost)).units
     const charge = this.#charge
     if (charge === 'settled') throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#charge = 'settled'
@@ -299,6 +319,8 @@ export interface PolicyState {
    * than fits. Where places are booked ahead, the units that count at the last of them. 0 where nothing was asked that knows.
    */
   readonly used: number
+  /** Of these, the units that open reservations hold, rounded up: of a peek, a `reserve` and a denial. Otherwise 0. */
+  readonly held: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
   /**

@@ -41,6 +41,12 @@ export interface LimiterOptions extends GuardOptions {
    */
   readonly penalty?: PenaltyOptions
   /**
+   * The limiter reserves: `reserve`, `using` and `reserveAll` take units that the store gives back at an end. At most `max`
+   * reservations of a key are open at once, 1 to 10,000, by default 1,000. It counts in a state of its own, which begins anew.
+   * @default undefined: it does not, and pays nothing
+   */
+  readonly reservations?: { readonly max?: number }
+  /**
    * false is shadow mode: decides and counts as usual, but allows every call.
    * @default true
    */
@@ -55,7 +61,10 @@ export interface LimiterOptions extends GuardOptions {
 }
 
 /** The options of a limiter that adapters copy for limiters of their own: where it counts, and what it does in an outage. */
-export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies' | 'tiers' | 'penalty' | 'nearing'>
+export type LimiterSettings = Omit<
+  LimiterOptions,
+  'name' | 'policies' | 'tiers' | 'penalty' | 'reservations' | 'nearing'
+>
 
 export interface ShapeOptions {
   /**
@@ -162,6 +171,7 @@ export const LIMITER = {
   store: option.checkedBy(checkStore),
   ...GUARD,
   penalty,
+  reservations: option.nested({ max: option.whole(1, 10_000, 1000) }),
   enforce: option.flag(true),
   nearing,
 } satisfies option.DeclarationOf<LimiterOptions>
@@ -184,6 +194,12 @@ export function readLimiterOptions(options: LimiterOptions): option.Settings<typ
   }
   if (settings.penalty !== undefined && settings.leases !== undefined) {
     throw new PolicyError('INVALID_OPTION', 'penalty and leases exclude each other: leave one of them out')
+  }
+  if (settings.reservations !== undefined && settings.leases !== undefined) {
+    throw new PolicyError(
+      'INVALID_OPTION',
+      'reservations and leases exclude each other: leave one of them out',
+    )
   }
   return settings
 }

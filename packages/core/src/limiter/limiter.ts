@@ -1,6 +1,12 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
+import type { MaybePromise, Report } from '../stores/store.js'
+import { PolicyError } from '../values/errors.js'
+import { askAgain } from './asking-again.js'
+import { Reservation, reservedOf } from './reservation.js'
+import { ReservationDeniedError, whileExtended } from './while-extended.js'
+import { reserveOf, type ReserveOptions } from './reserving-options.js'
 import {
   CONTRACT,
   CONTRACT_NUMBER,
@@ -11,9 +17,7 @@ import {
   UNREAD,
 } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
-import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision, policiesOf } from './decision.js'
 import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
@@ -85,6 +89,7 @@ export class Limiter {
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
   readonly #leaseMs: number
+  readonly #reserves: boolean
   #closed = false
 
   /**
@@ -95,7 +100,15 @@ export class Limiter {
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
     const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
-    const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...given } = options
+    const {
+      name: _n,
+      policies: _p,
+      tiers: _t,
+      penalty: _s,
+      nearing: _c,
+      reservations: _r,
+      ...given
+    } = options
     this.name = name
     this.#settings = given
     this.#leaseMs = settings.leases?.ttl ?? 0
@@ -110,7 +123,8 @@ export class Limiter {
         nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
     }
     if (nearing) this.on('decision', find)
-    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, penalty, this.#store, report)
+    this.#sets = new PolicySets({ limiter: name, enforce, nearing }, settings, this.#store, report)
+    this.#reserves = settings.reservations !== undefined
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -228,7 +242,7 @@ export class Limiter {
 
   /**
    * Books the earliest turn, first come, first served, and resolves at that turn. If the turn is later than `maxWait` from now,
-   * the call is denied at once and nothing is booked.
+   * the call is denied at once and nothing is booked. A limiter that reserves books no turns: its calls ask again.
    * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
@@ -243,7 +257,14 @@ export class Limiter {
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
     const asking = booked ? { ...set, booked } : set
-    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
+    const consume = async (): Promise<Answer> => {
+      const asked = await set.keyspace.decide('consume', stored, cost, 0)
+      if (!isDenied(asked)) booked?.(asked)
+      return asked
+    }
+    const { answer, waited, late, asked } = this.#reserves
+      ? await this.#asked(consume, us, options.signal)
+      : await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -254,6 +275,64 @@ export class Limiter {
       else report()
     }
     return decision
+  }
+
+  /**
+   * Charges the cost of a call as `consume` does, and keeps it as `decision.reservation`: unless that is settled or extended within
+   * `ttl`, the store itself gives back all but `atEnd`. Then the next decision of the key counts without it, whatever became of the
+   * process. What a gcra, a token bucket or a leaky bucket has drained meanwhile is not given back.
+   * @throws {PolicyError} INVALID_OPTION where the limiter was not made with `reservations`; {InputError} INVALID_KEY, INVALID_COST,
+   * INVALID_DURATION; the signal's reason when it aborts.
+   */
+  async reserve(key: string, options: ReserveOptions): Promise<Decision> {
+    const given = this.#setOf(options?.policies)
+    this.#requireReservations()
+    const { cost, atEnd, ttl, maxWait } = reserveOf(options)
+    const stored = storedKey(key)
+    if (this.#records.rules) await this[UNREAD]
+    const set = this.#ruled(given, stored)
+    const id = 1 + Math.floor(Math.random() * 2 ** 48)
+    // A list with a limit of 0 has no state: it denies every call.
+    const { reservations } = set.keyspace
+    const call = { key: stored, cost, id, ttl: ttl * 1000, atEnd }
+    const ask = () => reservations?.reserve(call) ?? set.keyspace.decide('consume', stored, cost, 0)
+    const { answer, waited, asked } = await this.#asked(ask, maxWait * 1000, options.signal)
+    const made = { key: stored, id, decidedAt: answer.now, end: answer.now + call.ttl }
+    // In an outage it is as local as the decision.
+    const keeper = answer.degraded ? answer.degraded.by?.reservations : reservations
+    const kept = isDenied(answer) ? undefined : keeper
+    const reservation = new Reservation(kept, made, () => this.#store.now())
+    // In shadow mode a refused call goes on with one that holds nothing, as a call on an exempt key does.
+    const hasOne = kept !== undefined || !set.enforce || set.exempt
+    const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
+    const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    if (this.#events.listeners.heard.decision) this.#events.decided('consume', cost, decision, asked / 1000)
+    return decision
+  }
+
+  /** The reservation of a key by its id, in whichever process it was made. `options` name its list of policies. */
+  reservation(key: string, id: string, options?: ShapeOptions): Reservation {
+    checkShapeOptions(options)
+    const { keyspace } = this.#setOf(options?.policies)
+    this.#requireReservations()
+    return new Reservation(keyspace.reservations, reservedOf(storedKey(key), id), () => this.#store.now())
+  }
+
+  /**
+   * Reserves, and calls `use` with the reservation, which is extended while `use` runs. A reservation that `use` has not settled is
+   * settled at its cost when it returns, and at `atEnd` when it throws. Resolves or rejects as `use` does.
+   * @throws {ReservationDeniedError} RESERVATION_DENIED where the call is denied, and as `reserve`.
+   */
+  async using<T>(
+    key: string,
+    options: ReserveOptions,
+    use: (reservation: Reservation) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const decision = await this.reserve(key, options)
+    const { reservation } = decision
+    if (!reservation) throw new ReservationDeniedError(decision)
+    return whileExtended(reservation, options, use)
   }
 
   /**
@@ -377,6 +456,21 @@ export class Limiter {
     this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  /** @throws {PolicyError} INVALID_OPTION where the limiter was made without `reservations`. */
+  #requireReservations(): void {
+    if (this.#reserves) return
+    throw new PolicyError('INVALID_OPTION', 'a limiter reserves only if it was made with reservations: {}')
+  }
+
+  /** Asks as `askAgain` does, until the limiter is closed. */
+  async #asked(ask: () => MaybePromise<Answer>, maxWait: number, signal: AbortSignal | undefined) {
+    const askOpen = (): MaybePromise<Answer> => {
+      if (this.#closed) throw closedError('limiter')
+      return ask()
+    }
+    return { ...(await askAgain(askOpen, maxWait, () => this.#store.now(), signal)), late: 0, asked: 0 }
   }
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */

@@ -3,6 +3,7 @@ import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
+import type { ReservationSettings } from '../stores/reservations.js'
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
@@ -32,6 +33,11 @@ export interface PolicySet {
   readonly exempt?: true
 }
 
+/** What a limiter has its keyspaces do beside counting. */
+interface SetTerms {
+  readonly penalty: Penalty | undefined
+  readonly reservations: ReservationSettings | undefined
+}
 /** The part that all sets of a limiter have in common. */
 type OfLimiter = Pick<PolicySet, 'limiter' | 'enforce' | 'nearing'>
 
@@ -45,6 +51,7 @@ export class PolicySets {
   #declared = 0
   #most = Infinity
   readonly #penalty: Penalty | undefined
+  readonly #reservations: ReservationSettings | undefined
 
   /**
    * The lists of policies under which one limiter is called, each with its state in `store`; none at first. Without `enforce`
@@ -52,11 +59,12 @@ export class PolicySets {
    */
   constructor(
     private readonly common: OfLimiter,
-    penalty: Penalty | undefined,
+    terms: SetTerms,
     readonly store: Store,
     private readonly report: Report,
   ) {
-    this.#penalty = common.enforce ? penalty : undefined // shadow mode refuses nothing
+    this.#penalty = common.enforce ? terms.penalty : undefined // shadow mode refuses nothing
+    this.#reservations = terms.reservations
   }
 
   /**
@@ -135,7 +143,15 @@ export class PolicySets {
     const penalty = this.#penalty
     const isLong = policies.some(({ calendar, windowMs }) => calendar && windowMs >= WEEK_MS)
     if (this.store.forgets && isLong) this.report({ event: 'warning', ...FORGETS })
-    const keyspace = this.store.keyspace(this.common.limiter, policies, this.report, penalty)
+    const reservations = this.#reservations
+    const drains = policies.every(({ algorithm }) => algorithm.drains)
+    if (reservations && drains) this.report({ event: 'warning', ...DRAINS })
+    const keyspace = this.store.keyspace(this.common.limiter, policies, this.report, penalty, reservations)
+    if (reservations && !keyspace.reservations) {
+      const why =
+        'the store of this limiter keeps no reservations, or has leases: leave reservations out, or leases'
+      throw new PolicyError('INVALID_OPTION', why)
+    }
     if (penalty && !keyspace.penalty) {
       const why = 'the store of this limiter knows no penalties: leave penalty out'
       throw new PolicyError('INVALID_PENALTY', why)
@@ -150,6 +166,13 @@ const FORGETS = {
   message:
     'a window of the calendar that lasts a week or longer is in a store that a crash or a restart empties: keep budgets in Redis with an append-only ' +
     'file, or in a table of Postgres with logged: true',
+}
+
+const DRAINS = {
+  code: 'RESERVATION_DRAINS',
+  message:
+    'no policy of this limiter gives a reservation back in full at its end, as what a gcra, a token bucket or a leaky bucket has drained is gone: ' +
+    'use a window, a log, or slots',
 }
 
 /** Each policy takes some of the 200 local variables that Lua allows a script. */

@@ -1,6 +1,7 @@
 import { expected, InputError } from '../values/errors.js'
 import type { CallOutcome, Permit } from '../values/permit.js'
 import type { Decision, DecisionRecord } from './decision.js'
+import type { Reservation } from './reservation.js'
 
 /** The answer to a call on several keys. */
 export class WholeDecision {
@@ -21,6 +22,11 @@ export class WholeDecision {
     this.permits = permits
     this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
+  }
+
+  /** Of `reserveAll`: the reservation of each part with a key, in order; none if the call is denied. */
+  get reservations(): readonly Reservation[] {
+    return this.allowed ? this.decisions.flatMap(({ reservation }) => reservation ?? []) : []
   }
 
   /** Of the denied decisions, the one with the longest wait; the first of equal ones. Undefined if the call is allowed. */

@@ -80,7 +80,7 @@ function tryAll<T>(
 /**
  * Decides the parts of a call (keys with their costs) that no single program holds, in two steps, and resolves to one answer a
  * part. First all are tried ('try'), which charges nothing; if an enforced one is denied, that is the result. Otherwise all are
- * charged ('reserve'). If one of them is denied now, because another call was faster, or fails, the charges of the others are
+ * charged ('commit'). If one of them is denied now, because another call was faster, or fails, the charges of the others are
  * given back; parts that were allowed then get the answers of the first step. Rejects with the failure of a store.
  */
 async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
@@ -91,11 +91,11 @@ async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
       this.since = Math.max(this.since, at)
     },
   }
-  const all = (ask: 'try' | 'reserve') =>
+  const all = (ask: 'try' | 'commit') =>
     parts.map(async ({ keyspace, key, cost }) => keyspace.decide(ask, key, cost, 0, caller))
   const first = await Promise.all(all('try'))
   if (isWholeDenied(parts, first)) return first
-  const charges = await Promise.allSettled(all('reserve'))
+  const charges = await Promise.allSettled(all('commit'))
   const failed = charges.find((charge) => charge.status === 'rejected')
   const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : first[i]!))
   if (!failed && !isWholeDenied(parts, answers)) return answers

@@ -1,7 +1,14 @@
 import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import { isAboutKey, type MaybePromise, type Receiver, type Together } from '../stores/store.js'
+import type { ReserveCall } from '../stores/reservations.js'
+import {
+  isAboutKey,
+  type MaybePromise,
+  type Receiver,
+  type Reservations,
+  type Together,
+} from '../stores/store.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { passTo } from './decide-parts.js'
@@ -35,6 +42,8 @@ export interface ResilientKeyspaceOptions {
 /** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
 type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'> & {
   readonly isDenied?: boolean
+  /** Of a call that reserves. */
+  readonly reserve?: ReserveCall
 }
 
 /** An answered call, as far as it is recorded. */
@@ -70,7 +79,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /**
    * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
    * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
-   * `maxWait` microseconds. 'try' and 'reserve' with a caller are the steps of a call on several keys.
+   * `maxWait` microseconds. 'try' and 'commit' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
@@ -81,7 +90,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
-    return this.#send(question, ask === 'try' || ask === 'reserve' ? caller : undefined)
+    return this.#send(question, ask === 'try' || ask === 'commit' ? caller : undefined)
   }
 
   /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
@@ -148,19 +157,50 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * @throws the failure in the mode 'throw'.
    */
   decideWithout(question: Question, failure: Error, isUnasked: boolean): Answer {
-    const { kind, key, cost, maxWait, isDenied = cost > this.capacity } = question
+    const { kind, key, cost, maxWait, reserve, isDenied = cost > this.capacity } = question
     const why = failureOf(failure)
     const mode = isDenied ? undefined : this.options.mode
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
     if (mode === 'deny') return undecidedAnswer(why, false, NOTHING_PASSES)
     const by = this.options.local()
     const isAllowed = mode === 'allow' && !this.isKnownBlocked(key)
-    const here = by.decide(isDenied || isAllowed ? 'peek' : kind, key, cost, maxWait) as Answer // memory answers at once
+    const ask = isDenied || isAllowed ? 'peek' : kind
+    const asked =
+      reserve && ask !== 'peek' ? by.reservations!.reserve(reserve) : by.decide(ask, key, cost, maxWait)
+    const here = asked as Answer // memory answers at once
     if (isAllowed) return undecidedAnswer(why, true, here)
     if (!isDenied) return degradedAnswer(why, here, by)
     // A share of the limits may never admit what the store's own may.
     const answer = answerTo(cost, { policies: this.policies, cost, answer: here }, here.now)
     return { ...answer, degraded: { why, allowed: answer.reason === undefined, by } }
+  }
+
+  /** The reservations in the store, made and changed within the deadline. In an outage the failure mode decides whether to reserve. */
+  get reservations(): Reservations | undefined {
+    const { reservations } = this.options.remote
+    return (
+      reservations && {
+        reserve: (call) => this.#reserve(call, reservations),
+        change: (change) => this.#correct(change.key, () => reservations.change(change)),
+      }
+    )
+  }
+
+  async #reserve(call: ReserveCall, reservations: Reservations): Promise<Answer> {
+    const { key, cost } = call
+    if (cost > this.capacity) return this.#peeked(key, cost)
+    const known = this.known(key, cost)
+    if (known) return known
+    const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
+    const refusal = this.refusal(key)
+    if (refusal) return this.fallBack(question, refusal, true)
+    try {
+      const answer = await this.channel.send(() => reservations.reserve(call), this.deadline)
+      this.answered({ key, cost, begun: undefined }, answer)
+      return answer
+    } catch (failure) {
+      return this.fallBack(question, failure)
+    }
   }
 
   /** Asks the store within the deadline how a booking stands at its turn. */
@@ -258,27 +298,27 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'reserve' charges. One
-   * deadline is for both steps: that of a 'reserve' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
+   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'commit' charges. One
+   * deadline is for both steps: that of a 'commit' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
    * over already, the store is not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
    */
   #send(question: Question, whole?: Caller): MaybePromise<Answer> {
     const { ms } = this.deadline
     const { kind, key, cost } = question
-    const since = kind === 'reserve' ? whole?.since : undefined
+    const since = kind === 'commit' ? whole?.since : undefined
     if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
       return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
     }
     let receiver!: LateReceiver<Answer>
     const outcome = new Promise<Answer>((resolve, failed) => {
-      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'reserve', counts. */
+      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'commit', counts. */
       const answered = (answer: Answer, began: number): void => {
         whole?.began?.(began)
         resolve(answer)
       }
       const answeredTooLate = (late: Answer): void => {
-        if (kind === 'reserve' && whole?.gone) this.#giveBack(key, cost, late).catch(() => {})
+        if (kind === 'commit' && whole?.gone) this.#giveBack(key, cost, late).catch(() => {})
       }
       receiver = { answered, failed, answeredTooLate }
     })

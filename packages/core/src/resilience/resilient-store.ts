@@ -2,6 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { GuardedPermitsOptions, GuardSettings } from '../stores/guard-options.js'
 import type { Penalty } from '../stores/penalty.js'
+import type { ReservationSettings } from '../stores/reservations.js'
 import { MOST_TICKETS, type Permits, type TicketStates } from '../stores/permits.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { inCommon } from '../values/contract.js'
@@ -34,15 +35,24 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
      * second state in this process's memory, which decides in an outage: under a share of the limits if the user has given the
      * number of processes. `report` receives notices; `health` reports outages to it, once for all lists of the limiter.
      */
-    keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    keyspace(
+      name: string,
+      policies: readonly Policy[],
+      report: Report,
+      ...terms: readonly [penalty?: Penalty, reservations?: ReservationSettings]
+    ): Keyspace {
       const { mode, share } = settings.onStoreError
       const ownPolicies = (): readonly Policy[] => policies.map((policy) => shareOf(policy, share))
       let opened: Keyspace | undefined
-      const local = (): Keyspace => (opened ??= shared.local.keyspace(name, ownPolicies(), report, penalty))
-      const remote = store.keyspace(name, policies, report, penalty)
+      const local = (): Keyspace => (opened ??= shared.local.keyspace(name, ownPolicies(), report, ...terms))
+      const remote = store.keyspace(name, policies, report, ...terms)
       const together = remote.together && new ResilientTogether(remote.together)
       health ??= new Health(report, store.endpoint)
-      const caches = { denials: shared.denialCache(name, policies), peeks: shared.peekCache(name, policies) }
+      const state = remote.reservations ? `${name}\nreserving` : name
+      const caches = {
+        denials: shared.denialCache(state, policies),
+        peeks: shared.peekCache(state, policies),
+      }
       const all = { remote, together, channel, recovery, deadline, mode, health, ...caches, local, blocks }
       return new ResilientKeyspace(all)
     },

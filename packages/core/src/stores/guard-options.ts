@@ -15,7 +15,7 @@ export interface GuardOptions {
    */
   readonly deadline?: Duration
   /**
-   * Reserves part of a hot key's allowance in one store call and serves later calls from memory for at most `ttl`. Limits
+   * Takes part of a hot key's allowance in one store call and serves later calls from memory for at most `ttl`. Limits
    * hold exactly at the moment each call is served.
    * @default undefined: every call asks the store
    */

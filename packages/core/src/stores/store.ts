@@ -3,6 +3,12 @@ import type { Charge, Policy } from '../algorithms/contract/policy.js'
 import type { GuardedPermitsOptions, GuardSettings } from './guard-options.js'
 import type { Penalty } from './penalty.js'
 import type { Permits } from './permits.js'
+import type {
+  ReservationChange,
+  ReservationEffect,
+  ReservationSettings,
+  ReserveCall,
+} from './reservations.js'
 
 /*
  * The contract of a store.
@@ -46,9 +52,16 @@ export interface Store {
   trouble?(): Error | undefined
   /**
    * Opens the state of one limiter under a list of policies. The same name and shapes give the same state, with a penalty and
-   * without. A store without penalties may ignore `penalty`; limiters then reject the option at set-up.
+   * without. A store without penalties may ignore `penalty`; limiters then reject the option at set-up. So with `reservations`,
+   * under which a keyspace has a state of its own.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    penalty?: Penalty,
+    reservations?: ReservationSettings,
+  ): Keyspace
   /**
    * Microseconds on a clock of this process that never runs back. Limiters measure waits with it; outside the store only
    * differences have a meaning.
@@ -123,6 +136,8 @@ export interface Keyspace {
   readonly policies: readonly Policy[]
   /** The penalty that the keyspace was opened with and that it enforces. */
   readonly penalty?: Penalty | undefined
+  /** The reservations of a keyspace that was opened with the option, and keeps them. */
+  readonly reservations?: Reservations | undefined
   /** Whether `decide` answers at once now, as a store does in the process that has its state. Default: no. */
   readonly answersAtOnce?: boolean
   /** Optional: decides calls of this keyspace together with those of all keyspaces that have the same `program`. */
@@ -133,7 +148,7 @@ export interface Keyspace {
    * - `peek` answers as `consume` would and writes nothing.
    * - `try` answers as `consume` would and charges nothing.
    * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
-   * - `reserve` charges now, and returns a `booking` to undo that with. A store without undo returns none.
+   * - `commit` charges now, and returns a `booking` to undo that with. A store without undo returns none.
    * With a penalty, `consume`, `try` and `book` also count refusals, in the same atomic step.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
@@ -156,6 +171,17 @@ export interface Keyspace {
   cancel(booking: Booking, caller?: Caller): MaybePromise<boolean>
   /** Corrects the state of a key. The result is the units that took effect, 0 for a change without units. */
   correct(change: Correction): MaybePromise<number>
+}
+
+/** The reservations of a keyspace. */
+export interface Reservations {
+  /**
+   * Charges as `consume` does, and keeps the charge as a reservation. Denied with the reason 'reservations' where the key has as
+   * many open ones as it may.
+   */
+  reserve(call: ReserveCall): MaybePromise<Answer>
+  /** Changes a reservation. May be sent again until it is answered: a reservation is settled once. */
+  change(change: ReservationChange): MaybePromise<ReservationEffect>
 }
 
 /** One part of a decision on several keys. */
@@ -197,7 +223,7 @@ export interface Together {
 export type WholeReceiver = Receiver<readonly Answer[] | undefined>
 
 /** The kind of a decision. */
-export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'reserve'
+export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'commit'
 
 /** A change to the units or the state of a key. Durations are microseconds from now. */
 export type Correction =
@@ -256,11 +282,18 @@ export interface Receiver<T> {
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** Why a call was denied: no room now, a cost that never fits, a block, or a hold. */
-export type Reason = 'limit' | 'cost' | 'blocked' | 'held'
+/** Why a call was denied: no room now, a cost that never fits, a block, a hold, or too many open reservations. */
+export type Reason = 'limit' | 'cost' | 'blocked' | 'held' | 'reservations'
 
 /** The reasons by number, as a store may send or keep them; 0 is none. */
-export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
+export const REASONS: readonly (Reason | undefined)[] = [
+  undefined,
+  'limit',
+  'cost',
+  'blocked',
+  'held',
+  'reservations',
+]
 
 /** The answer to one call. Instants are microseconds on the store's clock. */
 export interface Answer {
@@ -282,7 +315,11 @@ export interface Answer {
    * its capacity. Empty: none is known to count.
    */
   readonly used?: readonly number[] | undefined
-  /** The booking that `book` made ahead of now, or `reserve` now. */
+  /** Of each policy the units that open reservations hold, rounded up: of a peek and a denial in a keyspace that reserves. */
+  readonly held?: readonly number[] | undefined
+  /** Where it says what is held: an instant before which no open reservation ends. */
+  readonly nextEnd?: number
+  /** The booking that `book` made ahead of now, or `commit` now. */
   readonly booking: Booking | undefined
   /**
    * Of a denial: the instant at which a cost of `remaining + 1` passes; Infinity: never. Before it every larger cost is denied

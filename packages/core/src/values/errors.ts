@@ -1,5 +1,5 @@
 /** Under this symbol each class of errors has its name, because bundlers shorten the names of classes. */
-const KIND = Symbol.for('sluice.error')
+export const KIND = Symbol.for('sluice.error')
 
 /**
  * Base class of every error that Sluice throws on purpose. `code` is stable: match on it, never on the message. Each code
@@ -105,7 +105,13 @@ type CodeOf<Failure extends StoreFailure> = `STORE_${Uppercase<Failure>}`
 
 /** Every code. RATE_LIMIT_EXCEEDED is thrown by @sluice/outbound. */
 export type SluiceErrorCode =
-  PolicyErrorCode | InputErrorCode | StoreErrorCode | 'ALREADY_SETTLED' | 'RATE_LIMIT_EXCEEDED'
+  | PolicyErrorCode
+  | InputErrorCode
+  | StoreErrorCode
+  | 'ALREADY_SETTLED'
+  | 'RESERVATION_DENIED'
+  | 'RESERVATION_ENDED'
+  | 'RATE_LIMIT_EXCEEDED'
 
 export interface StoreErrorOptions extends ErrorOptions {
   /**

@@ -280,7 +280,7 @@ describe('what is known of a part', () => {
       { limiter: strict, key: 'k' },
     ]
     for (let i = 0; i < 9; i++) await consumeAll(parts)
-    expect(store.arrived).toEqual(['try', 'try', 'reserve', 'reserve', 'try', 'try', 'peek'])
+    expect(store.arrived).toEqual(['try', 'try', 'commit', 'commit', 'try', 'try', 'peek'])
   })
 })
 
@@ -303,7 +303,7 @@ describe('a call on several keys that loses a race', () => {
       allowed: false,
       decisions: [{ allowed: true, charged: false }, { reason: 'limit' }],
     })
-    expect(one.arrived).toEqual(['try', 'reserve', 'cancel'])
+    expect(one.arrived).toEqual(['try', 'commit', 'cancel'])
     expect(await remainingOf(roomy, 'k')).toBe(10)
     expect((await strict.peek('k')).reason).toBe('limit') // and not 'blocked'
   })
@@ -361,12 +361,12 @@ describe('a call on several keys whose stores stop answering', () => {
     await pass(11)
     expect(seen).toEqual({ outcome })
     expect(stores.map(({ arrived }) => arrived)).toEqual([
-      ['try', 'reserve', 'cancel'],
-      ['try', 'reserve'],
+      ['try', 'commit', 'cancel'],
+      ['try', 'commit'],
     ])
     stores[1].recover()
     await pass(1)
-    expect(stores[1].arrived).toEqual(['try', 'reserve', 'cancel'])
+    expect(stores[1].arrived).toEqual(['try', 'commit', 'cancel'])
     expect(await left()).toEqual([10, 10])
   })
 
@@ -487,7 +487,7 @@ describe('a leased part', () => {
       await meanwhile?.()
       other.recover()
       expect((await whole).allowed).toBe(false)
-      expect(other.arrived).toEqual(['try', 'charge', 'reserve'])
+      expect(other.arrived).toEqual(['try', 'charge', 'commit'])
     }
     /** Calls that the lease serves until the store is asked. */
     const servedBy = async ({ store, leased }: Awaited<ReturnType<typeof withLease>>): Promise<number> => {

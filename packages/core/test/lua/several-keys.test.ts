@@ -64,15 +64,15 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     it('answers a charge that can be undone as any other, whatever its cost', () => {
       const keys = someKeys(2)
       for (const cost of [3, 2]) {
-        const answers = (['reserve', 'consume'] as const).map((operation, i) =>
+        const answers = (['commit', 'consume'] as const).map((operation, i) =>
           unpackAnswer(alone(policies, keys[i]!, { operation, cost }), { operation, policies, cost }, 'a'),
         )
-        const [reserved, consumed] = answers.map(({ remaining, resetAt, parts }) => ({
+        const [committed, consumed] = answers.map(({ remaining, resetAt, parts }) => ({
           remaining,
           resetAt,
           parts,
         }))
-        expect(reserved).toEqual(consumed)
+        expect(committed).toEqual(consumed)
       }
     })
 

@@ -26,7 +26,7 @@ function bytesStore(now: () => number): Store {
   }
   return {
     local: true,
-    keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+    keyspace: (...limiter) => keyspaceOver(update, ...limiter),
     now,
     close() {},
   }

@@ -64,7 +64,7 @@ function stops(setUp: Awaited<ReturnType<typeof openOnCluster>>, { masters }: Cl
       ...stopped,
       title: 'stopped between peek and charge',
       before(step, key) {
-        if (step === 'reserve' && key === tenant) stop()
+        if (step === 'commit' && key === tenant) stop()
         return step === 'try' ? pause(PEEK_MS) : undefined
       },
     },
@@ -74,7 +74,7 @@ function stops(setUp: Awaited<ReturnType<typeof openOnCluster>>, { masters }: Cl
       before(step, key) {
         if (step === 'cancel') stop()
         if (step === 'try') return pause(PEEK_MS)
-        return step === 'reserve' && key === user ? rivals.charge(user, { cost: USER_LIMIT }) : undefined
+        return step === 'commit' && key === user ? rivals.charge(user, { cost: USER_LIMIT }) : undefined
       },
     },
   ]
@@ -88,12 +88,12 @@ function losses(setUp: Awaited<ReturnType<typeof openOnServers>>): Cut[] {
     {
       ...lost,
       title: 'reply to a charge lost',
-      before: (step, key) => (step === 'reserve' && key === tenant ? proxy.cutOnReply() : undefined),
+      before: (step, key) => (step === 'commit' && key === tenant ? proxy.cutOnReply() : undefined),
     },
     {
       ...lost,
       title: 'connection lost before the charge',
-      before: (step, key) => (step === 'reserve' && key === tenant ? proxy.refuse() : undefined),
+      before: (step, key) => (step === 'commit' && key === tenant ? proxy.refuse() : undefined),
     },
   ]
 }

@@ -1,7 +1,7 @@
 import type { Store } from '@sluice/core'
 
 /** The operations that a store elsewhere is asked for, one part of a call on several keys at a time. */
-export type Step = 'try' | 'reserve' | 'cancel'
+export type Step = 'try' | 'commit' | 'cancel'
 
 /** The store, with `before` called, and waited for, before each step of a call whose keys no single program holds. */
 export function watched(store: Store, before: (step: Step, key: string) => Promise<void> | void): Store {
@@ -11,7 +11,7 @@ export function watched(store: Store, before: (step: Step, key: string) => Promi
       return over(keyspace, {
         decide(ask, key, ...rest) {
           const decide = () => keyspace.decide(ask, key, ...rest)
-          const waited = ask === 'try' || ask === 'reserve' ? before(ask, key) : undefined
+          const waited = ask === 'try' || ask === 'commit' ? before(ask, key) : undefined
           return waited ? waited.then(decide) : decide()
         },
         cancel(booking, caller) {

@@ -147,11 +147,11 @@ function deciderOf(state: Keyspace): Act {
 type Act = (...args: unknown[]) => unknown
 
 /** The members that a keyspace may leave out. */
-type Optional = 'consume' | 'fits' | 'known' | 'together'
+type Optional = 'consume' | 'fits' | 'known' | 'together' | 'reservations'
 
 /** Whether a keyspace may lack this member, so that calls go by `decide` instead. */
 export function isOptional(name: keyof Keyspace): name is Optional {
-  return name === 'consume' || name === 'fits' || name === 'known' || name === 'together'
+  return ['consume', 'fits', 'known', 'together', 'reservations'].includes(name)
 }
 
 /** The operation that a call of a keyspace's method is: of `decide` its first argument, of `correct` the kind of the correction. */

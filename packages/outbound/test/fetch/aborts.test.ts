@@ -18,7 +18,7 @@ describe('an abort', () => {
     expect((await limiter.peek('https://api.example')).retryAfterMs).toBe(90)
   })
 
-  it('passes the reserved turn to the next call in this process', async () => {
+  it('passes the booked turn to the next call in this process', async () => {
     const { fetch, at } = open({ limiter: evenly() })
     await fetch(URL_)
     const controller = new AbortController()

@@ -33,7 +33,7 @@ describe('a pause', () => {
     expect(events[0]).toMatchObject({ status: 429, holdMs: 3000 })
   })
 
-  it('cancels a turn that was reserved before it', async () => {
+  it('cancels a turn that was booked before it', async () => {
     let refuse: (response: Response) => void
     const { fetch, at } = open({ limiter: evenly() }, (n) =>
       n === 1 ? new Promise((resolve) => (refuse = resolve)) : new Response(),
@@ -62,7 +62,7 @@ describe('a pause', () => {
     ])
   })
 
-  it('cancels the reserved turn even after calls to a thousand other keys', async () => {
+  it('cancels the booked turn even after calls to a thousand other keys', async () => {
     let refuse!: (response: Response) => void
     const slow = new Promise<Response>((resolve) => (refuse = resolve))
     const { fetch, sent } = open({ limiter: evenly() }, (n) => (n === 1 ? slow : new Response('ok')))
@@ -185,7 +185,7 @@ describe('after a pause', () => {
     expect(sent).toHaveLength(2 + 8)
   })
 
-  it('calls with reserved turns have the others looked at when there is room for more, and not again and again', async () => {
+  it('calls with booked turns have the others looked at when there is room for more, and not again and again', async () => {
     const answers: ((response: Response) => void)[] = []
     const limiter = limiterOf(gcra({ limit: 1, window: '1s', burst: 1 }))
     const { fetch, sent } = open({ limiter, retries: 0, prefetch: 4, maxWait: '1m' }, slow(answers))

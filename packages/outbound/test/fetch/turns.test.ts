@@ -13,7 +13,7 @@ describe('a turn', () => {
     expect(sent.map(({ url }) => url.at(-1))).toEqual(['1', '2', '3', '4'])
   })
 
-  it('is reserved one at a time, so that other processes can book in between', async () => {
+  it('is booked one at a time, so that other processes can book in between', async () => {
     const limiter = evenly()
     const { fetch } = open({ limiter })
     for (let i = 0; i < 5; i++) outcome(fetch(URL_))
@@ -21,7 +21,7 @@ describe('a turn', () => {
     expect(await limiter.peek('https://api.example')).toMatchObject({ retryAfterMs: 200 })
   })
 
-  it('is reserved several in advance with prefetch, and still goes to the highest priority first', async () => {
+  it('is booked several in advance with prefetch, and still goes to the highest priority first', async () => {
     const limiter = evenly()
     const batch = open({ limiter, prefetch: 3 })
     const user = open({ limiter, prefetch: 3, priority: 1 })
@@ -44,7 +44,7 @@ describe('a turn', () => {
     expect(at()).toEqual([0, 100, 200, 300])
   })
 
-  it('is reserved no more often than there are calls, after one of them is aborted', async () => {
+  it('is booked no more often than there are calls, after one of them is aborted', async () => {
     const limiter = evenly()
     const { fetch } = open({ limiter, prefetch: 2 })
     const controller = new AbortController()
@@ -106,7 +106,7 @@ describe('a turn', () => {
     },
   )
 
-  it('goes to a call of another cost only after the call with the reservation', async () => {
+  it('goes to a call of another cost only after the call with the booking', async () => {
     const limiter = limiterOf(gcra({ limit: 10, window: '1s', burst: 4 }))
     const batch = open({ limiter, cost: 4 })
     const user = open({ limiter, cost: 1, priority: 1 })

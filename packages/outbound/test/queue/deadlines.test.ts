@@ -73,7 +73,7 @@ describe('maxWait of a call', () => {
     expect([call.error?.reason, queue.size]).toEqual(['paused', 0])
   })
 
-  it('is kept when turns are reserved anew after the deadline', async () => {
+  it('is kept when turns are booked anew after the deadline', async () => {
     const limiter = limiterOf(evenly(2))
     const { add, queue } = open({ limiter })
     limiter.acquire = (_, options) =>

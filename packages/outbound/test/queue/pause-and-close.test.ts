@@ -20,7 +20,7 @@ describe('pause', () => {
     expect(types().filter((type) => ['paused', 'continued'].includes(type))).toEqual(['paused', 'continued'])
   })
 
-  it('returns reserved turns', async () => {
+  it('returns booked turns', async () => {
     const limiter = limiterOf(evenly())
     const { add, queue } = open({ limiter })
     for (const name of 'abc') add(name)

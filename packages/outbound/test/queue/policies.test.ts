@@ -18,7 +18,7 @@ describe('setPolicies', () => {
     expect(at().slice(4)).toEqual([1100, 1600])
   })
 
-  it('of one queue gives its calls no turn that was reserved under those of another', async () => {
+  it('of one queue gives its calls no turn that was booked under those of another', async () => {
     const limiter = limiterOf(evenly(10))
     const [fast, slow] = [open({ limiter }), open({ limiter, priority: 1 })]
     slow.queue.setPolicies([evenly(1)])

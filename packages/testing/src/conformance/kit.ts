@@ -17,6 +17,7 @@ import { permits } from './laws/permits.js'
 import { promising } from './laws/promising.js'
 import { records } from './laws/records.js'
 import { releasing } from './laws/releasing.js'
+import { reserving } from './laws/reserving.js'
 import { severalKeys } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
@@ -53,6 +54,7 @@ const LAWS = [
   taking,
   severalKeys,
   deciding,
+  reserving,
 ]
 
 /**

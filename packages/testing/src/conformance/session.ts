@@ -117,8 +117,8 @@ export class Caller {
   }
 
   /** The second step of a call on several keys: a charge now that can be undone. */
-  async reserve(cost: number): Promise<Answer> {
-    return this.#ask('reserve', cost, 0, 0)
+  async commit(cost: number): Promise<Answer> {
+    return this.#ask('commit', cost, 0, 0)
   }
 
   /** Asks, when a booking's instant has come, whether it stands, or was lost with the state, or the key is held. */

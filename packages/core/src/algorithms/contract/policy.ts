@@ -69,6 +69,8 @@ export interface Algorithm {
   isValid?(state: State, policy: Policy, latest: number, expiresAt: number): boolean
   /** What the algorithm promises. */
   readonly bounds: Bounds
+  /** Whether a charge drains, so that less of it can be given back the later that is. */
+  readonly drains?: boolean
   /** How booked units may be served later. Without it the algorithm cannot be leased. */
   readonly leasing?: Leasing
   /**

@@ -19,6 +19,7 @@ export const FASTEST = 2
 /** The algorithm of gcra, token bucket and leaky bucket, to which each adds its name. */
 export const debt = {
   ring: false,
+  drains: true,
   cells: () => 3,
 
   /**

@@ -29,6 +29,7 @@ const MOST_DEBT = LARGEST_PRODUCT
 export const debtWithSlots: Algorithm = {
   name: 'gcra-slots',
   ...debt,
+  drains: false, // its slots give all of the last two windows back
   cells: (policy) => UNITS + policy.buckets,
   take: undefined, // that of the debt counts a charge in no slot
 

@@ -1,12 +1,14 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { WeakValues } from '../../values/weak-values.js'
 import type { PolicyList } from '../memory/policy-lists.js'
+import type { ReservingKeyspace } from '../memory/reserving-keyspace.js'
 import type { Penalty } from '../penalty.js'
+import type { ReservationSettings } from '../reservations.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../store.js'
-import type { MaybePromise, Part, Report, Together } from '../store.js'
+import type { MaybePromise, Part, Report, Reservations, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { type Act, type Change, type Gathering, gatheringOf } from './gathering.js'
-import { ScratchTable } from './scratch-table.js'
+import { KEY, ScratchTable } from './scratch-table.js'
 import { bytesOf, isSound, keptByCalendars, type KeptState, stateOf } from './state-bytes.js'
 import type { Updates } from './updates.js'
 
@@ -29,7 +31,7 @@ import type { Updates } from './updates.js'
  * }
  * const store: Store = {
  *   local: true,
- *   keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+ *   keyspace: (...limiter) => keyspaceOver(update, ...limiter),
  *   now,
  *   close() {},
  * }
@@ -39,9 +41,9 @@ export function keyspaceOver(
   name: string,
   policies: readonly Policy[],
   report: Report,
-  penalty?: Penalty,
+  ...terms: readonly [penalty?: Penalty, reservations?: ReservationSettings]
 ): Keyspace {
-  return new KeyspaceOver(updates, name, policies, report, penalty)
+  return new KeyspaceOver(updates, name, policies, report, terms)
 }
 
 /** A booking that knows the state which it was made in, and what was there before. */
@@ -52,6 +54,7 @@ interface KeptBooking extends Booking {
 }
 
 class KeyspaceOver implements Keyspace {
+  readonly penalty: Penalty | undefined
   readonly #idPrefix: string
   /**
    * While the clock stands less than `#still` behind the last write, time stands still; windows of a calendar, which have a stored end,
@@ -62,6 +65,7 @@ class KeyspaceOver implements Keyspace {
   readonly #gathering: Gathering
   readonly #table: ScratchTable
   readonly #list: PolicyList
+  readonly #reserving: ReservingKeyspace | undefined
   readonly #cancelled = new WeakSet<Booking>()
 
   /**
@@ -74,18 +78,44 @@ class KeyspaceOver implements Keyspace {
     name: string,
     readonly policies: readonly Policy[],
     readonly report: Report,
-    readonly penalty: Penalty | undefined,
+    [penalty, reservations]: readonly [penalty?: Penalty, reservations?: ReservationSettings],
   ) {
+    this.penalty = penalty
     // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
-    this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
+    const suffix = reservations ? ['reserving'] : []
+    this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape), ...suffix])
     const longest = Math.max(...policies.map(({ window }) => window))
     this.#still = Math.max(0, ...policies.map(({ calendar, window }) => (calendar ? 0 : window)))
     this.#lost = policies.some(({ calendar }) => calendar) ? 2 * longest : longest
     this.#gathering = gatheringOf(updates)
     const tables = TABLES.get(this.#gathering) ?? new WeakValues()
     TABLES.set(this.#gathering, tables)
-    this.#table = tables.get(this.#idPrefix, () => new ScratchTable(policies))
+    this.#table = tables.get(this.#idPrefix, () => new ScratchTable(policies, reservations !== undefined))
     this.#list = this.#table.listOf(policies, penalty)
+    this.#reserving = reservations && this.#table.reserving(this.#list, reservations.max)
+  }
+
+  /** The reservations of a keyspace that reserves. They are changed as charges are, in an update of their key's bytes. */
+  get reservations(): Reservations | undefined {
+    const reserving = this.#reserving
+    if (!reserving) return undefined
+    return {
+      reserve: (call) => {
+        const reserve = (): Answer =>
+          this.#table.withNextUnit(reserving.reserve({ ...call, key: KEY }), reserving)
+        return this.#gathering.run(
+          [this.#idPrefix + call.key],
+          this.#decision('consume', call.key, call.cost, 0, reserve),
+        )
+      },
+      change: (change) =>
+        this.#change(change.key, (state) => {
+          const result = reserving.change({ ...change, key: KEY })
+          const isCharged = change.kind === 'settle' && change.units > 0
+          const isWritten = isCharged || result.state !== 'late'
+          return isWritten ? { result, epoch: state?.epoch ?? random(), version: random() } : { result }
+        }),
+    }
   }
 
   /**
@@ -137,14 +167,20 @@ class KeyspaceOver implements Keyspace {
    * later whether its state is gone (another epoch) or its units were changed since (another version), and what to restore if
    * neither. A charge on a key that had no state gets no booking, and can only be released.
    */
-  #decision(ask: Ask, key: string, cost: number, maxWait: number): Act<Answer> {
+  #decision(
+    ask: Ask,
+    key: string,
+    cost: number,
+    maxWait: number,
+    decide = (): Answer => this.#table.decide(this.#reserving ?? this.#list, ask, cost, maxWait),
+  ): Act<Answer> {
     return this.#operation<Answer>(key, (before, now, time) => {
-      const decided = this.#table.decide(this.#list, ask, cost, maxWait)
+      const decided = decide()
       // A caller who waits also waits until a clock that was set back has caught up.
       const answer = decided.at > now ? { ...decided, now: time } : decided
       const isAsked = cost > 0 && ask !== 'peek'
       const isCharged = isAsked && ask !== 'try' && answer.reason === undefined
-      const isRefused = isAsked && ask !== 'reserve' && answer.reason !== undefined
+      const isRefused = isAsked && ask !== 'commit' && answer.reason !== undefined
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
@@ -232,7 +268,11 @@ class KeyspaceOver implements Keyspace {
       const state = bytes && this.#read(bytes, time)
       const now = this.#still > 0 ? Math.max(time, state?.written ?? 0) : time
       this.#table.load(state, now)
-      const { result, isReset = false, epoch, version } = operate(state, now, time)
+      const hasEnded = this.#reserving?.giveBackEnded(KEY) === true
+      const operated = operate(state, now, time)
+      const { result, isReset = false } = operated
+      // What has ended was given back, so the state is another one.
+      const { epoch, version } = hasEnded ? { epoch: state!.epoch, version: random(), ...operated } : operated
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.report({ event: 'healed', key })

@@ -1,6 +1,8 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { Chunks, type TableOwner } from '../memory/chunks.js'
+import { KeyReservations } from '../memory/key-reservations.js'
 import type { PolicyList } from '../memory/policy-lists.js'
+import { ReservingKeyspace } from '../memory/reserving-keyspace.js'
 import { Table } from '../memory/table.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Correction } from '../store.js'
@@ -24,10 +26,16 @@ export class ScratchTable implements TableOwner<Table> {
    * Makes a table with one row, the place of one key's state, for states of these shapes. Each key's state is loaded into that
    * row in its turn.
    */
-  constructor(policies: readonly Policy[]) {
+  constructor(policies: readonly Policy[], reserves: boolean) {
     this.#table = new Table(policies, this)
     this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
-    this.layout = { cells: this.#table.cursor.cells().length, rings: this.#table.cursor.rings().length }
+    const { cursor } = this.#table
+    this.layout = { cells: cursor.cells().length, rings: cursor.rings().length, reserves }
+  }
+
+  /** What decides on the loaded state, and reserves at most `max` times, under one list of policies. */
+  reserving(list: PolicyList, max: number): ReservingKeyspace {
+    return new ReservingKeyspace(() => ({ table: this.#table, list }), list.policies, undefined, max)
   }
 
   now(): number {
@@ -52,13 +60,14 @@ export class ScratchTable implements TableOwner<Table> {
    * consumed nothing. Bookings, blocks, holds and counted refusals are restored only if they end after `now`.
    */
   load(state: KeptState | undefined, now: number): void {
-    const { cursor, restrictions, bookings, refusals } = this.#table
+    const { cursor, restrictions, bookings, refusals, reserved } = this.#table
     this.#now = now
     this.#written = Math.max(now, state?.written ?? 0)
     cursor.select(this.#row)
     restrictions.clear(this.#row)
     bookings.forget(this.#row)
     refusals.clear(this.#row)
+    reserved.delete(this.#row)
     cursor.clear()
     if (!state) return
     cursor.cells().set(state.cells)
@@ -70,17 +79,27 @@ export class ScratchTable implements TableOwner<Table> {
     if (state.blockedUntil > now) restrictions.block(this.#row, now, state.blockedUntil, true)
     if (state.heldUntil > now) restrictions.hold(this.#row, state.heldUntil)
     if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
+    if (state.reserved) reserved.set(this.#row, KeyReservations.of(state.reserved))
   }
 
   /**
    * Decides a call on the loaded state. A booking waits at most `maxWait` microseconds. A denial also gets the instant at which
    * one unit more than `remaining` would pass, which a cache of denials needs: before it, every larger cost is denied too.
    */
-  decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
-    const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
+  decide(by: PolicyList | ReservingKeyspace, ask: Ask, cost: number, maxWait: number): Answer {
+    if (by instanceof ReservingKeyspace) return this.withNextUnit(by.decide(ask, KEY, cost, maxWait), by)
+    return this.withNextUnit(this.#table.decide(by, ask, KEY, cost, maxWait), by)
+  }
+
+  /** The answer, and if it is a denial `nextUnitAt`. */
+  withNextUnit(answer: Answer, by: PolicyList | ReservingKeyspace): Answer {
     if (answer.reason === undefined) return answer
-    const { at } = this.#table.decide(list, 'peek', KEY, answer.remaining + 1, 0)
-    return { ...answer, nextUnitAt: at }
+    const cost = answer.remaining + 1
+    const peek =
+      by instanceof ReservingKeyspace
+        ? by.decide('peek', KEY, cost, 0)
+        : this.#table.decide(by, 'peek', KEY, cost, 0)
+    return { ...answer, nextUnitAt: peek.at }
   }
 
   correct(list: PolicyList, change: Correction): number {
@@ -103,7 +122,8 @@ export class ScratchTable implements TableOwner<Table> {
   get expiresAt(): number {
     const { refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
-    return Math.max(resetAt, refusals.forgottenAt(this.#row)) + GRACE
+    const latestEnd = this.#table.reserved.get(this.#row)?.latestEnd ?? 0
+    return Math.max(resetAt, refusals.forgottenAt(this.#row), latestEnd) + GRACE
   }
 
   /**
@@ -111,7 +131,8 @@ export class ScratchTable implements TableOwner<Table> {
    * of the latest charge). It is kept no shorter than until the instant `keptUntil`, which an earlier write has promised.
    */
   save(epoch: number, version: number, keptUntil: number): KeptState {
-    const { cursor, restrictions, bookings, refusals } = this.#table
+    const { cursor, restrictions, bookings, refusals, reserved } = this.#table
+    const own = reserved.get(this.#row)
     const { blockedUntil, heldUntil } = restrictions.lastOf(this.#row)
     return {
       epoch,
@@ -125,6 +146,7 @@ export class ScratchTable implements TableOwner<Table> {
       forgottenAt: refusals.forgottenAt(this.#row),
       cells: cursor.cells(),
       rings: cursor.rings().map(instantsOf),
+      ...(own && { reserved: own.numbers }),
     }
   }
 }
@@ -133,4 +155,4 @@ export class ScratchTable implements TableOwner<Table> {
 const GRACE = 1_000_000
 
 /** Every state in the table lies under this key. */
-const KEY = ''
+export const KEY = ''

@@ -1,5 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Ring, State } from '../../algorithms/contract/state.js'
+import { ENTRY } from '../memory/key-reservations.js'
 
 /** The numbers that every state begins with, in their order behind the format. Instants are microseconds. */
 const HEADER = [
@@ -28,12 +29,16 @@ export interface KeptState extends Header {
   readonly cells: Float64Array
   /** For each policy with a ring its instants, oldest first. */
   readonly rings: readonly ArrayLike<number>[]
+  /** In a keyspace that reserves: the numbers of `KeyReservations`, if the key has some. */
+  readonly reserved?: readonly number[]
 }
 
 /** How many numbers a list of policies keeps for a key. */
 export interface StateLayout {
   readonly cells: number
   readonly rings: number
+  /** Whether reservations may lie behind the rings. */
+  readonly reserves: boolean
 }
 
 /** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
@@ -41,11 +46,17 @@ const FORMAT = 2
 
 /**
  * Returns the state of a key as bytes to be kept: a list of numbers, 8 bytes each. They are the format, the header (HEADER has
- * the names), the cells, then each ring, a list of instants, behind its length.
+ * the names), the cells, then each ring, a list of instants, behind its length, and what is reserved.
  */
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
-  const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings]
+  const numbers = [
+    FORMAT,
+    ...HEADER.map((field) => state[field]),
+    ...state.cells,
+    ...rings,
+    ...(state.reserved ?? []),
+  ]
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
@@ -68,10 +79,12 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     rings.push(numbers.subarray(at + 1, end))
     at = end
   }
-  if (at !== numbers.length) return undefined
+  const reserved = [...numbers.subarray(at)]
+  if (reserved.length > 0 && !(layout.reserves && reserved.length % ENTRY === 3)) return undefined
   const fields = {} as Record<keyof Header, number>
   for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
-  return Object.assign(fields, { cells: numbers.subarray(1 + HEADER.length, header), rings })
+  const cells = numbers.subarray(1 + HEADER.length, header)
+  return Object.assign(fields, { cells, rings, ...(reserved.length > 0 && { reserved }) })
 }
 
 /**

@@ -205,7 +205,7 @@ const NEARBY_WALK = 256
  * How much would be lost with a key at `now`, under the limits it was last decided with: a key of a low rank is evicted first.
  * FULL: nothing. Below EXHAUSTED: the fraction of its allowance that is spent; LEAST if any is spent only under the smallest
  * limits of all lists. EXHAUSTED, plus one for each of up to seven denials: the allowance is empty, or refusals are counted for a
- * penalty. AWAITED: the key has bookings in the future, or is held, which means that calls pass only after a pause. PENALIZED: a
+ * penalty. AWAITED: the key has bookings in the future or reservations, or is held, which means that calls pass only after a pause. PENALIZED: a
  * penalty has blocked the key, so that every call is denied. BANNED: an operator has blocked it.
  */
 function rankOf(table: Table, row: number, now: number): number {
@@ -214,7 +214,8 @@ function rankOf(table: Table, row: number, now: number): number {
   if (restriction !== undefined && restriction.blockedUntil > now)
     return restriction.isBan ? BANNED : PENALIZED
   cursor.select(row)
-  if (restriction !== undefined || bookings.lastOf(row) > now) return AWAITED
+  const reserved = table.reserved.size > 0 && (table.reserved.get(row)?.latestEnd ?? 0) > now
+  if (restriction !== undefined || bookings.lastOf(row) > now || reserved) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
   if (spent >= 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)

@@ -4,6 +4,8 @@ import { closedClock, Closing } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
+import type { ReservationSettings } from '../reservations.js'
+import { type OpenTable, ReservingKeyspace } from './reserving-keyspace.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
@@ -113,8 +115,15 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
    * Opens the state of the limiter `name` under one list of policies. Lists of equal shapes (algorithms and windows) share one
    * table of keys. The keyspace has `open` find or make it, now and after it was dropped. `report` gets notices, as of evictions.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    penalty?: Penalty,
+    reservations?: ReservationSettings,
+  ): Keyspace {
+    const shapes = policies.map((policy) => policy.shape)
+    const id = [name, ...shapes, ...(reservations ? ['reserving'] : [])].join('\n')
     /** Makes the table the last of the map, as the latest opened. Beyond `maxShapes`, drops ones without keys and warns. */
     const open = (): Table => {
       const table = this.#tables.get(id) ?? new Table(policies, this)
@@ -124,7 +133,10 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
       if (this.#dropTables(table)) report({ event: 'warning', ...SHAPES })
       return table
     }
-    return new MemoryKeyspace(open, policies, penalty, this)
+    const keyspace = new MemoryKeyspace(open, policies, penalty, this)
+    if (!reservations) return keyspace
+    const opened = (): OpenTable => keyspace.opened()
+    return new ReservingKeyspace(opened, policies, this, reservations.max)
   }
 
   /**
@@ -322,6 +334,11 @@ class MemoryKeyspace implements Keyspace {
   /** Applies a correction, such as a refund or a block. Returns the units that took effect. */
   correct(change: Correction): number {
     return this.#openTable().correct(this.#list, change)
+  }
+
+  /** The table, and the list of policies under which the keyspace decides there. */
+  opened(): OpenTable {
+    return { table: this.#openTable(), list: this.#list }
   }
 
   /** Returns the keyspace's table. If the store dropped it, as it held no keys, opens one, which numbers the policies anew. */

@@ -161,6 +161,24 @@ export class Cursor {
     for (const ring of this.rings()) ring.keep(0)
   }
 
+  /** Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. */
+  tentatively<T>(row: number, look: (cursor: this) => T): T {
+    this.select(row)
+    const cells = this.cells().slice()
+    const rings = this.rings().map((ring) =>
+      Array.from({ length: ring.size }, (_, i) => ring.at(ring.size - 1 - i)),
+    )
+    try {
+      return look(this)
+    } finally {
+      this.cells().set(cells)
+      for (const [i, ring] of this.rings().entries()) {
+        ring.keep(0)
+        for (const instant of rings[i]!) ring.push(instant, 1)
+      }
+    }
+  }
+
   /**
    * Undoes a booking of the current key: puts back all cells and ring entries that it replaced, of which `undo` holds copies.
    * Only BORN, the instant at which the state began, stays: if the booking began it anew, earlier charges still give nothing

@@ -3,6 +3,7 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type TableOwner } from './chunks.js'
+import type { KeyReservations, ReservationEntry } from './key-reservations.js'
 import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
@@ -14,6 +15,8 @@ export class Table {
   readonly restrictions = new Restrictions()
   readonly bookings = new Bookings()
   readonly refusals = new Refusals()
+  /** The reservations of keys by their rows, of keyspaces that reserve. */
+  readonly reserved = new Map<number, KeyReservations>()
   readonly lists: PolicyLists
   /** Set when the store dropped the table because it held no key; another table may have its shapes now. */
   isDropped = false
@@ -78,7 +81,7 @@ export class Table {
 
   /**
    * Decides any call in full: finds its instant, charges it there unless it only asks ('peek', 'try'), and makes the answer. A
-   * limit's denial, save of 'peek' or 'reserve', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
+   * limit's denial, save of 'peek' or 'commit', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
    */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -91,8 +94,8 @@ export class Table {
     let booking: MemoryBooking | undefined
     let isRefusalCounted = false
     const charges = ask !== 'peek' && ask !== 'try'
-    if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'reserve')
-    else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'reserve') {
+    if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'commit')
+    else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'commit') {
       this.cursor.rows.record(row, call.list.number, true)
       isRefusalCounted = penalty !== undefined
       if (penalty) this.#penalize(call, penalty)
@@ -297,6 +300,59 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
+  /** Gives back units of a reservation as of the instant `now`, as far as they still count. Returns how many that are. */
+  giveBack(
+    { policies }: PolicyList,
+    row: number,
+    entry: ReservationEntry,
+    units: number,
+    now: number,
+  ): number {
+    return this.#release(policies, row, { ...entry, decidedAt: entry.at }, units, now)
+  }
+
+  /** Units of a key that open reservations hold under each policy, rounded up: those that settling all at 0 would give back now. */
+  heldBy({ policies }: PolicyList, row: number, own: KeyReservations): readonly number[] {
+    const now = this.#from(row)
+    return this.cursor.tentatively(row, ({ states, born }) => {
+      const open = own.openByEnd.filter(({ at }) => at >= born)
+      return policies.map((policy, i) => {
+        let held = 0
+        for (const entry of open) held += policy.algorithm.release(states[i]!, policy, now, entry, entry.cost)
+        return Math.ceil(held)
+      })
+    })
+  }
+
+  /** The instant at which `cost` units of a key pass if its open reservations end unsettled. */
+  passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
+    let from = this.#from(row)
+    return this.cursor.tentatively(row, ({ states, born }) => {
+      const earliest = (): number =>
+        Math.max(
+          from,
+          ...policies.map((policy, i) => policy.algorithm.earliest(states[i]!, policy, from, cost)),
+        )
+      for (const entry of own.openByEnd) {
+        const at = earliest()
+        if (at <= entry.end) return at
+        from = Math.max(from, entry.end)
+        if (entry.at >= born) this.cursor.release(policies, from, entry, entry.cost - entry.atEnd)
+      }
+      return earliest()
+    })
+  }
+
+  /** The store's time, in microseconds. */
+  now(): number {
+    return this.owner.now()
+  }
+
+  /** The instant from which on a key in `row` is asked: now, or that of its last booking. */
+  #from(row: number): number {
+    return Math.max(this.owner.now(), this.bookings.lastOf(row))
+  }
+
   /** Removes the key in `row` though its state still counts. Marks its bookings as lost, so that calls that wait book again. */
   discard(row: number): void {
     this.bookings.discard(row)
@@ -317,6 +373,7 @@ export class Table {
     this.bookings.forget(row)
     this.restrictions.clear(row)
     this.refusals.clear(row)
+    this.reserved.delete(row)
     this.cursor.rows.free(row)
     if (this.cursor.rows.size === 0)
       for (const chunk of this.#chunks.splice(0)) this.owner.chunks.remove(chunk)

@@ -9,6 +9,7 @@ import { warnProcess } from '../../values/process-warning.js'
 import { WeakValues } from '../../values/weak-values.js'
 import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
 import type { Penalty } from '../penalty.js'
+import type { ReservationSettings } from '../reservations.js'
 import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Board, DenialCacheBounds, Keyspace, Notice, Records, Report, Store } from '../store.js'
@@ -194,19 +195,27 @@ class StoreInRedis implements RedisStore {
    * share a script. Those of one name and equal shapes share state, which Redis keeps until it would be full under the smallest
    * of their limits. Without calls on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    penalty?: Penalty,
+    reservations?: ReservationSettings,
+  ): Keyspace {
     this.#report = report
     warnOfReplays(this.#client, this.#connection, report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
+    if (reservations) shapes.push('reserving')
     const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
-    const compose = (): string => composeScript(policies, penalty)
+    const compose = (): string => composeScript(policies, penalty, reservations !== undefined)
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({
       listId,
       together: () => (this.#runner.takesManyKeys ? this.#together : undefined),
       policies,
       penalty,
+      max: reservations?.max,
       keyspace,
       group: () => this.#groups.get(listId, compose, report),
       smallestLimits: this.#smallestLimits.get(keyspace, () => new SmallestLimits()),

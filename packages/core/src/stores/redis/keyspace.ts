@@ -3,14 +3,15 @@ import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, ChargeCounts, Keyspace, Part } from '../store.js'
-import type { Receiver, Report, Together } from '../store.js'
+import type { Receiver, Report, Reservations, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit } from './group-commit.js'
 import { outsideAt } from './clients/failure.js'
 import { redisKey } from './key.js'
 import type { ScriptCall } from './script-call.js'
-import { hasHealed, packCharge, packRequest, REDIS_TIME } from './script/wire.js'
+import { hasHealed, packCharge, packed, packRequest, REDIS_TIME } from './script/wire.js'
 import { unpackAnswer, unpackAnswers, unpackConfirmation, unpackEffect } from './script/wire.js'
+import { unpackReservation } from './script/wire.js'
 import type { NumberReader, RedisBooking, ScriptPart, ScriptRequest } from './script/wire.js'
 
 export interface RedisKeyspaceOptions {
@@ -23,6 +24,8 @@ export interface RedisKeyspaceOptions {
   readonly report: Report
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
+  /** Most reservations of a key that are open, of a limiter that reserves. */
+  readonly max?: number | undefined
   /** Of the policies and the penalty: keyspaces of one id have one script. */
   readonly listId: string
   /** Nothing in a Cluster. */
@@ -37,6 +40,7 @@ export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
   readonly hasLog: boolean
+  readonly reserves: boolean
   /** A call of more units would write more entries of a sliding log, one for each, than one script call may. */
   readonly #mostUnits: number
   #group: GroupCommit
@@ -48,10 +52,32 @@ export class RedisKeyspace implements Keyspace {
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
+    this.reserves = options.max !== undefined
     options.smallestLimits.observe(options.policies)
     this.hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
     this.#mostUnits = this.hasLog ? MOST_ENTRIES : Infinity
     this.#group = options.group()
+  }
+
+  /** The reservations of a keyspace that reserves. On a sliding log a real cost is bounded as any cost. */
+  get reservations(): Reservations | undefined {
+    const { max } = this.options
+    if (max === undefined) return undefined
+    return {
+      reserve: ({ key, cost, id, ttl, atEnd }) => {
+        if (cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
+        const reserving = [id, ttl, atEnd, max]
+        return this.#ask({ operation: 'reserve', cost, reserving, read: unpackAnswer }, key)
+      },
+      change: (change) => {
+        const { key, id, decidedAt, end, kind } = change
+        if (kind === 'settle' && change.units > this.#mostUnits)
+          return Promise.reject(tooCostly(change.units))
+        const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
+        const token = packed([id, decidedAt, end, ...rest])
+        return this.#ask({ operation: 'change', token, read: unpackReservation }, key)
+      },
+    }
   }
 
   get together(): Together | undefined {

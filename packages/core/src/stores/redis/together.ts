@@ -70,7 +70,10 @@ export class RedisTogether implements Together {
   #add(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     if (this.#programs.length >= MOST_PROGRAMS) return undefined
     const own = new Map(
-      keyspaces.map(({ options, policies, penalty }) => [options.listId, { policies, penalty }]),
+      keyspaces.map(({ options, policies, penalty, reserves }) => [
+        options.listId,
+        { policies, penalty, reserves },
+      ]),
     )
     const met = new Map([...this.#met, ...own])
     this.#met = met.size > MOST_LISTS ? own : met

@@ -241,7 +241,7 @@ describe('calls that meet an update of their key', () => {
   describe('on several keys', () => {
     const storeOf = (updates: Updates): Store => ({
       guard,
-      keyspace: (name, policies, report, penalty) => keyspaceOver(updates, name, policies, report, penalty),
+      keyspace: (...limiter) => keyspaceOver(updates, ...limiter),
       now: () => NOW,
       close() {},
     })

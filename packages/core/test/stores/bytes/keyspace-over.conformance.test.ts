@@ -14,7 +14,7 @@ import { conformance } from '@sluice/testing'
  */
 const overUpdate = (update: Updates, now: () => number): Store => ({
   guard,
-  keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+  keyspace: (...limiter) => keyspaceOver(update, ...limiter),
   now,
   close() {},
 })

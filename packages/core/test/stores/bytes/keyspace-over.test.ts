@@ -257,7 +257,7 @@ describe('a keyspace over bytes', () => {
   it('serves limiters with all they have, but no semaphore', async () => {
     const store: Store = {
       guard,
-      keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+      keyspace: (...limiter) => keyspaceOver(update, ...limiter),
       now: () => now,
       close() {},
     }

@@ -31,6 +31,16 @@ it('has the layout that belongs to its format', async () => {
   expect({ format: STATE_FORMAT, digest }).toEqual(LAYOUTS)
 })
 
+/** The scripts of limiters that do not reserve, as they were before others could. */
+const SCRIPTS = '3acda9f9edb9427a398ee5eb38e10000fe4c3d618343dc3ffc846ad9f80682f3'
+
+it('leaves the scripts of limiters that do not reserve as they are, to the byte', () => {
+  const hash = createHash('sha256')
+  for (const { factory, variant } of findShapes().shapes)
+    hash.update(composeScript([factory({ ...numbers, ...variant })]))
+  expect(hash.digest('hex')).toBe(SCRIPTS)
+})
+
 /** The state that a penalty leaves after its first block. */
 async function stateAfterRefusals(policies: readonly Policy[], key: string): Promise<Buffer> {
   const penalty = { after: 2, block: 60_000_000, factor: 2, maxBlock: 600_000_000, forgetAfter: 600_000_000 }

@@ -15,7 +15,7 @@ import type { Caller, Session } from '../session.js'
 
 /**
  * Declares the laws of a call on several keys, which charges all of them or none, and of what it is made of: `try`, the answer
- * without a charge, and `reserve`, a charge that can be undone. `decide` makes such a call, for one unit of each key, through
+ * without a charge, and `commit`, a charge that can be undone. `decide` makes such a call, for one unit of each key, through
  * limiters as an application does. The first key is of this shape and has a past; one to three others are of any shape, each
  * after `used` calls. They are compared with twins, keys of the same past that are called one by one.
  */
@@ -125,13 +125,13 @@ export function severalKeys(subject: Subject): void {
     await expectEqualKeys(tried, twin)
   })
 
-  const reserved = fc
+  const committed = fc
     .tuple(past(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
     .map(([before, cost]) => ({ ...before, cost }))
   law(
     subject,
-    'answers a reservation as a call, and restores the key when it is undone',
-    reserved,
+    'answers a charge that can be undone as a call, and restores the key when it is undone',
+    committed,
     async (session, value) => {
       const { cost } = value
       const [undone, called, twin] = [0, 1, 2].map(() => session.caller([factory(value.options)])) as [
@@ -140,7 +140,7 @@ export function severalKeys(subject: Subject): void {
         Caller,
       ]
       await replay(subject, value.steps, undone, called, twin)
-      const answer = await undone.reserve(cost)
+      const answer = await undone.commit(cost)
       assert.deepEqual(seen({ ...answer, booking: undefined }), seen(await called.consume(cost)))
       // A store without undo makes no booking; its charge is released instead.
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
@@ -151,17 +151,17 @@ export function severalKeys(subject: Subject): void {
 
   law(
     subject,
-    'releases a reservation after which another call was charged',
+    'releases such a charge after which another call was charged',
     past(subject),
     async (session, value) => {
       const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, undone, twin)
-      const answer = await undone.reserve(1)
+      const answer = await undone.commit(1)
       const charge = { at: answer.at, cost: 1, decidedAt: answer.now }
       const consumed = await twin.consume(1)
       assert.equal(consumed.reason, answer.reason)
       if (answer.reason) return
-      // The reservation is no longer the newest write, so only its units are given back.
+      // The charge is no longer the newest write, so only its units are given back.
       for (const caller of [undone, twin]) await caller.charge(1)
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), false)
       else await undone.release(charge, 1)

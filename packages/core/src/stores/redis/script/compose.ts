@@ -23,6 +23,12 @@ const HOT = 40
 const HOTTEST = 56
 
 /**
+ * The cells of a limiter that reserves, behind those of its policies: bytes of the list of reservations, how many of these are open,
+ * an instant before which none of them ends, when the list began, and until when a reservation that is not found was settled.
+ */
+const LIST_CELLS = ['listed', 'reserved', 'next_end', 'listed_since', 'forgotten_until']
+
+/**
  * Under more policies than this a key that comes alone is decided in a function as well: the variables of the engine and
  * the functions of the modules would be more than the 200 that Lua allows in one place.
  */
@@ -33,8 +39,8 @@ const FEW_POLICIES = 5
  * capacities are arguments, so lists that differ in nothing else have the same script.
  * @throws {Error} where a text of lua/ uses an unknown word, directive, list, constant or module.
  */
-export function composeScript(policies: readonly Policy[], penalty?: Penalty): string {
-  return compose('script', policies, penalty)
+export function composeScript(policies: readonly Policy[], penalty?: Penalty, reserves = false): string {
+  return compose('script', { policies, penalty, reserves })
 }
 
 /**
@@ -46,22 +52,21 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 export function composeTogether(lists: readonly ScriptList[]): string {
   const rings = lists.filter(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
   const hasRings = rings.length > 0
-  const held = hasRings ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
+  const isPartial = hasRings || lists.some(({ reserves }) => reserves)
+  const held = isPartial ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
   const plain = lists.map((list, i) => {
-    const { policies, penalty } = list
+    const { policies } = list
     const numbers = Array.from({ length: plainNumbers(policies) }, (_, nth) => `given[at + ${nth + 1}]`)
     const no_ring = hasRings && !rings.includes(list) ? 'slot = nil' : ''
     const given = numbers.join(', ')
     const own = { number: `${i + 1}`, given, size: `${1 + numbers.length}`, held, no_ring }
-    return compose('part', policies, penalty, own)
+    return compose('part', list, own)
   })
-  const engines = lists.map(({ policies, penalty }, i) =>
-    compose('list', policies, penalty, { number: `${i + 1}` }),
-  )
+  const engines = lists.map((list, i) => compose('list', list, { number: `${i + 1}` }))
   const ring = rings.map(() => ({}))
   const sizes = lists.map(({ policies }) => plainNumbers(policies))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
-    states: hasRings ? 'nil' : ALL_STATES,
+    states: isPartial ? 'nil' : ALL_STATES,
     formats: 'd'.repeat(
       3 + MOST_PARTS * Math.max(...sizes.map((size, i) => 2 + size + lists[i]!.policies.length)),
     ),
@@ -85,6 +90,7 @@ function byList(texts: readonly string[]): string {
 export interface ScriptList {
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
+  readonly reserves?: boolean
 }
 
 /** The texts that are composed for one list of policies: a script, or what one for several keys has of a list or of a part. */
@@ -96,16 +102,18 @@ type Text = 'script' | 'list' | 'part'
  * `version` is the place of the random number by which a booking sees whether the state was changed after it. Slots of a fixed
  * number lie behind that, up to the byte `end`.
  */
-function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
+function compose(text: Text, { policies, penalty, reserves = false }: ScriptList, own: Words = {}): string {
   const all = policies.map(describePolicy)
-  const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
+  const listCells = reserves ? LIST_CELLS : []
+  const version = HEADER_BYTES + 8 * (all.flatMap(({ cells }) => cells).length + listCells.length)
   const { bases, end } = placeSlots(all, version + 8)
-  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, bases, penalty)).split(
-    '@{modules}',
-  )
+  const [before, after = ''] = expand(
+    outline(text, all, penalty, reserves),
+    listsOf(all, bases, penalty, reserves),
+  ).split('@{modules}')
   if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
-  const words = { ...wordsOfList(all, end, version), ...wordsOfPenalty(penalty), ...own }
+  const words = { ...wordsOfList(all, end, version, listCells), ...wordsOfPenalty(penalty), ...own }
   const script = fill(`${before}${after && withoutUnused(needed, after)}`, words)
   return withOperators(withConstants(script, CONSTANTS))
 }
@@ -115,32 +123,47 @@ function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own
  * which fit now and need nothing special, faster than the engine. It is left out if an algorithm has no `take`, its function for
  * such calls. With more than a few policies the engine goes into a function, because Lua allows 200 variables in one place.
  */
-function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
-  const isFew = all.length <= FEW_POLICIES
+function outline(
+  text: Text,
+  all: readonly ScriptPolicy[],
+  penalty: Penalty | undefined,
+  reserves: boolean,
+): string {
+  const isFew = all.length <= (reserves ? FEW_POLICIES - 2 : FEW_POLICIES)
   // A part of a call on several keys writes a slot of one ring at most.
   const isPlain =
     all.every(({ take }) => take) &&
     (text === 'script' || all.filter(({ slots }) => slots === 'ring').length < 2)
+  const hot = reserving(textOf('hot'), reserves)
   const texts: Words = {
-    engine: textOf('engine'),
+    engine: reserving(textOf('engine'), reserves),
+    ended: textOf('ended'),
+    change: textOf('change'),
+    holding: textOf('holding'),
+    put_back: textOf('put-back'),
     argument: textOf('argument'),
     failure: textOf('failure'),
     discard: DISCARD,
-    hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
-    hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
-    hot_several: isPlain ? linesFor('several', textOf('hot')) : '',
+    hot_alone: isPlain ? linesFor('alone', hot) : '',
+    hot_together: isPlain ? linesFor('together', hot) : '',
+    hot_several: isPlain ? linesFor('several', hot) : '',
     penalty: penalty ? textOf('penalty') : '',
     alone_first: isFew ? textOf('alone') : '',
     alone_last: isFew ? '' : textOf('alone'),
     part_function: isFew ? '' : 'local function decide(@{call})\n@{engine}\nend',
-    decision: isFew ? textOf('engine') : 'return decide(@{call})',
+    decision: isFew ? '@{engine}' : 'return decide(@{call})',
   }
   /** Returns a text with `texts` in their places, `@{name}`, and in these those that they name. Other words stay for later. */
   const inPlace = (outer: string): string =>
     outer.replace(/@\{(\w+)\}/g, (written, word: string) =>
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
-  return inPlace(textOf(text))
+  return inPlace(reserving(textOf(text), reserves))
+}
+
+/** Returns the text with the lines that are marked `--@reserving` in the script of a limiter that reserves, and without them otherwise. */
+function reserving(text: string, reserves: boolean): string {
+  return text.replace(/^--@reserving (.*\n)/gm, reserves ? '$1' : '')
 }
 
 /** Returns how many numbers the argument of a plain call has: cost and nonce, then those that it brings for each policy. */
@@ -172,13 +195,20 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
  * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
  */
-function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty: Penalty | undefined) {
+function listsOf(
+  all: readonly ScriptPolicy[],
+  bases: readonly string[],
+  penalty: Penalty | undefined,
+  reserves: boolean,
+) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
     all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   const isFresh = penalty?.then === 'fresh'
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
+    // Of these states, behind which refusals may lie, a call reads the fixed part alone.
+    partial: reserves && penalty ? [{}] : list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
@@ -196,19 +226,31 @@ function listsOf(all: readonly ScriptPolicy[], bases: readonly string[], penalty
  * of the state ends; behind it grow rings, the entries of sliding logs. `version` is the byte of the random number in the state
  * by which a booking sees whether the state was changed after it.
  */
-function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
-  const cells = all.flatMap((part) => part.cells)
+function wordsOfList(
+  all: readonly ScriptPolicy[],
+  end: number,
+  version: number,
+  listCells: readonly string[],
+): Words {
+  const cells = [...all.flatMap((part) => part.cells), ...listCells]
   const numbers = all.flatMap(({ brought }) => brought)
   const longest = Math.max(...all.map(({ policy }) => policy.window))
   const clocked = all.filter(({ policy }) => !policy.calendar)
   const hasCalendar = clocked.length < all.length
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
-  const load = hasRings ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
+  const isPartial = hasRings || listCells.length > 0
+  const load = isPartial ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
+  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
+  const plainBytes = 8 * (2 + numbers.length)
+  const isPlain = `#argument==${plainBytes}`
+  const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
+  const isReserve = `#argument==${plainBytes + 64} and ${numberAt(0)}==RESERVE and ${numberAt(2)}<0`
+  const mayBePlain = 'op==CONSUME and #argument<rest'
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
-    plain_bytes: `${8 * (2 + numbers.length)}`,
+    plain_bytes: `${plainBytes}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
     all_numbers: numbers.join(', '),
     number_formats: 'd'.repeat(numbers.length),
@@ -225,11 +267,14 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     slots: `${version + 8}`,
     fixed: `${end}`,
     together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
-    length: [end, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
+    length,
+    length_before: listCells.length > 0 ? 'length' : length,
+    is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
+    may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
     has_rings: `${hasRings}`,
     load,
-    load_all: hasRings ? '{}' : ALL_STATES,
-    load_one: hasRings ? load : "states[i] or ''",
+    load_all: isPartial ? '{}' : ALL_STATES,
+    load_one: isPartial ? load : "states[i] or ''",
     longest: `${longest}`,
     // Windows with a stored end need no clock that runs forward.
     still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../../algorithms/contract/policy.js'
+import type { ReservationEffect } from '../../reservations.js'
 import { type Answer, type Booking, type ChargeCounts, type DatedCharge, REASONS } from '../../store.js'
 
 /*
@@ -13,7 +14,7 @@ export const OPERATIONS = {
   peek: 2,
   try: 3,
   book: 4,
-  reserve: 5,
+  commit: 5,
   refund: 6,
   charge: 7,
   block: 8,
@@ -22,6 +23,8 @@ export const OPERATIONS = {
   confirm: 11,
   cancel: 12,
   release: 13,
+  reserve: 14,
+  change: 15,
 } as const
 
 /** The time in an argument by which a script reads Redis's own clock. */
@@ -40,6 +43,8 @@ export interface ScriptRequest {
   readonly span?: number
   /** To confirm or cancel, the token of the booking; to release, the charge. */
   readonly token?: Buffer
+  /** To reserve: id, ttl, what stays charged at the end, and how many may be open. */
+  readonly reserving?: readonly number[]
   readonly counted?: ChargeCounts | undefined
   /** The smallest limit seen for each policy, if one of them is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
@@ -64,7 +69,7 @@ export function packRequest(request: ScriptRequest, clock: number, nonce: number
   const { operation, cost = 0, count = 1, span = 0, token, slowest } = request
   const numbers = [cost, nonce, ...numbersOf(request, clock)]
   if (operation !== 'consume' || count > 1 || clock >= 0 || slowest) {
-    numbers.push(OPERATIONS[operation], count, clock, span)
+    numbers.push(OPERATIONS[operation], count, clock, span, ...(request.reserving ?? []))
   }
   if (slowest) numbers.push(...slowest)
   return packed(numbers, token)
@@ -160,6 +165,16 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
+/** Returns what became of a change of a reservation: behind the units that took effect are its outcome and its end. */
+export function unpackReservation(reply: Buffer): ReservationEffect {
+  const [effect, outcome, end] = [2, 3, 4].map((i) => reply.readDoubleLE(i * DOUBLE)) as [
+    number,
+    number,
+    number,
+  ]
+  return { state: OUTCOMES[outcome]!, effect, end }
+}
+
 /**
  * Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. What
  * counts after a charge, behind it, goes to `counted`.
@@ -176,6 +191,10 @@ const FAILURE = '!'.charCodeAt(0)
 /** In the first number of an answer. */
 const HEALED = 1
 const LONG = 2
+const HELD = 4
+const FULL = 8
+/** What became of a change of a reservation, by number. */
+const OUTCOMES = ['open', 'settled', 'late'] as const
 
 /**
  * Reads the numbers of a reply, one after the other. That to a call of a script with several keys is `isPacked`, and read key by
@@ -213,9 +232,20 @@ export class NumberReader {
    * long one has three numbers for each: earliest instant, remaining, resetAt. It ends with what is used of each.
    */
   answer(policies: number): Answer {
-    const isLong = (this.next() & LONG) !== 0
+    const flags = this.next()
     const now = this.next()
-    if (!isLong) return this.passed(policies, now)
+    const answer = flags & LONG ? this.#long(policies, now) : this.passed(policies, now)
+    if ((flags & HELD) === 0) return answer
+    const nextEnd = this.next()
+    const held = Array.from({ length: policies }, () => this.next())
+    if (flags & FULL) {
+      if ((answer.reason ?? 'limit') !== 'limit') return answer
+      return { ...answer, reason: 'reservations', at: Math.max(answer.at, nextEnd), held, nextEnd }
+    }
+    return { ...answer, held, nextEnd }
+  }
+
+  #long(policies: number, now: number): Answer {
     const at = this.next()
     const reason = REASONS[this.next()]
     const [binding, remaining, resetAt] = [this.next(), this.next(), this.next()]

@@ -1,0 +1,64 @@
+-- In the script of a limiter that reserves, before a call is decided: reads what a call that reserves brings, and gives back what the
+-- key's reservations hold that have ended, each as of its end, the earliest first. Of each the list behind the slots has 48 bytes: id,
+-- the instant of the charge, its cost, the units that stay charged, the end, and the units that took effect when it was settled; HUGE
+-- while it is open. What was settled leaves such a mark until its end. Part of the engine, whose variables it sets.
+-- Of a call that reserves: its number, how long, what stays charged at the end, and how many may be open.
+local id, lasts, stays, most
+if op == RESERVE then
+  op = CONSUME
+  id, lasts, stays, most, rest = unpack('<dddd', argument, rest)
+end
+-- Whether the list has changed; the bytes of the entry that this call writes, and where in the list; how long the key must live for it.
+local relisted, entry, entry_at, lives_until = false, nil, 0, 0
+-- Of a change: what became of the reservation, and its end.
+local outcome, until_end
+local crowded = id and listed >= 192 * most
+if next_end > 0 and next_end <= now or crowded then
+  -- The call is sent once more, with boundaries around its instant, before anything is written.
+  --@for each calendar if now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
+  local from = @{length} - listed
+  local list, ended, kept = call('GETRANGE', key, from, from + listed - 1), {}, {}
+  for place = 1, #list - 47, 48 do
+    local ends, done = unpack('<dd', list, place + 32)
+    if ends > now then
+      kept[#kept + 1] = { place, ends, done }
+    elseif done == HUGE then
+      ended[#ended + 1] = { place, ends }
+    end
+  end
+  table.sort(ended, function(a, b) return a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
+  local _
+  for _, one in ipairs(ended) do
+    local charged_at, charged, stay = unpack('<ddd', list, one[1] + 8)
+    local at = max(one[2], last)
+    if charged_at >= born then
+      --@for each policy @{cells}, _ = @{algorithm}_release(@{state}, @{numbers}, at, charged_at, charged, charged - stay)
+    end
+  end
+  -- The oldest marks are forgotten.
+  local surplus = id and #kept >= 4 * most and #kept - 3 * most or 0
+  local bytes, soonest, latest_end = {}, HUGE, 0
+  for _, one in ipairs(kept) do
+    if one[3] ~= HUGE and surplus > 0 then
+      surplus, forgotten_until = surplus - 1, max(forgotten_until, one[2])
+    else
+      bytes[#bytes + 1] = string.sub(list, one[1], one[1] + 47)
+      if one[3] == HUGE then soonest = min(soonest, one[2]) end
+      latest_end = max(latest_end, one[2])
+    end
+  end
+  latest_end = max(latest_end, forgotten_until)
+  reserved = reserved - #ended
+  if next_end <= now then
+    next_end = soonest < HUGE and soonest or latest_end > now and latest_end or 0
+    if next_end == 0 then forgotten_until = 0 end
+  end
+  local behind_list = call('GETRANGE', key, from + listed, -1)
+  call('SET', key, call('GETRANGE', key, 0, from - 1) .. table.concat(bytes) .. behind_list, 'KEEPTTL')
+  relisted, listed = true, 48 * #bytes
+end
+-- As many are open as may be: it is asked how the key stands.
+local is_full = id and reserved >= most
+if is_full then
+  op = PEEK
+end

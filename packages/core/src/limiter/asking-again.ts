@@ -1,0 +1,46 @@
+import { type Answer, isDenied, type MaybePromise } from '../stores/store.js'
+import { onAbort } from '../values/abort.js'
+import { clearTimer, setTimer } from '../values/clock.js'
+
+/**
+ * Asks for units of a limiter that reserves, again and again until a call is allowed, or denied for longer than `maxWait`
+ * microseconds. While units are reserved the next question comes at the next end of a reservation, but no sooner than in a second;
+ * otherwise at the instant at which the cost passes. Returns the last answer and the microseconds of the wait.
+ */
+export async function askAgain(
+  ask: () => MaybePromise<Answer>,
+  maxWait: number,
+  now: () => number,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly answer: Answer; readonly waited: number }> {
+  const start = now()
+  for (;;) {
+    signal?.throwIfAborted()
+    const answer = await ask()
+    const waited = now() - start
+    const { reason, at, nextEnd } = answer
+    const isFinal = !isDenied(answer) || reason === 'cost' || reason === 'blocked' || waited >= maxWait
+    const wait =
+      nextEnd === undefined ? at - answer.now : Math.max(Math.min(at, nextEnd) - answer.now, SECOND)
+    if (isFinal || (nextEnd === undefined && wait > maxWait - waited)) return { answer, waited }
+    await sleep(Math.ceil(Math.min(wait, maxWait - waited) / 1000), signal)
+  }
+}
+
+const SECOND = 1_000_000
+
+/** Resolves after `ms` milliseconds, or rejects when the signal aborts. */
+function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimer(() => {
+      stop?.()
+      resolve()
+    }, ms)
+    const stop =
+      signal &&
+      onAbort(signal, () => {
+        clearTimer(timer)
+        reject(signal.reason)
+      })
+  })
+}

@@ -1,0 +1,105 @@
+import type { ReservationChange, Reserved } from '../stores/reservations.js'
+import type { Reservations } from '../stores/store.js'
+import { checkCost } from '../values/cost.js'
+import { type Duration, parseDuration } from '../values/duration.js'
+import { expected, InputError, SluiceError, type StoreError } from '../values/errors.js'
+
+/** What became of a settled reservation. */
+export interface Settlement {
+  /** Units that took effect, below 0 if units were given back. */
+  readonly units: number
+  /** Whether the reservation had ended before, or the store had lost it: all of its real cost was charged now. */
+  readonly late: boolean
+}
+
+/** Units that are charged until they are settled, or until an end at which the store itself gives them back. */
+export class Reservation {
+  /** Names it in any process, to `limiter.reservation`. */
+  readonly id: string
+  #reserved: Reserved
+  #settling: Promise<Settlement> | undefined
+  readonly #reservations: Reservations | undefined
+  readonly #now: () => number
+
+  /**
+   * The reservation that a store keeps in `reservations`; without them, as in shadow mode, it holds nothing. `now` is the store's
+   * time.
+   */
+  constructor(reservations: Reservations | undefined, reserved: Reserved, now: () => number) {
+    const { id, decidedAt, end } = reserved
+    this.id = [id, decidedAt, end].map((number) => number.toString(36)).join('-')
+    this.#reservations = reservations
+    this.#reserved = reserved
+    this.#now = now
+  }
+
+  /** Whether `settle` or `release` was called. */
+  get isSettled(): boolean {
+    return this.#settling !== undefined
+  }
+
+  /**
+   * Corrects the cost to the real one and ends the reservation: once, however often it is called and from whichever process.
+   * After a failure it may be called again until the reservation's end, and after that only where it was surely not carried out.
+   * Once the reservation has ended, the real cost is charged now (`late`).
+   * @throws {InputError} INVALID_COST; {StoreError} when the store fails.
+   */
+  settle(realCost: number): Promise<Settlement> {
+    try {
+      checkCost(realCost, 'real cost')
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return (this.#settling ??= this.#settle(realCost))
+  }
+
+  /** Gives all of its units back, as far as they still count, and ends it. */
+  release(): Promise<Settlement> {
+    return this.settle(0)
+  }
+
+  /**
+   * Moves its end to `ttl` from now, and if `atEnd` is given, what stays charged then.
+   * @throws {SluiceError} RESERVATION_ENDED where it is settled or has ended; {InputError} INVALID_DURATION, INVALID_COST.
+   */
+  async extend(ttl: Duration, { atEnd }: { readonly atEnd?: number } = {}): Promise<void> {
+    const us = parseDuration(ttl, 'ttl') * 1000
+    if (atEnd !== undefined) checkCost(atEnd, 'atEnd')
+    if (!this.#reservations) return
+    const change: ReservationChange = { ...this.#reserved, kind: 'extend', ttl: us, atEnd }
+    const { state, end } = await this.#reservations.change(change)
+    if (state !== 'open')
+      throw new SluiceError(
+        'RESERVATION_ENDED',
+        `the reservation was ${state === 'late' ? 'over' : 'settled'}`,
+      )
+    this.#reserved = { ...this.#reserved, end }
+  }
+
+  async #settle(units: number): Promise<Settlement> {
+    if (!this.#reservations) return { units: 0, late: false }
+    const change: ReservationChange = { ...this.#reserved, kind: 'settle', units }
+    try {
+      const { state, effect } = await this.#reservations.change(change)
+      return { units: effect, late: state === 'late' }
+    } catch (error) {
+      // A late settling that was sent is not sent again, as the store has no mark of it.
+      const isSafe = (error as Partial<StoreError>).sent === false || this.#now() < this.#reserved.end
+      if (isSafe) this.#settling = undefined
+      throw error
+    }
+  }
+}
+
+/**
+ * The key, number, instant and end that the id of a reservation stands for.
+ * @throws {InputError} INVALID_OPTION for a text that is none.
+ */
+export function reservedOf(key: string, id: string): Reserved {
+  const numbers = String(id)
+    .split('-')
+    .map((number) => Number.parseInt(number, 36))
+  const [number, decidedAt, end] = numbers as [number, number, number]
+  if (numbers.length === 3 && numbers.every(Number.isSafeInteger)) return { key, id: number, decidedAt, end }
+  throw expected(InputError, 'INVALID_OPTION', 'id must be that of a reservation', id)
+}

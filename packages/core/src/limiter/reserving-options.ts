@@ -1,0 +1,45 @@
+import { checkCost } from '../values/cost.js'
+import type { Duration } from '../values/duration.js'
+import { expected, InputError } from '../values/errors.js'
+import * as option from '../values/options.js'
+import { type AcquireOptions, costOf } from './limiter-options.js'
+
+export interface ReserveOptions extends AcquireOptions {
+  /** How long until the store gives the units back, 1 ms to 30 days; a number is in milliseconds. */
+  readonly ttl: Duration
+  /**
+   * Units that stay charged at the end, at most the cost.
+   * @default 0
+   */
+  readonly atEnd?: number
+  /**
+   * The longest wait for units, up to 1 day; a number is in milliseconds. While units are reserved, the call asks again at each
+   * end of a reservation, at most once a second.
+   * @default 0
+   */
+  readonly maxWait?: Duration
+}
+
+const RESERVE = {
+  policies: option.unchecked(),
+  cost: option.unchecked(),
+  signal: option.unchecked(),
+  maxWait: option.duration(0, '1d', 0),
+  ttl: option.required(option.duration('1ms', '30d')),
+  atEnd: option.unchecked(),
+} satisfies option.DeclarationOf<ReserveOptions>
+
+/**
+ * The options of a call that reserves, checked and with their defaults. Durations are in milliseconds.
+ * @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION.
+ */
+export function reserveOf(options: ReserveOptions) {
+  const cost = costOf(options, RESERVE)
+  const atEnd = checkCost(options.atEnd ?? 0, 'atEnd')
+  if (cost === 0) throw expected(InputError, 'INVALID_COST', 'cost of a reservation must be at least 1', cost)
+  if (atEnd > cost)
+    throw expected(InputError, 'INVALID_COST', `atEnd must be at most the cost, ${cost}`, atEnd)
+  const about = { what: 'reserve', error: InputError }
+  const ttl = option.readOne(RESERVE.ttl, options.ttl, 'ttl', about)
+  return { cost, atEnd, ttl, maxWait: option.readOne(RESERVE.maxWait, options.maxWait, 'maxWait', about) }
+}

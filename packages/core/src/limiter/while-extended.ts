@@ -1,0 +1,49 @@
+import { clearTimer, setTimer, type TimerHandle } from '../values/clock.js'
+import { parseDuration } from '../values/duration.js'
+import { KIND, SluiceError } from '../values/errors.js'
+import type { Decision } from './decision.js'
+import type { Reservation } from './reservation.js'
+import type { ReserveOptions } from './reserving-options.js'
+
+/**
+ * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time half of its `ttl` has passed.
+ * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws.
+ */
+export async function whileExtended<T>(
+  reservation: Reservation,
+  { ttl, cost = 1, atEnd = 0 }: Pick<ReserveOptions, 'ttl' | 'cost' | 'atEnd'>,
+  use: (reservation: Reservation) => T | PromiseLike<T>,
+): Promise<T> {
+  const halfMs = Math.ceil(parseDuration(ttl, 'ttl') / 2)
+  let timer: TimerHandle
+  const extendAgain = (): void => {
+    timer = setTimer(() => {
+      if (reservation.isSettled) return
+      reservation.extend(ttl).catch(() => {})
+      extendAgain()
+    }, halfMs)
+    timer.unref?.()
+  }
+  extendAgain()
+  let real = atEnd
+  try {
+    const result = await use(reservation)
+    real = cost
+    return result
+  } finally {
+    clearTimer(timer!)
+    if (!reservation.isSettled) await reservation.settle(real)
+  }
+}
+
+/** `using` got no reservation. Code RESERVATION_DENIED. */
+export class ReservationDeniedError extends SluiceError<'RESERVATION_DENIED'> {
+  static {
+    this[KIND] = 'ReservationDeniedError'
+  }
+
+  /** The error about a denied call of `using`. */
+  constructor(readonly decision: Decision) {
+    super('RESERVATION_DENIED', `nothing was reserved for '${decision.key}': ${decision.reason}`)
+  }
+}

@@ -1,0 +1,131 @@
+import type { ReserveCall } from '../reservations.js'
+
+/** A reservation that is open, or the mark that it was settled. */
+export interface ReservationEntry {
+  readonly id: number
+  /** The instant at which it was charged. */
+  readonly at: number
+  readonly cost: number
+  /** Units that stay charged at the end. */
+  atEnd: number
+  end: number
+  /** Units that took effect when it was settled; Infinity while it is open. */
+  effect: number
+}
+
+/**
+ * The reservations of one key: those that are open, and marks of those that were settled. They go once an end of an open one has come,
+ * or all ends have. Beside the open ones fewer than `MARKS` x `max` marks are kept; the oldest is forgotten first.
+ */
+export class KeyReservations {
+  /** An instant before which no open reservation ends; where none is open, after which nothing has to be known. */
+  nextEnd = Infinity
+  /** How many are open. */
+  open = 0
+  /** The latest end of a mark that was forgotten: until then a reservation that is not found was settled. */
+  #forgottenUntil = 0
+  #entries: ReservationEntry[] = []
+
+  /** None, of a key whose reservations begin at the instant `begun`: of those made before nothing is known. */
+  constructor(readonly begun: number) {}
+
+  /** Those that `numbers` kept. */
+  static of([begun, nextEnd, forgottenUntil, ...rest]: readonly number[]): KeyReservations {
+    const own = new KeyReservations(begun!)
+    own.nextEnd = nextEnd!
+    own.#forgottenUntil = forgottenUntil!
+    for (let i = 0; i < rest.length; i += ENTRY) {
+      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY) as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ]
+      FLOAT.setUint32(0, high)
+      FLOAT.setUint32(4, low)
+      const effect = FLOAT.getFloat64(0)
+      own.#entries.push({ id, at, cost, atEnd, end, effect })
+      if (effect === Infinity) own.open++
+    }
+    return own
+  }
+
+  /** All of them in whole numbers, as `of` reads them. */
+  get numbers(): readonly number[] {
+    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
+      FLOAT.setFloat64(0, effect)
+      return [id, at, cost, atEnd, end, FLOAT.getUint32(0), FLOAT.getUint32(4)]
+    })
+    return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
+  }
+
+  /** Keeps fewer than MARKS x `max` entries: marks that have ended at `now` go, then the oldest are forgotten, `max` at once. */
+  makeRoom(now: number, max: number): void {
+    if (this.#entries.length < MARKS * max) return
+    this.#entries = this.#entries.filter(({ end }) => end > now)
+    let surplus = this.#entries.length < MARKS * max ? 0 : this.#entries.length - (MARKS - 1) * max
+    this.#entries = this.#entries.filter((entry) => {
+      if (surplus <= 0 || isOpen(entry)) return true
+      surplus--
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end)
+      return false
+    })
+  }
+
+  /** Adds a reservation that was charged at the instant `at`. */
+  add({ id, cost, ttl, atEnd }: ReserveCall, at: number): void {
+    const end = at + ttl
+    this.#entries.push({ id, at, cost, atEnd, end, effect: Infinity })
+    this.nextEnd = this.open++ > 0 ? Math.min(this.nextEnd, end) : end
+  }
+
+  /** The reservation of this id, unless it has ended at `now`. */
+  find(id: number, now: number): ReservationEntry | undefined {
+    return this.#entries.find((entry) => entry.id === id && entry.end > now)
+  }
+
+  /** Moves the end of an open reservation. */
+  extend(entry: ReservationEntry, end: number, atEnd: number): void {
+    entry.end = end
+    entry.atEnd = atEnd
+    this.nextEnd = Math.min(this.nextEnd, end)
+  }
+
+  /** Makes an open reservation a mark that it was settled, and that so many units took effect. */
+  settled(entry: ReservationEntry, effect: number): void {
+    entry.effect = effect
+    this.open--
+  }
+
+  /** Removes what has ended at `now`, and returns the open reservations of it, the earliest end first. */
+  takeEnded(now: number): readonly ReservationEntry[] {
+    const ended = this.openByEnd.filter(({ end }) => end <= now)
+    this.#entries = this.#entries.filter(({ end }) => end > now)
+    this.open -= ended.length
+    this.nextEnd = this.openByEnd[0]?.end ?? this.latestEnd
+    return ended
+  }
+
+  /** The open ones, the earliest end first. */
+  get openByEnd(): readonly ReservationEntry[] {
+    return this.#entries.filter(isOpen).sort((one, other) => one.end - other.end)
+  }
+
+  /** The instant from which on nothing has to be known of them. */
+  get latestEnd(): number {
+    return this.#entries.reduce((latest, { end }) => Math.max(latest, end), this.#forgottenUntil)
+  }
+}
+
+function isOpen({ effect }: ReservationEntry): boolean {
+  return effect === Infinity
+}
+
+/** Whole numbers of an entry: those of its effect, which may be below 0 or a fraction, are the halves of a float. */
+export const ENTRY = 7
+const FLOAT = new DataView(new ArrayBuffer(8))
+/** Entries for each reservation that may be open. */
+const MARKS = 4

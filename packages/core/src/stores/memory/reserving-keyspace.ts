@@ -1,0 +1,132 @@
+import type { Policy } from '../../algorithms/contract/policy.js'
+import type { ReservationChange, ReservationEffect, ReserveCall } from '../reservations.js'
+import type { Answer, Ask, Booking, Correction, Keyspace, Reservations, Together } from '../store.js'
+import { isDenied } from '../store.js'
+import { KeyReservations } from './key-reservations.js'
+import type { PolicyList } from './policy-lists.js'
+import type { Table } from './table.js'
+
+/** A table, and the list of policies under which a keyspace decides there. */
+export interface OpenTable {
+  readonly table: Table
+  readonly list: PolicyList
+}
+
+/**
+ * A keyspace that reserves, over a table. Before each operation the reservations of its key that have ended are given back, each
+ * as of its end; what comes then is decided as in a keyspace without reservations. So the table knows nothing of them but to keep
+ * a key while it has some. A call on a key of which none has ended costs a look at the earliest end.
+ */
+export class ReservingKeyspace implements Keyspace, Reservations {
+  readonly reservations = this
+  readonly penalty: Keyspace['penalty']
+
+  /** The state in the table that `open` returns; at most `max` reservations of a key are open. */
+  constructor(
+    private readonly open: () => OpenTable,
+    readonly policies: readonly Policy[],
+    readonly together: Together | undefined,
+    private readonly max: number,
+  ) {
+    this.penalty = open().list.penalty
+  }
+
+  /**
+   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial says when the cost passes if the
+   * open reservations end unsettled, and the next end (`nextEnd`), before which to ask again is in vain unless one is settled.
+   */
+  decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const { table, list, row, own } = this.#at(key)
+    if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
+    const answer = table.decide(list, ask, key, cost, 0)
+    if (ask !== 'peek' && answer.reason !== 'limit') return answer
+    const held = { held: table.heldBy(list, row, own), nextEnd: own.nextEnd }
+    if (answer.reason !== 'limit') return { ...answer, ...held }
+    const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
+    const parts = answer.parts?.map((number, i) => (i % 3 === 0 ? Math.min(number, at) : number))
+    return { ...answer, at, parts, ...held }
+  }
+
+  fits(key: string, cost: number): boolean {
+    const { table, list } = this.#at(key)
+    return table.fits(list, key, cost)
+  }
+
+  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+    return this.#at(booking.key).table.confirm(booking)
+  }
+
+  cancel(booking: Booking): boolean {
+    return this.#at(booking.key).table.cancel(this.policies, booking)
+  }
+
+  correct(change: Correction): number {
+    const { table, list } = this.#at(change.key)
+    return table.correct(list, change)
+  }
+
+  reserve(call: ReserveCall): Answer {
+    const { key, cost } = call
+    const { table, own, now } = this.#at(key)
+    own?.makeRoom(now, this.max)
+    if (own && own.open >= this.max) {
+      const answer = this.decide('peek', key, cost, 0)
+      if (answer.reason === undefined || answer.reason === 'limit') {
+        const at = Math.max(own.nextEnd, answer.at)
+        return { ...answer, reason: 'reservations', at, nextEnd: own.nextEnd }
+      }
+    }
+    const answer = this.decide('consume', key, cost, 0)
+    if (isDenied(answer)) return answer
+    const row = table.cursor.rows.find(key)
+    const kept = own ?? new KeyReservations(answer.now)
+    table.reserved.set(row, kept)
+    kept.add(call, answer.now)
+    return answer
+  }
+
+  change(change: ReservationChange): ReservationEffect {
+    const { key, id, decidedAt, end, kind } = change
+    const { table, list, row, own, now } = this.#at(key)
+    const isKnown = own !== undefined && own.begun <= decidedAt
+    const entry = isKnown ? own.find(id, now) : undefined
+    if (entry && entry.effect !== Infinity) return { state: 'settled', effect: entry.effect, end: entry.end }
+    if (entry && kind === 'extend') {
+      own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
+      return { state: 'open', effect: 0, end: entry.end }
+    }
+    // One that is not found before its end was settled, and its mark forgotten, unless the state that knew it was lost.
+    if (!entry && isKnown && now < end) return { state: 'settled', effect: 0, end }
+    if (kind === 'extend') return { state: 'late', effect: 0, end }
+    const difference = change.units - (entry?.cost ?? 0)
+    let effect = 0
+    if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
+    if (difference < 0) effect = 0 - table.giveBack(list, row, entry!, -difference, now)
+    if (!entry) return { state: 'late', effect, end }
+    own!.settled(entry, effect)
+    return { state: 'settled', effect, end: entry.end }
+  }
+
+  /** Gives back what has ended of the key's reservations. Returns whether anything had. */
+  giveBackEnded(key: string): boolean {
+    return this.#at(key).hasEnded
+  }
+
+  /** The key's place in the table, once what has ended of its reservations is given back. */
+  #at(key: string) {
+    const { table, list } = this.open()
+    const row = table.cursor.rows.find(key)
+    const now = table.now()
+    let own = table.reserved.get(row)
+    const hasEnded = own !== undefined && own.nextEnd <= now
+    if (own && hasEnded) {
+      for (const entry of own.takeEnded(now))
+        table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
+      if (own.nextEnd <= now) {
+        table.reserved.delete(row)
+        own = undefined
+      }
+    }
+    return { table, list, row, own, now, hasEnded }
+  }
+}

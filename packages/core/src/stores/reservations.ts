@@ -1,0 +1,49 @@
+/*
+ * The contract of reservations: charges with an end, at which the store itself gives back all but a part of them. A keyspace that
+ * reserves has a state of its own, apart from that of keyspaces of the same name and shapes that do not.
+ */
+
+/** How a limiter reserves. */
+export interface ReservationSettings {
+  /** Most reservations of a key that are open at once. */
+  readonly max: number
+}
+
+/** A call that reserves. Durations are microseconds. */
+export interface ReserveCall {
+  readonly key: string
+  /** Units that are charged, as by `consume`: 1 or more. */
+  readonly cost: number
+  /** A number by which the reservation is known, random and whole, from 1 to 2^48. */
+  readonly id: number
+  readonly ttl: number
+  /** Units that stay charged at the end, at most `cost`. */
+  readonly atEnd: number
+}
+
+/** The reservation that a change is about. */
+export interface Reserved {
+  readonly key: string
+  readonly id: number
+  /** The instant at which it was made: state that began later has lost it. */
+  readonly decidedAt: number
+  /** Its end, as far as the caller knows. */
+  readonly end: number
+}
+
+/** A change of a reservation: `settle` corrects it to `units` and ends it, `extend` moves its end and what stays charged then. */
+export type ReservationChange =
+  | (Reserved & { readonly kind: 'settle'; readonly units: number })
+  | (Reserved & { readonly kind: 'extend'; readonly ttl: number; readonly atEnd: number | undefined })
+
+/**
+ * What became of a change. `open`: it was extended. `settled`: it is settled, by this call or an earlier one. `late`: it had ended
+ * before, or its state was lost; units that it was to be settled at were charged now.
+ */
+export interface ReservationEffect {
+  readonly state: 'open' | 'settled' | 'late'
+  /** Units that took effect, below 0 if units were given back; those of the first settling, if it was settled before. */
+  readonly effect: number
+  /** The end of a reservation that is open. */
+  readonly end: number
+}

@@ -1,0 +1,353 @@
+import '@sluice/calendar'
+import fc from 'fast-check'
+import {
+  createLimiter,
+  createSemaphore,
+  type Decision,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  memoryStore,
+  type Policy,
+  reserveAll,
+  type ReserveOptions,
+} from '../../src/index.js'
+import { FakeClock } from '@sluice/testing'
+import { mainShapes } from '@sluice/testing/internal'
+import { RemoteStore } from '@sluice/harness/stores'
+
+let clock: FakeClock
+beforeEach(() => void (clock = new FakeClock()))
+const DAILY = [fixedWindow({ limit: 100, window: '1d' })]
+const budgetOf = (policies: readonly Policy[] = DAILY, options: object = {}): Limiter =>
+  createLimiter({
+    policies,
+    store: memoryStore({ clock: clock.now }),
+    name: 'budget',
+    reservations: {},
+    ...options,
+  })
+const left = async (limiter: Limiter, key = 'k') => {
+  const { remaining, policies } = await limiter.peek(key)
+  return { remaining, held: policies[0]!.held }
+}
+const reserved = async (limiter: Limiter, options: ReserveOptions = { cost: 40, ttl: '1m' }) =>
+  (await limiter.reserve('k', options)).reservation!
+
+describe('a reservation of a key with an override', () => {
+  const WHO = { reason: 'a campaign', by: 'ops', until: '1h' } as const
+
+  it('is charged under the limit of the override, in the state of all calls', async () => {
+    const limiter = budgetOf()
+    expect((await limiter.reserve('k', { cost: 150, ttl: '1m' })).allowed).toBe(false)
+    await limiter.override('k', { limit: 200, ...WHO })
+    const held = await limiter.reserve('k', { cost: 150, ttl: '1m' })
+    expect(held.policies).toMatchObject([{ rule: 'override', limit: 200 }])
+    expect(await left(limiter)).toEqual({ remaining: 50, held: 150 })
+    await held.reservation!.settle(20)
+    expect(await left(limiter)).toEqual({ remaining: 180, held: 0 })
+  })
+
+  it('holds nothing where the key is exempt, and is there', async () => {
+    const limiter = budgetOf()
+    await limiter.override('k', { exempt: true, ...WHO })
+    const used = await limiter.using('k', { cost: 150, ttl: '1m' }, async (reservation) => {
+      await reservation.settle(500)
+      return 'used'
+    })
+    expect(used).toBe('used')
+    await limiter.removeOverride('k')
+    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+  })
+})
+
+describe('a reservation', () => {
+  it('is given back by the store at its end, with no process that does it', async () => {
+    const limiter = budgetOf()
+    for (let i = 0; i < 40; i++) await limiter.reserve('k', { cost: 2, ttl: '1m' })
+    expect(await left(limiter)).toEqual({ remaining: 20, held: 80 })
+    clock.pass(59_999)
+    expect(await left(limiter)).toEqual({ remaining: 20, held: 80 })
+    clock.pass(1)
+    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+    expect((await limiter.consume('k', { cost: 100 })).allowed).toBe(true)
+  })
+
+  it('keeps what stays charged at its end', async () => {
+    const limiter = budgetOf()
+    await reserved(limiter, { cost: 40, ttl: '1m', atEnd: 15 })
+    clock.pass(60_000)
+    expect(await left(limiter)).toEqual({ remaining: 85, held: 0 })
+  })
+
+  it.each([
+    [10, -30, 90],
+    [40, 0, 60],
+    [70, 30, 30],
+  ])('settles at %i once, a hundred times at once and by its id', async (real, units, remaining) => {
+    const limiter = budgetOf()
+    const reservation = await reserved(limiter)
+    const other = (): Promise<unknown> => limiter.reservation('k', reservation.id).settle(real)
+    const all = await Promise.all([reservation.settle(real), ...Array.from({ length: 100 }, other)])
+    expect(new Set(all.map((one) => JSON.stringify(one)))).toEqual(
+      new Set([JSON.stringify({ units, late: false })]),
+    )
+    expect(await left(limiter)).toEqual({ remaining, held: 0 })
+    clock.pass(60_000)
+    expect((await left(limiter)).remaining).toBe(remaining)
+  })
+
+  it('is late after its end: the real cost is charged then, once for each object', async () => {
+    const limiter = budgetOf()
+    const reservation = await reserved(limiter)
+    clock.pass(60_000)
+    expect(await reservation.settle(25)).toEqual({ units: 25, late: true })
+    expect(await reservation.settle(25)).toEqual({ units: 25, late: true })
+    expect((await left(limiter)).remaining).toBe(75)
+  })
+
+  it('is late where its state was lost', async () => {
+    const limiter = budgetOf()
+    const reservation = await reserved(limiter)
+    await limiter.reset('k')
+    expect(await reservation.settle(25)).toEqual({ units: 25, late: true })
+    expect((await left(limiter)).remaining).toBe(75)
+    const second = await reserved(limiter)
+    await limiter.reset('k')
+    clock.pass(1)
+    await reserved(limiter)
+    expect(await second.settle(5)).toEqual({ units: 5, late: true })
+  })
+
+  it('moves its end and what stays charged then', async () => {
+    const limiter = budgetOf()
+    const reservation = await reserved(limiter)
+    clock.pass(30_000)
+    await reservation.extend('1m', { atEnd: 30 })
+    clock.pass(59_999)
+    expect(await left(limiter)).toEqual({ remaining: 60, held: 40 })
+    clock.pass(1)
+    expect(await left(limiter)).toEqual({ remaining: 70, held: 0 })
+    await expect(reservation.extend('1m')).rejects.toMatchObject({ code: 'RESERVATION_ENDED' })
+  })
+
+  it('is forgotten, four marks for each that may be open, and charges nothing when it is settled again', async () => {
+    const limiter = budgetOf(DAILY, { reservations: { max: 1 } })
+    const first = await reserved(limiter, { cost: 10, ttl: '1m' })
+    await first.settle(1)
+    for (let i = 0; i < 4; i++) await (await reserved(limiter, { cost: 10, ttl: '1m' })).settle(1)
+    const again = limiter.reservation('k', first.id)
+    expect(await again.settle(9)).toEqual({ units: 0, late: false })
+    expect((await left(limiter)).remaining).toBe(95)
+  })
+
+  it('is denied beyond max on a key, and says when the next one ends', async () => {
+    const limiter = budgetOf(DAILY, { reservations: { max: 2 } })
+    await reserved(limiter, { cost: 1, ttl: '1m' })
+    await reserved(limiter, { cost: 1, ttl: '2m' })
+    const denied = await limiter.reserve('k', { cost: 1, ttl: '1m' })
+    expect(denied).toMatchObject({ allowed: false, reason: 'reservations', retryAfterMs: 60_000 })
+    expect((await limiter.reserve('other', { cost: 1, ttl: '1m' })).allowed).toBe(true)
+    clock.pass(60_000)
+    expect((await limiter.reserve('k', { cost: 1, ttl: '1m' })).allowed).toBe(true)
+  })
+
+  it('lets a denied call know when it passes if the open ones end unsettled', async () => {
+    const limiter = budgetOf()
+    await reserved(limiter, { cost: 50, ttl: '1m' })
+    await reserved(limiter, { cost: 50, ttl: '2m', atEnd: 10 })
+    expect(await limiter.consume('k', { cost: 50 })).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    expect(await limiter.consume('k', { cost: 60 })).toMatchObject({ allowed: false, retryAfterMs: 120_000 })
+    expect((await limiter.consume('k', { cost: 91 })).retryAfterMs).toBeGreaterThan(120_000)
+    clock.pass(120_000)
+    expect((await limiter.consume('k', { cost: 90 })).allowed).toBe(true)
+  })
+
+  it('keeps its key in a full store until its end, and no longer', async () => {
+    const store = memoryStore({ clock: clock.now, maxKeys: 1 })
+    const sweep = (): boolean => (store as unknown as { sweep(): boolean }).sweep()
+    const limiter = budgetOf([gcra({ limit: 100, window: '1s' })], { store })
+    limiter.on('warning', () => {})
+    const reservation = await reserved(limiter, { cost: 40, ttl: '1m' })
+    clock.pass(2000)
+    sweep()
+    expect(store.size).toBe(1)
+    expect(await reservation.settle(50)).toEqual({ units: 10, late: false })
+    clock.pass(60_000)
+    sweep()
+    expect(store.size).toBe(0)
+  })
+
+  it('counts in a state of its own', async () => {
+    const store = memoryStore({ clock: clock.now })
+    const plain = createLimiter({ name: 'budget', policies: DAILY, store })
+    await reserved(budgetOf(DAILY, { store }))
+    expect((await plain.peek('k')).remaining).toBe(100)
+  })
+
+  it.each([{}, { ttl: 0 }, { ttl: '1m', cost: 0 }, { ttl: '1m', cost: 2, atEnd: 3 }, { ttl: '1m', max: 1 }])(
+    'is refused with %p',
+    async (options) => {
+      await expect(budgetOf().reserve('k', options as ReserveOptions)).rejects.toMatchObject({
+        code: expect.stringContaining('INVALID'),
+      })
+    },
+  )
+
+  it('is for limiters that declare it, on stores that keep it', async () => {
+    const plain = createLimiter({ policies: DAILY })
+    await expect(plain.reserve('k', { ttl: '1m' })).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+    const store = new RemoteStore(clock.now)
+    expect(() => budgetOf(DAILY, { store })).toThrow('keeps no reservations')
+  })
+
+  it('holds nothing in shadow mode where the call would be denied', async () => {
+    const limiter = budgetOf(DAILY, { enforce: false })
+    const decision = await limiter.reserve('k', { cost: 101, ttl: '1m' })
+    expect([decision.allowed, decision.wouldDeny]).toEqual([true, true])
+    expect(await decision.reservation!.settle(3)).toEqual({ units: 0, late: false })
+  })
+})
+
+describe('using', () => {
+  it('settles at the cost when its function returns, and at atEnd when it throws', async () => {
+    const limiter = budgetOf()
+    expect(await limiter.using('k', { cost: 40, ttl: '1m' }, () => 'done')).toBe('done')
+    expect(await left(limiter)).toEqual({ remaining: 60, held: 0 })
+    const fails = limiter.using('k', { cost: 40, ttl: '1m', atEnd: 5 }, () => Promise.reject(new Error('no')))
+    await expect(fails).rejects.toThrow('no')
+    expect(await left(limiter)).toEqual({ remaining: 55, held: 0 })
+    await limiter.using('k', { cost: 40, ttl: '1m' }, (reservation) => reservation.settle(1))
+    expect(await left(limiter)).toEqual({ remaining: 54, held: 0 })
+  })
+
+  it('rejects where the call is denied', async () => {
+    const denied = budgetOf().using('k', { cost: 101, ttl: '1m' }, () => {})
+    await expect(denied).rejects.toMatchObject({ code: 'RESERVATION_DENIED', decision: { reason: 'cost' } })
+  })
+})
+
+describe('reserveAll', () => {
+  it('reserves units of all keys and takes permits, or does neither', async () => {
+    const [month, day] = [budgetOf(), budgetOf([fixedWindow({ limit: 50, window: '1d' })], { name: 'day' })]
+    const semaphore = createSemaphore({ limit: 1 })
+    const call = (cost: number) =>
+      reserveAll([
+        { limiter: month, key: 'k', cost, ttl: '1m' },
+        { limiter: day, key: 'k', cost, ttl: '1m' },
+        { semaphore },
+      ])
+    const whole = await call(30)
+    expect([whole.allowed, whole.reservations.length, semaphore.inUse]).toEqual([true, 2, 1])
+    expect((await call(10)).denied?.reason).toBe('concurrency')
+    await whole.release()
+    const denied = await call(30)
+    expect([denied.allowed, denied.denied?.limiter, semaphore.inUse]).toEqual([false, 'day', 0])
+    expect([await left(month), await left(day)]).toEqual([
+      { remaining: 70, held: 30 },
+      { remaining: 20, held: 30 },
+    ])
+    expect(await whole.settle(10)).toEqual([-20, -20])
+    expect([await left(month), await left(day)]).toEqual([
+      { remaining: 90, held: 0 },
+      { remaining: 40, held: 0 },
+    ])
+  })
+})
+
+describe.each(mainShapes().map((shape) => [shape.title, shape] as const))('%s', (_, shape) => {
+  type Step =
+    | readonly ['pass', number]
+    | readonly ['consume', number]
+    | readonly ['reserve', number, number, number]
+    | readonly ['settle', number, number]
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.tuple(fc.constant('pass' as const), fc.integer({ min: 1, max: 900 })),
+    fc.tuple(fc.constant('consume' as const), fc.integer({ min: 1, max: 6 })),
+    fc.tuple(
+      fc.constant('reserve' as const),
+      fc.integer({ min: 1, max: 8 }),
+      fc.integer({ min: 1, max: 1500 }),
+      fc.integer({ min: 0, max: 1 }),
+    ),
+    fc.tuple(fc.constant('settle' as const), fc.nat(), fc.integer({ min: 0, max: 12 })),
+  )
+
+  it('ends a reservation as settle(atEnd) at that instant would', async () => {
+    const { factory, variant, model } = shape
+    const policy = factory({ limit: 20, ...(model.onlyWindow ? {} : { window: 1000 }), ...variant } as never)
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        clock = new FakeClock()
+        const reference = createLimiter({
+          name: 'reference',
+          policies: [policy],
+          store: memoryStore({ clock: clock.now }),
+        })
+        const limiter = budgetOf([policy])
+        for (const each of [limiter, reference]) each.on('warning', () => {})
+        let open: { mine: Decision; models: Decision; end: number; atEnd: number }[] = []
+        for (const [kind, first, second = 0, third = 0] of steps) {
+          if (kind === 'pass') {
+            const until = clock.now() + first * 1000
+            const ended = open.filter(({ end }) => end <= until).sort((one, other) => one.end - other.end)
+            open = open.filter((each) => !ended.includes(each))
+            for (const { models, end, atEnd } of ended) {
+              clock.pass((end - clock.now()) / 1000)
+              await models.settle(atEnd)
+            }
+            clock.pass((until - clock.now()) / 1000)
+          } else if (kind === 'settle') {
+            const [settled] = open.splice(first % Math.max(1, open.length), 1)
+            if (settled) {
+              const units = await settled.models.settle(second)
+              expect((await settled.mine.reservation!.settle(second)).units).toBeCloseTo(units, 9)
+            }
+          } else {
+            const atEnd = kind === 'reserve' ? third : 0
+            const mine =
+              kind === 'reserve'
+                ? await limiter.reserve('k', { cost: first, ttl: second, atEnd })
+                : await limiter.consume('k', { cost: first })
+            const models = await reference.consume('k', { cost: first })
+            expect(mine.allowed).toBe(models.allowed)
+            if (kind === 'reserve' && mine.allowed)
+              open.push({ mine, models, end: clock.now() + second * 1000, atEnd })
+          }
+          const [one, other] = [await limiter.peek('k'), await reference.peek('k')]
+          expect([one.remaining, one.resetAfterMs]).toEqual([other.remaining, other.resetAfterMs])
+        }
+      }),
+    )
+  })
+
+  it('denies a call until the wait ends, and allows it exactly then, if open reservations end unsettled', async () => {
+    const { factory, variant, model } = shape
+    const policy = factory({ limit: 20, ...(model.onlyWindow ? {} : { window: 1000 }), ...variant } as never)
+    const holds = fc.array(
+      fc.tuple(
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 900 }),
+        fc.integer({ min: 0, max: 1 }),
+      ),
+      { maxLength: 12 },
+    )
+    await fc.assert(
+      fc.asyncProperty(holds, fc.integer({ min: 1, max: 20 }), async (reservations, cost) => {
+        clock = new FakeClock()
+        const limiter = budgetOf([policy])
+        limiter.on('warning', () => {})
+        for (const [units, ttl, atEnd] of reservations) {
+          await limiter.reserve('k', { cost: units, ttl, atEnd })
+          clock.pass(3)
+        }
+        const { allowed, retryAfterMs } = await limiter.peek('k', { cost })
+        if (allowed) return
+        clock.pass(retryAfterMs - 1)
+        expect((await limiter.peek('k', { cost })).allowed).toBe(false)
+        clock.pass(1)
+        expect((await limiter.consume('k', { cost })).allowed).toBe(true)
+      }),
+    )
+  })
+})

@@ -1,0 +1,91 @@
+import { startRedis } from '@sluice/harness/redis'
+import { expectWarnings } from '@sluice/harness/warnings'
+import { createLimiter, fixedWindow, type Limiter, type Reservation } from '../../../src/index.js'
+import { redisStore } from '../../../src/stores/redis/index.js'
+import { oneRedis } from './one-redis.js'
+
+const { client } = oneRedis()
+const YEAR = [fixedWindow({ limit: 100, window: '365d' })]
+
+let now: number
+beforeEach(() => (now = 1_767_225_600_000_000))
+
+/** A limiter that reserves, on a store of its own as another process has. */
+function open(name: string, max = 10): Limiter {
+  const store = redisStore(client, { clock: () => now })
+  return createLimiter({ name, policies: YEAR, store, deadline: '10s', reservations: { max } })
+}
+
+async function reserved(limiter: Limiter, cost = 10): Promise<Reservation> {
+  return (await limiter.reserve('k', { cost, ttl: '1m' })).reservation!
+}
+
+const stateOf = async (limiter: Limiter) => {
+  const { used, held } = (await limiter.peek('k')).policies[0]!
+  return [used, held]
+}
+
+it('gives back in another process what was not settled', async () => {
+  await reserved(open('dead'))
+  expect(await stateOf(open('dead'))).toEqual([10, 10])
+  now += 60_000_000
+  expect(await stateOf(open('dead'))).toEqual([0, 0])
+})
+
+it('settles a reservation once, a hundred times at once and by its id', async () => {
+  const reservation = await reserved(open('again'))
+  const other = open('again')
+  const settled = Array.from({ length: 100 }, () => other.reservation('k', reservation.id).settle(4))
+  for (const each of await Promise.all(settled)) expect(each).toEqual({ units: -6, late: false })
+  expect(await stateOf(other)).toEqual([4, 0])
+})
+
+it('charges a lost state, and one that is late', async () => {
+  const limiter = open('lost')
+  const [lost, late] = [await reserved(limiter), await reserved(limiter)]
+  await limiter.reset('k')
+  now += 1
+  await reserved(limiter, 1)
+  expect(await lost.settle(4)).toEqual({ units: 4, late: true })
+  now += 60_000_000
+  expect(await late.settle(3)).toEqual({ units: 3, late: true })
+  expect(await stateOf(limiter)).toEqual([7, 0])
+})
+
+it('keeps a key no longer than one that never reserved', async () => {
+  const limiter = open('length')
+  const length = async () => client.strlen((await client.keys('*:length:*'))[0]!)
+  await limiter.consume('k')
+  const before = await length()
+  for (let i = 0; i < 8; i++) await (await reserved(limiter, 1)).settle(1)
+  await reserved(limiter, 1)
+  expect(await length()).toBeGreaterThan(before)
+  now += 60_000_000
+  await limiter.consume('k')
+  expect(await length()).toBe(before)
+})
+
+it('denies one more than may be open, and says when one ends', async () => {
+  const limiter = open('full', 2)
+  await reserved(limiter)
+  await reserved(limiter)
+  const denied = await limiter.reserve('k', { cost: 1, ttl: '1m' })
+  expect(denied).toMatchObject({ allowed: false, reason: 'reservations', retryAfterMs: 60_000 })
+})
+
+it('reserves here in an outage, and settles it here', async () => {
+  expectWarnings(['STORE_DEGRADED'])
+  const server = await startRedis()
+  const { host, port } = server
+  const store = redisStore({ host, port })
+  const limiter = createLimiter({ name: 'outage', policies: YEAR, store, reservations: {} })
+  limiter.on('degraded', () => {})
+  await limiter.consume('k')
+  await server.stop()
+  const decision = await limiter.reserve('k', { cost: 10, ttl: '1m' })
+  expect(decision).toMatchObject({ allowed: true, charged: true })
+  expect(decision.degraded).toBeDefined()
+  expect(await decision.reservation!.settle(4)).toEqual({ units: -6, late: false })
+  await limiter.close()
+  await store.close()
+})

@@ -1,0 +1,171 @@
+import { createLimiter, fixedWindow, type Limiter, type Reservation } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { type Address, pause, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { Builds } from '../builds.js'
+import { everyAlgorithm, isCalendar } from '../every-algorithm.js'
+import { startMember } from '../fleet.js'
+import { together } from '../outage.js'
+import { policyOf } from '../policy-spec.js'
+import type { Outcome, Row } from '../row.js'
+import type { ReservingJob } from '../workers/reserving-member.js'
+import type { RollingJob, RollingResult } from '../workers/rolling-member.js'
+
+/** What dead processes held comes back, and what was settled is charged once, whatever happens to holders, server and state. */
+export const row: Row = {
+  number: 51,
+  fault: 'reservations',
+  perhaps: ['CLIENT_REPLAYS', 'STORE_DEGRADED', 'STORE_RECOVERED', 'STORE_FORGETS', 'RESERVATION_DRAINS'],
+  run: reserve,
+}
+
+/** A log gives back what is among so many of its newest entries. */
+const NEWEST = 1000
+const COST = 4
+const REAL = 3
+const YEAR = [fixedWindow({ limit: 1_000_000, window: '365d' })]
+
+/** Kills holders, settles again and again, loses state, and lets an older build call beside. `share` is the part of the full load, 0 to 1. */
+async function reserve(share: number): Promise<Outcome> {
+  const server = await startRedis()
+  const outcomes: Outcome[] = []
+  try {
+    outcomes.push(
+      await killed(server, Math.max(2, Math.round(4 * share)), Math.max(6, 2 * Math.round(125 * share))),
+    )
+    outcomes.push(await settledAgain(server, Math.max(50, Math.round(1000 * share))))
+    outcomes.push(await besideAnOlderBuild(server))
+    outcomes.push(await stopped(server))
+  } finally {
+    await server.stop()
+  }
+  return together(outcomes)
+}
+
+/** A limiter on a store of its own. */
+function open({ host, port }: Address, policies = YEAR, name = 'reserving') {
+  const store = redisStore({ host, port })
+  const options = { deadline: '10s', onStoreError: 'throw', reservations: {} } as const
+  const limiter = createLimiter({ name, policies, store, ...options })
+  limiter.on('warning', () => {})
+  return { limiter, close: () => store.close() }
+}
+
+/**
+ * Holders of half-settled reservations are killed. After the end windows, calendars and logs count what was settled and no more, the
+ * others something between that and all that was charged.
+ */
+async function killed(redis: Address, size: number, count: number): Promise<Outcome> {
+  const [settled, charged] = [(size * count * REAL) / 2, size * count * COST]
+  const keys = everyAlgorithm(10 * charged).map(([title, spec]) => [title, spec] as const)
+  const { host, port } = redis
+  const ttl = 4000
+  const job: ReservingJob = { redis: { host, port }, keys, count, cost: COST, real: REAL, ttl }
+  const members = await Promise.all(
+    Array.from({ length: size }, () => startMember('packages/faults/src/workers/reserving-member.ts', '.')),
+  )
+  await Promise.all(members.map((member) => member.prepare(job)))
+  await Promise.all(members.map((member) => member.go()))
+  await Promise.all(members.map((member) => member.end()))
+  await pause(ttl + 100)
+  const wrong: string[] = []
+  const between: string[] = []
+  for (const [title, spec] of keys) {
+    const policy = policyOf(spec)
+    const { limiter, close } = open(redis, [policy])
+    const [state] = (await limiter.peek(title)).policies
+    const { used, held } = state!
+    const isExact = !policy.algorithm.drains && (!policy.algorithm.ring || charged <= NEWEST)
+    if (held !== 0 || used < settled * (isExact ? 1 : 0) || used > (isExact ? settled : charged))
+      wrong.push(`${title}: ${used} used, ${held} held`)
+    if (!isExact) between.push(`${title} ${used}`)
+    await close()
+  }
+  const figure =
+    `${(size * count) / 2} holders of ${keys.length} keys killed: ${settled} used of ${charged} charged where nothing drains, ` +
+    between.join(', ')
+  return { pass: wrong.length === 0, figure: wrong.length > 0 ? `${figure} (${wrong.join('; ')})` : figure }
+}
+
+/** Each reservation is settled five times at once, by its object and by its id in another limiter: it is charged once. */
+async function settledAgain(redis: Address, count: number): Promise<Outcome> {
+  const [here, there] = [open(redis), open(redis)]
+  const reservations = await Promise.all(Array.from({ length: count }, () => taken(here.limiter, 'again')))
+  await Promise.all(
+    reservations.map(async (reservation) => {
+      const others = Array.from({ length: 4 }, () => there.limiter.reservation('again', reservation.id))
+      await Promise.all([reservation, ...others].map((each) => each.settle(REAL)))
+    }),
+  )
+  const [state] = (await here.limiter.peek('again')).policies
+  await Promise.all([here.close(), there.close()])
+  const figure = `${5 * count} settlings of ${count}: ${state!.used} used of ${count * REAL}`
+  return { pass: state!.used === count * REAL && state!.held === 0, figure }
+}
+
+async function taken(limiter: Limiter, key: string): Promise<Reservation> {
+  return (await limiter.reserve(key, { cost: COST, ttl: '10m' })).reservation!
+}
+
+/** A process of the newest commit of this format calls the same keys of a limiter of the same name: neither loses its state. */
+async function besideAnOlderBuild(redis: Address): Promise<Outcome> {
+  const builds = new Builds()
+  const before = builds.lastOfThisFormat() ?? builds.present
+  const member = await startMember('packages/faults/src/workers/rolling-member.ts', before.folder)
+  const wrong: string[] = []
+  const limit = 10
+  try {
+    for (const [title, policy] of everyAlgorithm(limit).filter(([, spec]) => !isCalendar(spec))) {
+      const key = `beside ${title}`
+      const { host, port } = redis
+      await member.prepare({ redis: { host, port }, policy, key } satisfies RollingJob)
+      const { limiter, close } = open(redis, [policyOf(policy)], 'rolling')
+      const decisions = []
+      let [admitted, healed] = [0, 0]
+      for (let i = 0; i < limit + 2; i++) {
+        decisions.push(await limiter.reserve(key, { cost: 1, ttl: '10m' }))
+        const result = (await member.go()) as RollingResult
+        if (result.allowed) admitted++
+        healed = result.healed
+      }
+      const reserved = decisions.filter(({ allowed }) => allowed).length
+      await Promise.all(decisions.map(async ({ reservation }) => reservation?.release()))
+      if (admitted !== limit || reserved !== limit || healed > 0)
+        wrong.push(`${title}: ${admitted} admitted, ${reserved} reserved, ${healed} healed`)
+      await close()
+    }
+  } finally {
+    await member.end()
+    builds.remove()
+  }
+  return {
+    pass: wrong.length === 0,
+    figure: `beside ${before.what} nothing lost${wrong.map((each) => ` (${each})`).join()}`,
+  }
+}
+
+/** The server ends between a reservation and its settling, and begins again without state: the real cost is charged, and said to be late. */
+async function stopped(server: RedisServer): Promise<Outcome> {
+  const { limiter, close } = open(server)
+  const reservation = await taken(limiter, 'stopped')
+  await server.kill()
+  const failed = await reservation.settle(REAL).then(
+    () => false,
+    () => true,
+  )
+  await server.restart()
+  let late: boolean | undefined
+  for (let i = 0; late === undefined && i < 50; i++) {
+    late = await limiter
+      .reservation('stopped', reservation.id)
+      .settle(REAL)
+      .then(
+        ({ late: isLate }) => isLate,
+        () => undefined,
+      )
+    if (late === undefined) await pause(100)
+  }
+  const [state] = (await limiter.peek('stopped')).policies
+  await close()
+  const figure = `settled after the state was lost: late ${late}, ${state!.used} used of ${REAL}`
+  return { pass: failed && late === true && state!.used === REAL, figure }
+}

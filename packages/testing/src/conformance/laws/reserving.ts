@@ -1,0 +1,292 @@
+import { strict as assert } from 'node:assert'
+import { createLimiter, memoryStore, type Policy } from '@sluice/core'
+import type { Answer, DatedCharge, Keyspace, Store } from '@sluice/core/store'
+import type { ReservationChange, Reservations, ReservationSettings } from '@sluice/core/store'
+import * as fc from 'fast-check'
+import { law, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import type { Session } from '../session.js'
+import { starts } from '../traffic.js'
+
+const DEEDS = [
+  'reserve',
+  'settle',
+  'again',
+  'extend',
+  'consume',
+  'refund',
+  'charge',
+  'block',
+  'reset',
+] as const
+
+/** One deed on a key, whose numbers are parts of its policy's. */
+const deeds = fc.array(
+  fc.record({
+    kind: fc.oneof(
+      { weight: 6, arbitrary: fc.constant<(typeof DEEDS)[number]>('reserve') },
+      { weight: 4, arbitrary: fc.constant<(typeof DEEDS)[number]>('settle') },
+      { weight: 9, arbitrary: fc.constantFrom(...DEEDS) },
+    ),
+    /** How much time passes before, in windows; 'end' goes to the next end. */
+    pass: fc.constantFrom<number | 'end'>(0, 0, 0.01, 0.3, 1.2, 'end', 'end'),
+    off: fc.integer({ min: -1, max: 1 }),
+    cost: fc.constantFrom(0, 0.1, 0.34, 0.5, 1),
+    real: fc.constantFrom(0, 0.05, 0.34, 0.6, 1),
+    atEnd: fc.constantFrom(0, 0, 0.5, 1),
+    ttl: fc.constantFrom(0.05, 0.4, 1, 1.7),
+    pick: fc.nat({ max: 9 }),
+  }),
+  { minLength: 1, maxLength: 25 },
+)
+
+/**
+ * Declares the laws of reservations. A key that reserves is compared with two others: with one that does not, to which the law itself
+ * gives back what has ended, as `settle` would at that instant; and with one of the memory store, whose answers it must give, with what is held
+ * and when a denied call passes.
+ */
+export function reserving(subject: Subject): void {
+  const scenario = fc.constantFrom(undefined, undefined, ...subject.shapes).chain((other) =>
+    fc.record({
+      numbers: fc.tuple(options(subject.shape), options(other ?? subject.shape)),
+      other: fc.constant(other),
+      start: starts,
+      max: fc.constantFrom(1, 2, 3, 1000),
+      steps: deeds,
+    }),
+  )
+  law(
+    subject,
+    'gives back at its end what a reservation holds, and settles it once',
+    scenario,
+    async (session, { numbers: [own, others], other, max, steps }) => {
+      const policies = [subject.shape.factory(own), ...(other ? [other.factory(others)] : [])]
+      const keys = new ReservingKeys(
+        session,
+        policies,
+        max,
+        other ? subject.mostCostWith(other) : subject.mostCost,
+      )
+      if (!keys.areReserved) return expectRefusal(session.store, policies)
+      for (const step of steps) await keys.carryOut(step)
+      await keys.expectAllowedWhenNamed()
+      // After its last end a key is as one that never reserved.
+      await keys.passTo(session.now + 4 * keys.window)
+      await keys.expectEqual(1)
+    },
+  )
+}
+
+/** A store that keeps no reservations is refused by a limiter that reserves. */
+function expectRefusal(store: Store, policies: readonly Policy[]): void {
+  const make = () => createLimiter({ name: 'reserving', policies, store, reservations: {} })
+  assert.throws(make, { code: 'INVALID_OPTION' })
+}
+
+type Deed = typeof deeds extends fc.Arbitrary<readonly (infer D)[]> ? D : never
+
+/** What the law knows of a reservation. */
+interface Known extends DatedCharge {
+  readonly id: number
+  atEnd: number
+  end: number
+  isOpen: boolean
+}
+
+/** A key that reserves in the store, one in memory, and one in the store that does not reserve. */
+class ReservingKeys {
+  readonly window: number
+  readonly #key: string
+  readonly #store: Keyspace
+  readonly #memory: Keyspace
+  readonly #plain: Keyspace
+  readonly #capacity: number
+  readonly #all: Known[] = []
+
+  constructor(
+    private readonly session: Session,
+    private readonly policies: readonly Policy[],
+    private readonly max: number,
+    private readonly mostCost: number,
+  ) {
+    this.#key = session.freshKey()
+    this.window = Math.max(...policies.map(({ window }) => window))
+    this.#capacity = Math.min(mostCost, ...policies.map(({ capacity }) => capacity))
+    const memory = memoryStore({ clock: () => session.now })
+    const open = (store: Store, terms?: ReservationSettings): Keyspace =>
+      store.keyspace('reserving', policies, () => {}, undefined, terms)
+    this.#store = open(session.store, { max })
+    this.#memory = open(memory, { max })
+    this.#plain = open(session.store)
+  }
+
+  get areReserved(): boolean {
+    return this.#store.reservations !== undefined
+  }
+
+  async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
+    const ends = this.#open.map(({ end }) => end)
+    const to =
+      pass === 'end' ? Math.min(...ends, Infinity) + off : this.session.now + Math.floor(pass * this.window)
+    await this.passTo(to < Infinity ? to : this.session.now)
+    const cost = this.#units(part)
+    const lasts = Math.max(1000, Math.floor(ttl * this.window))
+    switch (kind) {
+      case 'reserve':
+        await this.#reserve(cost, lasts, Math.floor(cost * atEnd))
+        break
+      case 'consume':
+        await this.#both((keyspace) => keyspace.decide('consume', this.#key, cost, 0))
+        break
+      case 'refund':
+      case 'charge':
+        await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
+        break
+      case 'block':
+        await this.#all3((keyspace) =>
+          keyspace.correct({ kind, key: this.#key, duration: pick > 6 ? lasts : 0 }),
+        )
+        break
+      case 'reset':
+        if (pick > 5) await this.#reset()
+        break
+      case 'settle':
+      case 'again':
+      case 'extend': {
+        const among = kind === 'again' ? this.#all : this.#open
+        const known = among[pick % Math.max(1, among.length)]
+        if (known && kind === 'extend') await this.#extend(known, lasts, Math.floor(known.cost * atEnd))
+        else if (known) await this.#settle(known, this.#units(real))
+      }
+    }
+    await this.expectEqual(cost)
+  }
+
+  /** Moves the clock, and gives back to the plain key at each end what has ended. */
+  async passTo(instant: number): Promise<void> {
+    for (const known of this.#open.toSorted((one, other) => one.end - other.end)) {
+      if (known.end > instant) break
+      this.session.now = known.end
+      known.isOpen = false
+      await this.#release(known, known.cost - known.atEnd)
+    }
+    this.session.now = instant
+  }
+
+  /** The keys answer alike, the plain one as far as it knows. */
+  async expectEqual(cost: number): Promise<void> {
+    for (const asked of new Set([1, Math.max(1, cost), this.#capacity])) {
+      const [store] = await this.#both((keyspace) => keyspace.decide('peek', this.#key, asked, 0))
+      assert.equal(store!.held === undefined, this.#open.length === 0)
+    }
+  }
+
+  /** A denied call is denied until the instant that it names if all reservations end unsettled, and allowed then. */
+  async expectAllowedWhenNamed(): Promise<void> {
+    const cost = this.#capacity
+    const { at, reason } = await this.#store.decide('try', this.#key, cost, 0)
+    if (reason !== 'limit' || at > 2 ** 52) return
+    if (at - 1 > this.session.now) {
+      await this.passTo(at - 1)
+      assert.equal((await this.#store.decide('peek', this.#key, cost, 0)).reason, 'limit')
+    }
+    await this.passTo(at)
+    assert.equal((await this.#store.decide('peek', this.#key, cost, 0)).reason, undefined)
+  }
+
+  get #open(): readonly Known[] {
+    return this.#all.filter(({ isOpen }) => isOpen)
+  }
+
+  #units(part: number): number {
+    return Math.max(part === 0 ? 0 : 1, Math.floor(this.#capacity * part))
+  }
+
+  async #reserve(cost: number, ttl: number, atEnd: number): Promise<void> {
+    if (cost === 0) return
+    const id = 1 + this.#all.length
+    const isFull = this.#open.length >= this.max
+    const call = { key: this.#key, cost, id, ttl, atEnd }
+    const [store] = await this.#reserving((reservations) => reservations.reserve(call))
+    const { now, at, reason } = store!
+    if (isFull) assert(reason === 'reservations' || reason === 'blocked')
+    else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
+    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, atEnd, end: now + ttl, isOpen: true })
+  }
+
+  async #settle(known: Known, units: number): Promise<void> {
+    const { id, decidedAt, end, isOpen, cost } = known
+    const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
+    const { state, effect } = await this.#change(change)
+    known.isOpen = false
+    if (isOpen || state === 'late') {
+      assert.equal(state, isOpen ? 'settled' : 'late')
+      const more = units - (isOpen ? cost : 0)
+      const taken = more < 0 ? 0 - (await this.#release(known, -more)) : await this.#charge(more)
+      assert.equal(effect, taken)
+    }
+  }
+
+  async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
+    const { id, decidedAt, end } = known
+    const { state, end: later } = await this.#change({
+      key: this.#key,
+      id,
+      decidedAt,
+      end,
+      kind: 'extend',
+      ttl,
+      atEnd,
+    })
+    assert.equal(state, 'open')
+    known.end = later
+    known.atEnd = atEnd
+  }
+
+  /** Their state is lost. */
+  async #reset(): Promise<void> {
+    await this.#all3((keyspace) => keyspace.correct({ kind: 'reset', key: this.#key }))
+    for (const known of this.#all) known.isOpen = false
+  }
+
+  async #release(charge: DatedCharge, units: number): Promise<number> {
+    return units > 0 ? this.#plain.correct({ kind: 'release', key: this.#key, charge, units }) : 0
+  }
+
+  async #charge(cost: number): Promise<number> {
+    return cost > 0 ? this.#plain.correct({ kind: 'charge', key: this.#key, cost }) : 0
+  }
+
+  async #change(change: ReservationChange) {
+    const [store, memory] = await this.#reserving((reservations) => reservations.change(change))
+    assert.deepEqual(store, memory)
+    return store!
+  }
+
+  /** Asks the keys that reserve. */
+  async #reserving<T>(ask: (reservations: Reservations) => T | Promise<T>): Promise<readonly T[]> {
+    return [await ask(this.#store.reservations!), await ask(this.#memory.reservations!)]
+  }
+
+  async #all3(act: (keyspace: Keyspace) => number | Promise<number>): Promise<void> {
+    const [store, memory, plain] = [await act(this.#store), await act(this.#memory), await act(this.#plain)]
+    assert.deepEqual([store, memory], [plain, plain])
+  }
+
+  /** Asks all keys, whose answers must be equal: those that reserve in all, the plain one in what has no end to wait for. */
+  async #both(ask: (keyspace: Keyspace) => Answer | Promise<Answer>): Promise<readonly Answer[]> {
+    const [store, memory, plain] = [await ask(this.#store), await ask(this.#memory), await ask(this.#plain)]
+    assert.deepEqual(this.#seen(store), this.#seen(memory))
+    const { reason, remaining, resetAt, used } = this.#seen(plain)
+    assert.deepEqual({ ...this.#seen(store), reason, remaining, resetAt, used }, this.#seen(store))
+    return [store, memory]
+  }
+
+  #seen(answer: Answer) {
+    const { now, at, reason, binding, remaining, resetAt, parts, held, nextEnd } = answer
+    const used = this.policies.map(({ capacity }, i) =>
+      answer.used ? (answer.used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining),
+    )
+    return { now, at, reason, binding, remaining, resetAt, parts: parts && [...parts], held, nextEnd, used }
+  }
+}
