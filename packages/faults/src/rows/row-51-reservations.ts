@@ -5,7 +5,7 @@ import { Builds } from '../builds.js'
 import { everyAlgorithm, isCalendar } from '../every-algorithm.js'
 import { startMember } from '../fleet.js'
 import { together } from '../outage.js'
-import { policyOf } from '../policy-spec.js'
+import { policyOf, type PolicySpec } from '../policy-spec.js'
 import type { Outcome, Row } from '../row.js'
 import type { ReservingJob } from '../workers/reserving-member.js'
 import type { RollingJob, RollingResult } from '../workers/rolling-member.js'
@@ -22,6 +22,7 @@ export const row: Row = {
 const NEWEST = 1000
 const COST = 4
 const REAL = 3
+const TTL = 4000
 const YEAR = [fixedWindow({ limit: 1_000_000, window: '365d' })]
 
 /** Kills holders, settles again and again, loses state, and lets an older build call beside. `share` is the part of the full load, 0 to 1. */
@@ -29,9 +30,9 @@ async function reserve(share: number): Promise<Outcome> {
   const server = await startRedis()
   const outcomes: Outcome[] = []
   try {
-    outcomes.push(
-      await killed(server, Math.max(2, Math.round(4 * share)), Math.max(6, 2 * Math.round(125 * share))),
-    )
+    const size = Math.max(2, Math.round(4 * share))
+    const runs = Math.max(1, Math.round(10 * share))
+    outcomes.push(await killed(server, size, Math.max(6, 2 * Math.round(250 * share)), runs))
     outcomes.push(await settledAgain(server, Math.max(50, Math.round(1000 * share))))
     outcomes.push(await besideAnOlderBuild(server))
     outcomes.push(await stopped(server))
@@ -51,39 +52,50 @@ function open({ host, port }: Address, policies = YEAR, name = 'reserving') {
 }
 
 /**
- * Holders of half-settled reservations are killed. After the end windows, calendars and logs count what was settled and no more, the
- * others something between that and all that was charged.
+ * Holders of half-settled reservations are killed, run after run on other keys. After the end windows, calendars and logs count what
+ * was settled and no more, the others something between that and all that was charged.
  */
-async function killed(redis: Address, size: number, count: number): Promise<Outcome> {
+async function killed(redis: Address, size: number, count: number, runs: number): Promise<Outcome> {
   const [settled, charged] = [(size * count * REAL) / 2, size * count * COST]
-  const keys = everyAlgorithm(10 * charged).map(([title, spec]) => [title, spec] as const)
-  const { host, port } = redis
-  const ttl = 4000
-  const job: ReservingJob = { redis: { host, port }, keys, count, cost: COST, real: REAL, ttl }
+  const wrong: string[] = []
+  let between: readonly string[] = []
+  for (let run = 0; run < runs; run++) {
+    const keys = everyAlgorithm(10 * charged).map(([title, spec]) => [`${title}, run ${run}`, spec] as const)
+    await holdAndDie(redis, size, { keys, count, cost: COST, real: REAL, ttl: TTL })
+    const drained: string[] = []
+    for (const [key, spec] of keys) {
+      const { algorithm } = policyOf(spec)
+      const { used, held } = await stateOf(redis, key, spec)
+      const isExact = !algorithm.drains && (!algorithm.ring || charged <= NEWEST)
+      if (held !== 0 || used < (isExact ? settled : 0) || used > (isExact ? settled : charged))
+        wrong.push(`${key}: ${used} used, ${held} held`)
+      if (!isExact) drained.push(`${key} ${used}`)
+    }
+    between = drained
+  }
+  const figure =
+    `${(size * count) / 2} holders of each algorithm killed, ${runs} runs: ${settled} used of ${charged} charged where nothing drains; ` +
+    between.join(', ')
+  return { pass: wrong.length === 0, figure: wrong.length > 0 ? `${figure} (${wrong.join('; ')})` : figure }
+}
+
+/** Lets processes reserve and settle half, kills them, and waits for the end of what they held. */
+async function holdAndDie({ host, port }: Address, size: number, job: Omit<ReservingJob, 'redis'>) {
   const members = await Promise.all(
     Array.from({ length: size }, () => startMember('packages/faults/src/workers/reserving-member.ts', '.')),
   )
-  await Promise.all(members.map((member) => member.prepare(job)))
+  await Promise.all(members.map((member) => member.prepare({ redis: { host, port }, ...job })))
   await Promise.all(members.map((member) => member.go()))
   await Promise.all(members.map((member) => member.end()))
-  await pause(ttl + 100)
-  const wrong: string[] = []
-  const between: string[] = []
-  for (const [title, spec] of keys) {
-    const policy = policyOf(spec)
-    const { limiter, close } = open(redis, [policy])
-    const [state] = (await limiter.peek(title)).policies
-    const { used, held } = state!
-    const isExact = !policy.algorithm.drains && (!policy.algorithm.ring || charged <= NEWEST)
-    if (held !== 0 || used < settled * (isExact ? 1 : 0) || used > (isExact ? settled : charged))
-      wrong.push(`${title}: ${used} used, ${held} held`)
-    if (!isExact) between.push(`${title} ${used}`)
-    await close()
-  }
-  const figure =
-    `${(size * count) / 2} holders of ${keys.length} keys killed: ${settled} used of ${charged} charged where nothing drains, ` +
-    between.join(', ')
-  return { pass: wrong.length === 0, figure: wrong.length > 0 ? `${figure} (${wrong.join('; ')})` : figure }
+  await pause(job.ttl + 100)
+}
+
+/** What a key has used under a policy, and what of that is held. */
+async function stateOf(redis: Address, key: string, spec: PolicySpec) {
+  const { limiter, close } = open(redis, [policyOf(spec)])
+  const [state] = (await limiter.peek(key)).policies
+  await close()
+  return state!
 }
 
 /** Each reservation is settled five times at once, by its object and by its id in another limiter: it is charged once. */
@@ -155,13 +167,10 @@ async function stopped(server: RedisServer): Promise<Outcome> {
   await server.restart()
   let late: boolean | undefined
   for (let i = 0; late === undefined && i < 50; i++) {
-    late = await limiter
-      .reservation('stopped', reservation.id)
-      .settle(REAL)
-      .then(
-        ({ late: isLate }) => isLate,
-        () => undefined,
-      )
+    late = await reservation.settle(REAL).then(
+      ({ late: isLate }) => isLate,
+      () => undefined,
+    )
     if (late === undefined) await pause(100)
   }
   const [state] = (await limiter.peek('stopped')).policies

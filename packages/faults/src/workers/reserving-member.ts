@@ -21,17 +21,22 @@ export interface ReservingJob {
 serve<ReservingJob, number>(async ({ redis: { host, port }, keys, count, cost, real, ttl }) => {
   const store = redisStore({ host, port })
   const limiters = keys.map(([key, policy]) => {
-    const options = { deadline: '30s', onStoreError: 'throw', reservations: {} } as const
+    const options = { deadline: '30s', onStoreError: 'throw', reservations: { max: 4000 } } as const
     const limiter = createLimiter({ name: 'reserving', policies: [policyOf(policy)], store, ...options })
     limiter.on('warning', () => {})
     return [key, limiter] as const
   })
+  for (const [key, limiter] of limiters) await limiter.peek(key)
   return async () => {
-    const reserved = limiters.flatMap(([key, limiter]) =>
-      Array.from({ length: count }, () => limiter.reserve(key, { cost, ttl })),
-    )
-    const reservations = (await Promise.all(reserved)).map(({ reservation }) => reservation!)
-    await Promise.all(reservations.filter((_, i) => i % 2 === 0).map((each) => each.settle(real)))
-    return reservations.length
+    let reserved = 0
+    for (const [key, limiter] of limiters) {
+      const decisions = await Promise.all(
+        Array.from({ length: count }, () => limiter.reserve(key, { cost, ttl })),
+      )
+      const settled = decisions.filter((_, i) => i % 2 === 0)
+      await Promise.all(settled.map((decision) => decision.settle(real)))
+      reserved += decisions.length
+    }
+    return reserved
   }
 })

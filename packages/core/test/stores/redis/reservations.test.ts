@@ -1,6 +1,13 @@
 import { startRedis } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
-import { createLimiter, fixedWindow, type Limiter, type Reservation } from '../../../src/index.js'
+import {
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  type Reservation,
+  reserveAll,
+} from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
 
@@ -88,4 +95,31 @@ it('reserves here in an outage, and settles it here', async () => {
   expect(await decision.reservation!.settle(4)).toEqual({ units: -6, late: false })
   await limiter.close()
   await store.close()
+})
+
+it('gives back before a call on several keys, and says when that passes', async () => {
+  const store = redisStore(client, { clock: () => now })
+  const options = { policies: YEAR, store, deadline: '10s', reservations: {} } as const
+  const [one, other] = [
+    createLimiter({ name: 'one', ...options }),
+    createLimiter({ name: 'other', ...options }),
+  ]
+  await reserved(one, 95)
+  const parts = [
+    { limiter: one, key: 'k', cost: 10 },
+    { limiter: other, key: 'k', cost: 10 },
+  ]
+  expect(await consumeAll(parts)).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+  now += 60_000_000
+  expect((await consumeAll(parts)).allowed).toBe(true)
+  expect([await stateOf(one), await stateOf(other)]).toEqual([
+    [10, 0],
+    [10, 0],
+  ])
+  const whole = await reserveAll(parts.map((part) => ({ ...part, ttl: '1m' })))
+  expect([await stateOf(one), await stateOf(other)]).toEqual([
+    [20, 10],
+    [20, 10],
+  ])
+  expect(await whole.settle([3, 4])).toEqual([-7, -6])
 })
