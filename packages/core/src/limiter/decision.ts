@@ -1,6 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { chargeOf } from '../stores/giving-back.js'
-import type { Answer, Reason } from '../stores/store.js'
+import { type Answer, type Reason, usedOf } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
@@ -67,7 +67,7 @@ export const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
-type DecisionSource = Omit<PolicySet, 'shapes' | 'sets' | 'booked'>
+type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
@@ -171,13 +171,13 @@ export class LimiterDecision {
    * decision's own. An allowed call waits for no policy. An answer says what is `used` where it is not the rest of the capacity.
    */
   get policies(): readonly PolicyState[] {
-    const { parts, used } = this.#answer
+    const { parts } = this.#answer
     return this.#source.policies.map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
       remaining: parts ? parts[3 * i + 1]! : this.remaining,
-      used: used ? (used[i] ?? 0) : policy.capacity - (parts ? parts[3 * i + 1]! : this.remaining),
+      used: usedOf(this.#answer, policy, i),
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
     }))

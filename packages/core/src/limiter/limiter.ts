@@ -1,14 +1,20 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
+import {
+  type Answer,
+  type Correction,
+  isDenied,
+  type Receiver,
+  type Report,
+  type Store,
+} from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import type { Report } from '../stores/store.js'
 import { closedError } from '../values/closing.js'
 import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision, policiesOf } from './decision.js'
-import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision } from './decision.js'
+import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
   CHECKED,
   type CheckedOptions,
@@ -77,12 +83,6 @@ export class Limiter {
     this.#events = new Events(name, this.#store.local === true)
     const report: Report = (notice) => this.#events.receive(notice)
     const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
-    // Turns are reported as they are booked.
-    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
-      if (charged && operation === 'consume')
-        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
-    }
-    if (nearing) this.on('decision', find)
     this.#sets = new PolicySets({ limiter: name, enforce, nearing }, penalty, this.#store, report)
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
@@ -117,7 +117,7 @@ export class Limiter {
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
     const key = storedKey(callerKey)
-    const isHeard = this.#events.listeners.heard.decision !== undefined
+    const isHeard = this.#events.listeners.heard.decision !== undefined || set.nearing !== undefined
     return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
   }
 
@@ -130,6 +130,7 @@ export class Limiter {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
+    if (decision.charged) set.nearing?.charged(set.policies, callerKey, cost, answer)
     if (!this.#events.listeners.heard.decision) return
     this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }
@@ -174,6 +175,7 @@ export class Limiter {
     }
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    set.nearing?.charged(set.policies, key, cost, answer)
     reports?.decided('consume', cost, decision, 0)
     return decision
   }
@@ -197,10 +199,7 @@ export class Limiter {
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
-    const { nearing } = set
-    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
-    const asking = booked ? { ...set, booked } : set
-    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
+    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal, key)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -370,17 +369,22 @@ class LaterDecision implements Receiver<Answer> {
       this.#resolve = resolve
       this.#reject = reject
     })
-    const made = this.reports ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
+    const made = this.isHeard ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
     return made as Promise<Decision>
   }
 
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.reports ? answer : this.decisionOf(answer))
+      this.#resolve(this.isHeard ? answer : this.decisionOf(answer))
     } catch (error) {
       this.#reject(error)
     }
+  }
+
+  /** Whether what it reports needs this call's context. */
+  get isHeard(): boolean {
+    return this.reports !== undefined || this.set.nearing !== undefined
   }
 
   /** Rejects the promise with the error that the store, or the failure mode, has ended the call with. */
@@ -397,6 +401,7 @@ class LaterDecision implements Receiver<Answer> {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    set.nearing?.charged(set.policies, key, cost, answer)
     this.reports?.decided('consume', cost, decision, storeMs ?? performance.now() - this.#sentAt)
     return decision
   }

@@ -36,10 +36,17 @@ export class WaitQueue {
   /**
    * Books the turn of a call in the store and resolves when the turn has come; at once for a denied call. The turn may be
    * `maxWait` microseconds away. A booking that is lost or held at its turn is made again. Rejects when `signal` aborts, or when
-   * the queue or the store closes; the booking is given back then.
+   * the queue or the store closes; the booking is given back then. `key` is as stores keep it, `callerKey` as events name it.
    */
-  turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<WaitEnd> {
-    const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
+  turn(
+    set: PolicySet,
+    key: string,
+    cost: number,
+    maxWait: number,
+    signal?: AbortSignal,
+    callerKey = key,
+  ): Promise<WaitEnd> {
+    const turn = this.#bookAndWait(set, key, cost, maxWait, signal, callerKey)
     this.#track(turn)
     return turn
   }
@@ -76,7 +83,8 @@ export class WaitQueue {
     key: string,
     cost: number,
     maxWait: number,
-    signal?: AbortSignal,
+    signal: AbortSignal | undefined,
+    callerKey: string,
   ): Promise<WaitEnd> {
     signal?.throwIfAborted()
     const start = this.store.now()
@@ -92,7 +100,7 @@ export class WaitQueue {
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const isHere = 'at' in booked
       const answer = isHere ? booked : await this.#answerTo(booked, caller, undo, signal)
-      set.booked?.(answer)
+      set.nearing?.charged(set.policies, callerKey, cost, answer)
       const received = this.store.now()
       if (!isHere) asked += received - sent
       const wait = answer.at - answer.now
