@@ -67,7 +67,7 @@ export const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
-type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
+type DecisionSource = Omit<PolicySet, 'shapes' | 'sets' | 'booked'>
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {

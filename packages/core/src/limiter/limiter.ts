@@ -199,7 +199,10 @@ export class Limiter {
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const us = maxWait * 1000
-    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, us, options.signal, key)
+    const { nearing } = set
+    const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
+    const asking = booked ? { ...set, booked } : set
+    const { answer, waited, late, asked } = await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)

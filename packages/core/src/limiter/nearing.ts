@@ -24,11 +24,12 @@ export class Nearing {
   charged(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
     const { now, parts, resetAt, from, slice, degraded } = answer
     if (from === 'lease' || isDenied(answer) || (degraded && !degraded.by)) return
-    const decidedBy = degraded ? 'local' : slice === undefined ? this.decider : 'lease'
+    const ofStore = slice === undefined ? this.decider : 'lease'
+    const of: Whose = { key, decidedBy: degraded ? 'local' : ofStore }
     const counting = degraded?.by?.policies ?? policies
     for (let i = 0; i < counting.length; i++) {
       const endsAt = parts ? parts[3 * i + 2]! : resetAt
-      this.#find(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, key, decidedBy)
+      this.#find(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, of)
     }
   }
 
@@ -41,7 +42,7 @@ export class Nearing {
     const [now = 0, ...each] = counts
     charging.policies.forEach((policy, i) => {
       const [used = 0, units = 0, endsAt = 0] = each.slice(3 * i)
-      this.#find(policy, used, units, endsAt - now, key, by ? 'local' : this.decider)
+      this.#find(policy, used, units, endsAt - now, { key, decidedBy: by ? 'local' : this.decider })
     })
     return effect
   }
@@ -52,18 +53,19 @@ export class Nearing {
     used: number,
     units: number,
     left: number,
-    key: string,
-    decidedBy: Crossing['decidedBy'],
+    of: Whose,
   ): void {
-    if (!algorithm.hasWindows) return
-    for (const share of this.shares) {
+    for (const share of algorithm.hasWindows ? this.shares : []) {
       // Less what a product of floating point is too large: 0.07 of 100 is 7.
       const least = Math.ceil(share * limit * (1 - 2 ** -51))
       if (used >= least && used - units < least)
-        this.report({ event: 'nearing', key, decidedBy, policy, share, resetAfterMs: wholeMs(left) })
+        this.report({ event: 'nearing', ...of, policy, share, resetAfterMs: wholeMs(left) })
     }
   }
 }
+
+/** Whose charge it was, and by whose count. */
+type Whose = Pick<Crossing, 'key' | 'decidedBy'>
 
 /** The option `nearing`: each share once. */
 export const nearing = option.custom(

@@ -22,6 +22,8 @@ export interface PolicySet {
   readonly keyspace: Keyspace
   readonly sets: PolicySets
   readonly nearing?: Nearing | undefined
+  /** Called with each answer to a booking. */
+  readonly booked?: (answer: Answer) => void
 }
 
 /** The part that all sets of a limiter have in common. */

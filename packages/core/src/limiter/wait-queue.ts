@@ -36,17 +36,10 @@ export class WaitQueue {
   /**
    * Books the turn of a call in the store and resolves when the turn has come; at once for a denied call. The turn may be
    * `maxWait` microseconds away. A booking that is lost or held at its turn is made again. Rejects when `signal` aborts, or when
-   * the queue or the store closes; the booking is given back then. `key` is as stores keep it, `callerKey` as events name it.
+   * the queue or the store closes; the booking is given back then.
    */
-  turn(
-    set: PolicySet,
-    key: string,
-    cost: number,
-    maxWait: number,
-    signal?: AbortSignal,
-    callerKey = key,
-  ): Promise<WaitEnd> {
-    const turn = this.#bookAndWait(set, key, cost, maxWait, signal, callerKey)
+  turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<WaitEnd> {
+    const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
     this.#track(turn)
     return turn
   }
@@ -83,8 +76,7 @@ export class WaitQueue {
     key: string,
     cost: number,
     maxWait: number,
-    signal: AbortSignal | undefined,
-    callerKey: string,
+    signal?: AbortSignal,
   ): Promise<WaitEnd> {
     signal?.throwIfAborted()
     const start = this.store.now()
@@ -100,7 +92,7 @@ export class WaitQueue {
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const isHere = 'at' in booked
       const answer = isHere ? booked : await this.#answerTo(booked, caller, undo, signal)
-      set.nearing?.charged(set.policies, callerKey, cost, answer)
+      set.booked?.(answer)
       const received = this.store.now()
       if (!isHere) asked += received - sent
       const wait = answer.at - answer.now
