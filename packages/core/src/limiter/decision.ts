@@ -221,11 +221,11 @@ export class LimiterDecision {
     const difference = realCost - cost
     const charge = chargeOf(this.#answer, cost)
     if (difference === 0 || !charge) return 0
-    const { keyspace: ofStore, nearing } = this.#source
-    const by = this.#answer.degraded?.by
-    const keyspace = by ?? ofStore
+    const { degraded } = this.#answer
+    const keyspace = degraded?.by ?? this.#source.keyspace
     const key = storedKey(this.#key)
-    if (difference > 0 && nearing) return nearing.charge(ofStore, this.#key, difference, by)
+    const { nearing } = this.#source
+    if (difference > 0 && nearing) return nearing.charge(keyspace, this.#key, difference, degraded && 'local')
     if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
     const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
     return given === 0 ? 0 : -given

@@ -1,13 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
-import {
-  type Answer,
-  type Correction,
-  isDenied,
-  type Receiver,
-  type Report,
-  type Store,
-} from '../stores/store.js'
+import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
+import type { Report, Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
@@ -308,7 +302,7 @@ export class Limiter {
     const { keyspace, nearing } = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
@@ -351,20 +345,22 @@ class LaterDecision implements Receiver<Answer> {
 
   /**
    * A call on `key`, under the policies of `set`, that may be answered later. `reports` are the limiter's events while there are
-   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone.
+   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone. `isHeard`: something is told in
+   * the context of this call.
    */
   constructor(
     readonly set: PolicySet,
     readonly key: string,
     readonly cost: number,
     readonly reports: Events | undefined,
+    readonly isHeard = (reports ?? set.nearing) !== undefined,
   ) {
     if (reports) this.#sentAt = performance.now()
   }
 
   /**
    * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
-   * AsyncLocalStorage context of whichever call sent the batch. So for listeners the decision is made in a reaction, which has this
+   * AsyncLocalStorage context of whichever call sent the batch. So where it is heard the decision is made in a reaction, which has this
    * call's.
    */
   promise(): Promise<Decision> {
@@ -383,11 +379,6 @@ class LaterDecision implements Receiver<Answer> {
     } catch (error) {
       this.#reject(error)
     }
-  }
-
-  /** Whether what it reports needs this call's context. */
-  get isHeard(): boolean {
-    return this.reports !== undefined || this.set.nearing !== undefined
   }
 
   /** Rejects the promise with the error that the store, or the failure mode, has ended the call with. */

@@ -33,33 +33,26 @@ export class Nearing {
     }
   }
 
-  /** Charges units of a key whether they fit or not, and reports what that has crossed; `by` decides while the store does not. */
-  async charge(keyspace: Keyspace, key: string, cost: number, by: Keyspace | undefined): Promise<number> {
+  /** Charges units of a key whether they fit or not, and reports what that has crossed. */
+  async charge(keyspace: Keyspace, key: string, cost: number, by?: 'local'): Promise<number> {
+    const of = { key, decidedBy: by ?? this.decider }
     let counts: readonly number[] = []
     const counted: ChargeCounts = (all) => void (counts = all)
-    const charging = by ?? keyspace
-    const effect = await charging.correct({ kind: 'charge', key: storedKey(key), cost, counted })
-    const [now = 0, ...each] = counts
-    charging.policies.forEach((policy, i) => {
-      const [used = 0, units = 0, endsAt = 0] = each.slice(3 * i)
-      this.#find(policy, used, units, endsAt - now, { key, decidedBy: by ? 'local' : this.decider })
+    const effect = await keyspace.correct({ kind: 'charge', key: storedKey(key), cost, counted })
+    keyspace.policies.forEach((policy, i) => {
+      const [used = 0, units = 0, endsAt = 0] = counts.slice(3 * i + 1)
+      this.#find(policy, used, units, endsAt - counts[0]!, of)
     })
     return effect
   }
 
   /** Reports each share of a policy that a charge of `units` has crossed, after which `used` count, for `left` microseconds more. */
-  #find(
-    { algorithm, limit, name: policy }: Policy,
-    used: number,
-    units: number,
-    left: number,
-    of: Whose,
-  ): void {
-    for (const share of algorithm.hasWindows ? this.shares : []) {
+  #find(policy: Policy, used: number, units: number, left: number, of: Whose): void {
+    for (const share of policy.algorithm.hasWindows ? this.shares : []) {
       // Less what a product of floating point is too large: 0.07 of 100 is 7.
-      const least = Math.ceil(share * limit * (1 - 2 ** -51))
+      const least = Math.ceil(share * policy.limit * (1 - 2 ** -51))
       if (used >= least && used - units < least)
-        this.report({ event: 'nearing', ...of, policy, share, resetAfterMs: wholeMs(left) })
+        this.report({ event: 'nearing', ...of, policy: policy.name, share, resetAfterMs: wholeMs(left) })
     }
   }
 }
