@@ -110,7 +110,10 @@ for call_number = 1, count do
       --@for each policy @{cells}, units = @{algorithm}_release(@{state}, @{numbers}, max(now, last), charged_at, charged, cost) effect = min(effect, units)
     end
   elseif op == BLOCK then
-    -- The block of a penalty, whose cost is 1, never shortens another one.
+    -- The block of a penalty, whose cost is 1, never shortens another one. One of no length clears the refusals that were counted.
+    if cost > 0 and span == 0 and behind == 16 then
+      call('SETRANGE', key, @{length}, string.rep('\0', 16))
+    end
     writes, blocked = exists or span > 0, max(now + span, cost > 0 and blocked or 0)
   elseif op == HOLD then
     writes, held = true, max(held, now + span)

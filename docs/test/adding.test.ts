@@ -6,8 +6,10 @@ const ADAPTERS = FILES.map((path) => /^packages\/(\w+)\/test\/kit-app\.ts$/.exec
   (name) => name !== undefined && name !== 'http',
 ) as readonly string[]
 
-/** Without the list itself, and the reasons of changes. */
-const places = FILES.filter((path) => !/^(?:\.changeset\/|CONTRIBUTING\.md$|docs\/test\/)/.test(path))
+/** Without the list itself, the reasons of changes, and what screenshots show. */
+const places = FILES.filter(
+  (path) => !/^(?:\.changeset\/|CONTRIBUTING\.md$|docs\/test\/|site\/screenshots\/)/.test(path),
+)
 
 describe('the files of an adapter', () => {
   const section = sectionOf('Adding an adapter')

@@ -48,6 +48,7 @@ import { row as groups } from './rows/row-46-groups.js'
 import { row as killedConnections } from './rows/row-47-killed-connections.js'
 import { row as calendars } from './rows/row-48-calendars.js'
 import { row as policyFiles } from './rows/row-49-policy-files.js'
+import { row as overrides } from './rows/row-50-overrides.js'
 import { row as nearing } from './rows/row-52-nearing.js'
 
 export const rows: readonly Row[] = [
@@ -100,5 +101,6 @@ export const rows: readonly Row[] = [
   killedConnections,
   calendars,
   policyFiles,
+  overrides,
   nearing,
 ]

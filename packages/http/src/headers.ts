@@ -42,7 +42,7 @@ export type WriteHeaders<Res> = (all: RequestDecisions, res: Res) => void
  * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both);
  * undefined if they ask for none. That function takes the decisions of all limiters about a request, with whom it keeps the
  * headers until the head of the response is written. If there are several, it leaves out limiters whose options have
- * `headers: false`.
+ * `headers: false`, and always those that do not count the caller.
  * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
  */
 export function headerWriter<Res>(
@@ -66,12 +66,17 @@ export function headerWriter<Res>(
   if (!xRateLimit && !writeDraft) return undefined
   const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
+    const isOne = all.length === 1
+    // An exempt key has no policy.
+    const isShown = ({ decision, inHeaders }: RequestDecision): boolean =>
+      decision.policy !== '' && (isOne || inHeaders)
+    const shown = isOne && all[0]!.decision.policy ? all : all.filter(isShown)
+    if (shown.length === 0) return
     let { kept } = all
     if (!kept) {
       kept = new Map()
       if (platform.atHead?.(res, kept)) all.kept = kept
     }
-    const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
     if (xRateLimit) writeXRateLimit(shown, resetAs, kept, set)
     if (writeDraft) writeDraft(shown, kept, set)
     if (!all.kept) setKept(kept, res, platform)

@@ -282,3 +282,33 @@ function items(value: string | undefined): Item[] {
 function nameOf([name]: Item): unknown {
   return name
 }
+
+describe('a key that an override exempts', () => {
+  const exempted = async (name: string, limit: number) => {
+    const limiter = createLimiter({ name, policies: [slidingLog({ limit, window: '1m' })] })
+    await limiter.override('ip:192.0.2.1', { exempt: true, until: '1h', reason: 'a crawler', by: 'ops' })
+    return limiter
+  }
+
+  it.each(['x-ratelimit', 'ietf', 'draft-6', 'draft-7'] as const)('has no headers: %s', async (headers) => {
+    const limiter = await exempted('exempt', 1)
+    for (let i = 0; i < 3; i++) {
+      const { status, headers: sent } = await pass([guardOf({ limiter, headers })], { address: '192.0.2.1' })
+      expect([status, sent]).toEqual([200, {}])
+    }
+    const { headers: others } = await pass([guardOf({ limiter, headers })], { address: '192.0.2.2' })
+    expect(Object.keys(others)).not.toEqual([])
+  })
+
+  it('leaves the headers to the limits that count it', async () => {
+    const limiters = [
+      await exempted('exempt', 1),
+      createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] }),
+    ]
+    const { headers } = await pass(
+      limiters.map((limiter) => guardOf({ limiter, headers: ['x-ratelimit', 'ietf'] })),
+      { address: '192.0.2.1' },
+    )
+    expect(headers).toMatchObject({ 'X-RateLimit-Limit': '5', 'RateLimit-Policy': '"default";q=5;w=60' })
+  })
+})

@@ -25,7 +25,7 @@ describe('limits that a request may skip', () => {
     }
     await store.close()
     const memory = String(await command(server, 'INFO', 'memory'))
-    // Those of the limits together, of each limit alone, and the one that asks whether keys are evicted.
-    expect(memory).toMatch(/number_of_cached_scripts:10\r/)
+    // Those of the limits together, of each limit alone, the one that asks whether keys are evicted, and that of records.
+    expect(memory).toMatch(/number_of_cached_scripts:11\r/)
   })
 })

@@ -22,6 +22,9 @@ export class FrameWriter {
   #start = 0
   #end = 0
 
+  /** Writes frames of at most `most` bytes. */
+  constructor(private readonly most = MOST_BYTES) {}
+
   /** Whether no frame was added since the last `take`. */
   get isEmpty(): boolean {
     return this.#start === this.#end
@@ -38,7 +41,7 @@ export class FrameWriter {
     const isWide = WIDE.test(text)
     const textBytes = isWide ? 2 * text.length : text.length
     const bytes = HEADER_BYTES + 8 * numbers.length + textBytes
-    if (bytes > MOST_BYTES) throw new RangeError(`a frame must be at most ${MOST_BYTES} bytes, got ${bytes}`)
+    if (bytes > this.most) throw new RangeError(`a frame must be at most ${this.most} bytes, got ${bytes}`)
     this.#reserve(bytes)
     const buffer = this.#buffer
     let offset = buffer.writeUInt32LE(bytes, this.#end)
@@ -80,6 +83,9 @@ export class FrameWriter {
 export class FrameReader {
   #rest: Buffer | undefined
 
+  /** Reads frames of at most `most` bytes. */
+  constructor(private readonly most = MOST_BYTES) {}
+
   /**
    * Takes the next bytes of the connection, and passes every frame that is complete now to `receive`, in order. The bytes of an
    * incomplete frame are kept (`#rest`) until the others arrive.
@@ -90,7 +96,7 @@ export class FrameReader {
     let start = 0
     while (bytes.length - start >= HEADER_BYTES) {
       const length = bytes.readUInt32LE(start)
-      if (length < HEADER_BYTES || length > MOST_BYTES) {
+      if (length < HEADER_BYTES || length > this.most) {
         throw new MalformedFrame(`a frame of ${length} bytes`)
       }
       if (bytes.length - start < length) break
@@ -125,6 +131,8 @@ function frameAt(bytes: Buffer, start: number, length: number): Frame {
 const HEADER_BYTES = 10
 /** A key has at most 8,192 UTF-16 units, and a call of a semaphore at most 100 tickets. */
 const MOST_BYTES = 2 ** 16
+/** All records of operators, of many limiters, are one reply. */
+export const MOST_REPLY_BYTES = 2 ** 28
 const FIRST_BYTES = 512
 const BUFFER_BYTES = 2 ** 14
 /** A character beyond Latin-1. */

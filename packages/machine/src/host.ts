@@ -16,6 +16,7 @@ import type {
   Keyspace,
   Notice,
   Part,
+  RecordChanges,
   Report,
   TicketState,
 } from '@sluice/core/store'
@@ -26,6 +27,7 @@ import type {
   MachineServer,
   ServerListener,
 } from './machine-server.js'
+import { carryOutOn, type RecordRequest } from './machine-records.js'
 import type { WirePolicies } from './wire-policies.js'
 
 export interface HostOptions {
@@ -107,6 +109,11 @@ export class Host {
    */
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     return this.#permits.carryOut(holder, call)
+  }
+
+  /** Carries out a request on the records of the machine. */
+  records(request: RecordRequest): RecordChanges | null {
+    return carryOutOn(this.#store.records!(), request)
   }
 
   /**
@@ -259,6 +266,10 @@ export class LocalServer implements MachineServer, PermitHolder {
   /** Carries out one step of this process for some of its tickets of a semaphore. Returns their states. */
   permits(call: PermitCall): readonly TicketState[] {
     return this.host.permits(this, call)
+  }
+
+  records(request: RecordRequest): RecordChanges | null {
+    return this.host.records(request)
   }
 
   /** Passes a notice about a limiter on to this process. */

@@ -1,7 +1,16 @@
 import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, guard, storeClosed, systemClock } from '@sluice/core/internal'
-import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
+import type {
+  DenialCacheBounds,
+  Keyspace,
+  Penalty,
+  Permits,
+  Records,
+  Report,
+  Store,
+} from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
+import { machineRecords } from './machine-records.js'
 import { ServerAccess } from './server-access.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
 
@@ -111,6 +120,11 @@ class StoreOfMachine implements MachineStore {
     const permits = new MachinePermits({ number, name, leaseMs, access: this.#access, onClose })
     this.#permits.set(number, permits)
     return permits
+  }
+
+  /** The records of operators about single keys. They end with the server, as all of its state does. */
+  records(): Records {
+    return machineRecords(this.#access)
   }
 
   get closed(): AbortSignal {

@@ -7,8 +7,10 @@ import type {
   Correction,
   MaybePromise,
   Notice,
+  RecordChanges,
   TicketStates,
 } from '@sluice/core/store'
+import type { RecordRequest } from './machine-records.js'
 import type { WirePolicies } from './wire-policies.js'
 
 /** The server of a machine's state, as one process reaches it: this process itself, or another one. */
@@ -24,6 +26,7 @@ export interface MachineServer {
   cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
   correct(list: WirePolicies, change: Correction): MaybePromise<number>
   permits(call: PermitCall): TicketStates
+  records(request: RecordRequest): MaybePromise<RecordChanges | null>
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */
   close(error: Error): void
 }

@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 7
+export const PROTOCOL = 8
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -41,6 +41,8 @@ export const REQUEST = {
   reserve: 16,
   /** Of each part the list's number, cost, and whether it is enforced; the keys in JSON. Answered by `answers`. */
   together: 17,
+  /** The request in JSON. Answered by `records`. */
+  records: 18,
 } as const
 
 /** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
@@ -62,6 +64,8 @@ export const REPLY = {
   granted: 6,
   /** Of each part the tag and the numbers of an `answer`, behind how many these are. */
   answers: 7,
+  /** What has changed, in JSON. */
+  records: 8,
 } as const
 
 export const ASKS: Readonly<Record<Ask, number>> = {

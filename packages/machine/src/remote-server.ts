@@ -1,8 +1,9 @@
 import { StoreError } from '@sluice/core'
 import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/core/internal'
-import type { Answer, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
+import type { Answer, Caller, Correction, Notice, RecordChanges, TicketState } from '@sluice/core/store'
 import type { Socket } from 'node:net'
-import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
+import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
+import type { RecordRequest } from './machine-records.js'
 import type {
   MachineBooking,
   MachineCall,
@@ -21,7 +22,7 @@ import { MOST_LISTS } from './session.js'
 export class RemoteServer implements MachineServer {
   readonly epoch: number
   latest = 0
-  readonly #reader = new FrameReader()
+  readonly #reader = new FrameReader(MOST_REPLY_BYTES)
   readonly #writer = new FrameWriter()
   /** The lists that the server knows, by their text. */
   readonly #lists = new Map<string, number>()
@@ -149,6 +150,17 @@ export class RemoteServer implements MachineServer {
       (writer) => writer.add(REQUEST.permits, PERMIT_STEPS.indexOf(step), numbers, `${name}\n${key}`),
       REPLY.states,
       (reply) => reply.numbers.map((state) => TICKET_STATES[state] ?? 'unknown'),
+    )
+  }
+
+  /** Has the server carry out a request on the records of the machine. */
+  records(request: RecordRequest): Promise<RecordChanges | null> {
+    return remoteCall(
+      this.#send,
+      undefined,
+      (writer) => writer.add(REQUEST.records, 0, [], JSON.stringify(request)),
+      REPLY.records,
+      ({ text }) => JSON.parse(text) as RecordChanges | null,
     )
   }
 

@@ -7,8 +7,9 @@ import {
 } from '@sluice/core/internal'
 import type { Answer, Ask, Notice } from '@sluice/core/store'
 import { createServer, type Server, type Socket } from 'node:net'
-import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
+import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
+import type { RecordRequest } from './machine-records.js'
 import { readWirePolicies } from './wire-policies.js'
 import {
   ASK_BY_KIND,
@@ -25,7 +26,7 @@ import {
 export class ClientSession implements HostCaller, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   readonly #reader = new FrameReader()
-  readonly #writer = new FrameWriter()
+  readonly #writer = new FrameWriter(MOST_REPLY_BYTES)
   readonly #keyspaces: HostedKeyspace[] = []
   #isGreeted = false
 
@@ -105,6 +106,10 @@ export class ClientSession implements HostCaller, PermitHolder {
       }
       case REQUEST.permits:
         return this.#permits(tag, numbers, text)
+      case REQUEST.records: {
+        const changes = this.host.records(JSON.parse(text) as RecordRequest)
+        return this.#writer.add(REPLY.records, 0, [], JSON.stringify(changes))
+      }
       default: {
         const change = correctionOf(kind, text, numbers)
         const counts: number[] = []
@@ -204,8 +209,8 @@ export class ClientSession implements HostCaller, PermitHolder {
 
 /** Lists that a process may have opened at once. */
 export const MOST_LISTS = 1024
-/** Bytes of replies that a process may leave unread. A thousand calls in flight make less than a tenth of it. */
-const MOST_UNREAD = 2 ** 22
+/** Bytes of replies that a process may leave unread. A thousand calls in flight make less than a hundredth of it. */
+const MOST_UNREAD = 2 * MOST_REPLY_BYTES
 
 /** Serves a host's state to other processes. None of its handles keeps the process alive. */
 export class Service {

@@ -1,5 +1,5 @@
 import { createLimiter, type Limiter, type LimiterOptions, type Policy, PolicyError } from '@sluice/core'
-import { MOST_PARTS } from '@sluice/core/internal'
+import { FOLLOW, MOST_PARTS } from '@sluice/core/internal'
 import {
   byApiKey,
   byIp,
@@ -38,6 +38,8 @@ export interface PoliciesInForce {
    * @throws {PolicyError} INVALID_OPTION if that in force cannot.
    */
   require(fields: readonly string[]): void
+  /** Has `changed` called, which is held weakly, once another file is in force. Without it the file is looked up at each call. */
+  follow?(changed: () => void): void
 }
 
 /** How an application fills in what a policy file leaves to it. */
@@ -99,14 +101,10 @@ export function limiterFrom(
   if (!found) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
   const made = { tiers: [...found.plans!.values()], ...options, name }
   if (!isWatched(file)) return createLimiter({ ...made, policies: found.policies })
-  let known = read
   let { policies } = found
-  const inForce = (): readonly Policy[] => {
-    const { current } = file
-    if (current === known) return policies
-    known = current
-    return (policies = policiesOf(current, name) ?? policies)
-  }
+  const ask = (): readonly Policy[] => (policies = policiesOf(file, name) ?? policies)
+  const follow = file.follow?.bind(file)
+  const inForce = follow ? Object.assign(ask, { [FOLLOW]: follow }) : ask
   return createLimiter({ ...made, policies: inForce })
 }
 

@@ -7,6 +7,7 @@ import {
   type Settings,
   sha256,
   warnProcess,
+  WeakValues,
 } from '@sluice/core/internal'
 import { createReadStream } from 'node:fs'
 import { type PoliciesInForce, problemsInApp, refuse } from './application.js'
@@ -75,6 +76,8 @@ class WatchedPolicies implements PoliciesInForce {
   #digest = ''
   /** The fields that each application gives; undefined where none acts by the file. */
   #fields: ReadonlySet<string> | undefined
+  readonly #followers = new WeakValues<() => void>()
+  #followed = 0
   /** What the last read found; undefined if it failed. */
   #last: string | undefined
   #foundAt = performance.now()
@@ -128,6 +131,10 @@ class WatchedPolicies implements PoliciesInForce {
     return this.#error
   }
 
+  follow(changed: () => void): void {
+    this.#followers.get(`${this.#followed++}`, () => changed)
+  }
+
   require(fields: readonly string[]): void {
     if (this.#read) refuse(problemsInApp(this.#read, fields))
     this.#fields = new Set(fields.filter((field) => this.#fields?.has(field) ?? true))
@@ -177,6 +184,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#text = text
     this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
     this.#error = undefined
+    for (const changed of this.#followers.values()) changed()
     if (isChange) this.#options.onChange?.(this.#digest)
   }
 

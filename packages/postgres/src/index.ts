@@ -26,12 +26,14 @@ import {
   keyspaceOver,
   type Penalty,
   type Permits,
+  type Records,
   type Report,
   type Store,
   type UpdateMany,
 } from '@sluice/core/store'
 import { type Database, databaseOf, type PgPool, type PostgresJsClient } from './database.js'
 import { PostgresPermits, postgresBoard } from './permits.js'
+import { postgresRecords } from './records.js'
 import { StateRows } from './rows.js'
 import { type PostgresTableOptions, TABLE } from './schema.js'
 import { Sweep } from './sweep.js'
@@ -132,7 +134,8 @@ class StoreInPostgres implements PostgresStore {
   readonly #rows: StateRows
   readonly #sweep: Sweep
   readonly #updates: { readonly updateMany: UpdateMany }
-  readonly #startTimeout: number
+  /** Longest wait of the first calls, in milliseconds. */
+  readonly startTimeout: number
   readonly #now: Clock
   readonly #closing = new Closing()
   #started: Promise<unknown> | undefined
@@ -145,7 +148,7 @@ class StoreInPostgres implements PostgresStore {
     const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
     this.maxPending = settings.maxPending
     if (settings.denialCache) this.denialCache = settings.denialCache
-    this.#startTimeout = settings.startTimeout
+    this.startTimeout = settings.startTimeout
     this.#now = settings.clock ?? machineClock()
     this.keepsTime = settings.clock === undefined
     this.forgets = !settings.logged
@@ -173,6 +176,15 @@ class StoreInPostgres implements PostgresStore {
 
   board(name: string): Board {
     return postgresBoard(gatheringOf(this.#updates), name)
+  }
+
+  /** The records of operators about single keys, for all limiters of the table. */
+  records(): Records {
+    const written = (): void => {
+      this.now()
+      this.#sweep.begin()
+    }
+    return postgresRecords(this.#rows, written)
   }
 
   /**
@@ -231,7 +243,7 @@ class StoreInPostgres implements PostgresStore {
   /** Resolves after `startTimeout` milliseconds, or when the store is closed. The timer keeps no process alive. */
   #waited(): Promise<void> {
     return new Promise((resolve) => {
-      setTimeout(resolve, this.#startTimeout).unref()
+      setTimeout(resolve, this.startTimeout).unref()
       this.closed.addEventListener('abort', () => resolve(), { once: true })
     })
   }

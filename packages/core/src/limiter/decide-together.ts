@@ -1,6 +1,6 @@
 import type { Answer, MaybePromise } from '../stores/store.js'
 import { decideHere, isWholeDenied, programOf } from '../stores/together.js'
-import { OPEN_PART, REPORT_PART } from '../values/contract.js'
+import { OPEN_PART, REPORT_PART, UNREAD } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { InputError } from '../values/errors.js'
 import { Decision } from './decision.js'
@@ -26,11 +26,15 @@ export function decideTogether<T>(
   as: (decisions: readonly Decision[]) => MaybePromise<T>,
   open = openPart,
 ): MaybePromise<T> {
+  for (const part of given) {
+    const unread = part?.limiter?.[UNREAD]
+    if (unread) return unread.then(() => decideTogether(given, as, open))
+  }
   const call = new TogetherCall(given, as, open)
-  const { parts } = call
-  if (parts.length === 1) return decideOne(call, given[0]!)
+  if (call.parts.length === 1) return decideOne(call, given[0]!)
+  const parts = call.asked
   const guard = parts.find(({ isHere }) => !isHere)?.store.guard
-  if (!guard) return call.charged(decideHere(parts), 0)
+  if (!guard) return call.charged(parts.length > 0 ? decideHere(parts) : [], 0)
   if (!parts.some(({ isHeard }) => isHeard)) return guard.decideParts(parts, call.charged.bind(call))
   // Answers may come in the AsyncLocalStorage context of another call; a reaction that is made here has that of this one.
   const answered = guard.decideParts(parts, (...answered) => answered)
@@ -71,6 +75,8 @@ export class TogetherCall<T> {
   readonly parts: readonly LimiterPart[]
   /** The part of each place in the list of the caller. */
   readonly places: readonly LimiterPart[]
+  /** The parts that stores are asked about: those whose keys are not exempt. */
+  readonly asked: readonly LimiterPart[]
 
   /**
    * Makes a part, a key with its state, of each `given` key by `open`. A key that is named again with the same limiter and list
@@ -94,15 +100,19 @@ export class TogetherCall<T> {
     }
     this.parts = areTwins ? [...new Set(places)] : places
     this.places = places
+    this.asked = this.parts.some(isExempt) ? this.parts.filter((part) => !isExempt(part)) : this.parts
   }
 
   /**
-   * Ends the call: makes a decision of each part's answer, reports it to the part's limiter, and returns what `as` makes of all,
+   * Ends the call: makes a decision of the answer to each part that was asked, reports it to the part's limiter, and returns what `as` makes of all,
    * in the order of the caller's list. The parts were charged unless an answer denies the whole call. `storeMs` is the wait for
    * stores elsewhere, in milliseconds.
    */
-  charged(answers: readonly Answer[], storeMs: number): MaybePromise<T> {
+  charged(asked: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
+    let next = 0
+    const answers =
+      asked.length === parts.length ? asked : parts.map((part) => exempted(part) ?? asked[next++]!)
     const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!
@@ -133,6 +143,15 @@ export class TogetherCall<T> {
     const { parts, places } = this
     return parts === places ? decisions : places.map((part) => decisions[parts.indexOf(part)]!)
   }
+}
+
+function isExempt({ set }: LimiterPart): boolean {
+  return set.exempt === true
+}
+
+/** The answer about a part whose key is exempt; undefined for any other. */
+function exempted({ set, keyspace, key, cost }: LimiterPart): Answer | undefined {
+  return set.exempt && (keyspace.decide('consume', key, cost, 0) as Answer)
 }
 
 /**

@@ -67,7 +67,7 @@ export const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; undefined for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | undefined
 
-type DecisionSource = Omit<PolicySet, 'shapes' | 'sets' | 'booked'>
+type DecisionSource = Omit<PolicySet, 'given' | 'shapes' | 'sets' | 'booked'>
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
@@ -75,7 +75,7 @@ export class LimiterDecision {
   readonly allowed: boolean
   /** Units that could be spent now, rounded down. */
   readonly remaining: number
-  /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. */
+  /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. Empty on an exempt key. */
   readonly policy: string
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
@@ -102,7 +102,7 @@ export class LimiterDecision {
     this.#charge = charge
   }
 
-  /** The most that `remaining` can be under the binding policy. */
+  /** The most that `remaining` can be under the binding policy; Infinity on an exempt key. */
   get limit(): number {
     return this.#source.policies[this.#answer.binding]!.capacity
   }
@@ -120,6 +120,11 @@ export class LimiterDecision {
   /** Why the store did not decide; undefined if it did. */
   get degraded(): StoreFailure | undefined {
     return this.#answer.degraded?.why
+  }
+
+  /** Set where an override exempts the key: nothing was counted, `policies` is empty, and `limit` and `remaining` are Infinity. */
+  get exempt(): true | undefined {
+    return this.#source.exempt
   }
 
   /** Shadow mode only: whether it would have been denied. */
@@ -157,7 +162,7 @@ export class LimiterDecision {
 
   /** @internal */
   get [POLICIES](): readonly Policy[] {
-    return this.#source.policies
+    return this.#source.exempt ? [] : this.#source.policies
   }
 
   /** @internal */
@@ -172,7 +177,7 @@ export class LimiterDecision {
    */
   get policies(): readonly PolicyState[] {
     const { parts } = this.#answer
-    return this.#source.policies.map((policy, i) => ({
+    return this[POLICIES].map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
@@ -180,6 +185,7 @@ export class LimiterDecision {
       used: usedOf(this.#answer, policy, i),
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
+      rule: this.reason === 'blocked' ? 'block' : this.#source.rule,
     }))
   }
 
@@ -263,6 +269,7 @@ const FIELDS = [
   'policy',
   'reason',
   'degraded',
+  'exempt',
   'wouldDeny',
   'charged',
   'waitMs',
@@ -294,4 +301,9 @@ export interface PolicyState {
   readonly used: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
+  /**
+   * What has decided: the limiter's own policies, those of the call, an override of the key, or a block of it; each wins over those
+   * before.
+   */
+  readonly rule: 'default' | 'plan' | 'override' | 'block'
 }

@@ -2,6 +2,8 @@ import type { Crossing, Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess, warnProcessOnce } from '../values/process-warning.js'
 import { ANSWER, type Decision } from './decision.js'
+import type { RecordChange } from './known-records.js'
+import type { KeyOverride } from './overrides.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {
@@ -25,6 +27,12 @@ export interface LimiterEvents {
    * window in the whole fleet, and again after a giving back below the share.
    */
   nearing: LimiterEvent<'nearing'> & Crossing
+  /** A record of a key (an override, a block, a hold) was set, was removed or has ended, as this process has learned. */
+  override: LimiterEvent<'override'> & {
+    readonly key: string
+    readonly change: RecordChange
+    readonly record: KeyOverride
+  }
 }
 
 /** The fields of every event of a limiter. */
@@ -94,7 +102,16 @@ function countersOf(listeners: readonly CountingListener[]): readonly DecisionCo
 
 type CountingListener = Listener<'decision'> & { readonly [COUNTER]?: DecisionCounter }
 
-const NAMES = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed', 'nearing'] as const
+const NAMES = [
+  'decision',
+  'degraded',
+  'recovered',
+  'warning',
+  'evicted',
+  'healed',
+  'nearing',
+  'override',
+] as const
 
 /**
  * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the

@@ -7,6 +7,7 @@ import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import { nearing } from './nearing.js'
+import { ACT, type ActOptions } from './overrides.js'
 import { penalty, type PenaltyOptions } from './penalty-options.js'
 
 export interface LimiterOptions extends GuardOptions {
@@ -83,7 +84,11 @@ export interface AcquireOptions extends CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** Options of `block` and `hold`. */
+export interface BlockOptions extends ShapeOptions, ActOptions {}
+
 const SHAPE = { policies: option.unchecked() } satisfies option.DeclarationOf<ShapeOptions>
+const BLOCK = { ...SHAPE, ...ACT } satisfies option.DeclarationOf<BlockOptions>
 const CALL = { ...SHAPE, cost: option.unchecked() } satisfies option.DeclarationOf<CallOptions>
 const ACQUIRE = {
   ...CALL,
@@ -139,6 +144,14 @@ export function waitOf(options: AcquireOptions): Pick<CheckedOptions, 'cost' | '
  */
 export function checkShapeOptions(options: ShapeOptions | undefined): void {
   if (options !== undefined) option.checkNames(SHAPE, options, ABOUT_CALL)
+}
+
+/**
+ * Checks the options of `block` and `hold`.
+ * @throws {InputError} INVALID_OPTION.
+ */
+export function checkBlockOptions(options: BlockOptions | undefined): void {
+  if (options !== undefined) option.read(BLOCK, options, ABOUT_CALL)
 }
 
 /** Options of `createLimiter`. */

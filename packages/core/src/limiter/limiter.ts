@@ -2,15 +2,25 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
 import type { Report, Store } from '../stores/store.js'
-import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
+import {
+  CONTRACT,
+  CONTRACT_NUMBER,
+  FOLLOW,
+  OPEN_PART,
+  REPORT_PART,
+  SETTINGS,
+  UNREAD,
+} from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
 import { PolicyError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
+import { KnownRecords, type RecordListener, LimiterRecords } from './known-records.js'
 import {
   CHECKED,
+  checkBlockOptions,
   type CheckedOptions,
   checkShapeOptions,
   costOf,
@@ -19,9 +29,20 @@ import {
   REPORTS,
   waitOf,
 } from './limiter-options.js'
-import type { AcquireOptions, CallOptions, ShapeOptions } from './limiter-options.js'
+import type { AcquireOptions, BlockOptions, CallOptions, ShapeOptions } from './limiter-options.js'
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
+import {
+  type KeyOverride,
+  override,
+  type OverrideOptions,
+  overrides,
+  type OverriddenLimiter,
+  recordAct,
+  recordsOf,
+  removeRecord,
+  shown,
+} from './overrides.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { Nearing } from './nearing.js'
 import { warnIfFresh } from './penalty-options.js'
@@ -53,12 +74,17 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, where it is one for good; undefined once the limiter is closed. */
+  /** The set of these, until `#forget` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
   #set: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
+  /** Has the set looked up anew, where `#policies` says when. */
+  readonly #forget: (() => void) | undefined
   readonly #queue: WaitQueue
+  /** The records of its keys, which all limiters of its name and store share. */
+  readonly #records: LimiterRecords
+  readonly #leaseMs: number
   #closed = false
 
   /**
@@ -72,6 +98,7 @@ export class Limiter {
     const { name: _n, policies: _p, tiers: _t, penalty: _s, nearing: _c, ...given } = options
     this.name = name
     this.#settings = given
+    this.#leaseMs = settings.leases?.ttl ?? 0
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
@@ -83,11 +110,15 @@ export class Limiter {
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
     this.#list = first
     this.#setOfList = set
-    this.#set = typeof policies === 'function' ? undefined : set
+    const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
+    this.#forget = follow && (() => void (this.#set = undefined))
+    follow?.(this.#forget!)
+    this.#set = typeof policies === 'function' && !follow ? undefined : set
     if (penalty) warnIfFresh(name, first, penalty)
     const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
     if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
+    this.#records = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
 
   /** @internal */
@@ -106,13 +137,18 @@ export class Limiter {
    * those of the call, undefined for the limiter's own. `callerKey` may be long; stores keep `key`.
    */
   [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
-    const set = this.#setOf(policies)
-    const { keyspace, enforce } = set
-    const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
-    const store = this.#settings.store ?? this.#store
     const key = storedKey(callerKey)
+    const set = this.#ruled(this.#setOf(policies), key)
+    const { keyspace, enforce, exempt = false } = set
+    const isHere = this.#store.local === true || exempt || keyspace instanceof SuspendedKeyspace
+    const store = this.#settings.store ?? this.#store
     const isHeard = this.#events.listeners.heard.decision !== undefined || set.nearing !== undefined
     return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
+  }
+
+  /** @internal */
+  get [UNREAD](): Promise<void> | undefined {
+    return this.#records.rules ? this.#records.known?.unread() : undefined
   }
 
   /**
@@ -155,6 +191,8 @@ export class Limiter {
     const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
+    const records = this.#records
+    if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
@@ -176,9 +214,11 @@ export class Limiter {
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
   async peek(key: string, options?: CallOptions): Promise<Decision> {
-    const set = this.#setOf(options?.policies)
-    const cost = costOf(options)
-    const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
+    const given = this.#setOf(options?.policies)
+    const [cost, stored] = [costOf(options), storedKey(key)]
+    if (this.#records.rules) await this[UNREAD]
+    const set = this.#ruled(given, stored)
+    const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
   }
 
@@ -188,10 +228,13 @@ export class Limiter {
    * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
-    const set = this.#setOf(options?.policies)
+    const given = this.#setOf(options?.policies)
     const checked = options as CheckedOptions
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
+    const { rules } = this.#records
+    if (rules) await this[UNREAD]
+    const set = rules ? this.#ruled(given, stored) : given
     const us = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
@@ -226,9 +269,10 @@ export class Limiter {
     return this.#correctUnits('charge', key, options)
   }
 
-  /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. */
-  reset(key: string, options?: ShapeOptions): Promise<void> {
-    return this.#correctKey({ kind: 'reset', key }, options)
+  /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. An override stays. */
+  async reset(key: string, options?: ShapeOptions): Promise<void> {
+    checkShapeOptions(options)
+    await this.#correctKey({ kind: 'reset', key }, options, (of) => removeRecord(of, 'block', key))
   }
 
   /**
@@ -238,25 +282,56 @@ export class Limiter {
    * It is written under every list of policies that this limiter knows: its own, those of `tiers`, and those that its calls or
    * `options` have brought. A list that only calls of other processes bring has to be one of `tiers`. If it fails under one of
    * the lists, it rejects, and may be called again.
+   *
+   * A store that keeps records has one of it, with `reason` and `by`, in `overrides()`: it wins over an exemption.
    */
-  async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+  async block(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
     warnIfShort('block', duration)
-    await this.#correctKey({ kind: 'block', key, duration: us }, options)
+    checkBlockOptions(options)
+    const change = { kind: 'block', key, duration: us } as const
+    await this.#correctKey(change, options, (of) => recordAct(of, change, options))
   }
 
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
-  unblock(key: string, options?: ShapeOptions): Promise<void> {
-    return this.#correctKey({ kind: 'block', key, duration: 0 }, options)
+  async unblock(key: string, options?: ShapeOptions): Promise<void> {
+    checkShapeOptions(options)
+    const change = { kind: 'block', key, duration: 0 } as const
+    await this.#correctKey(change, options, (of) => removeRecord(of, 'block', key))
   }
 
   /**
    * A pause, under every list that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A number is in
-   * milliseconds. A hold never shortens a longer one.
+   * milliseconds. A hold never shortens a longer one. One with `reason` or `by` is recorded, and listed by `overrides()`.
    */
-  async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+  async hold(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
-    await this.#correctKey({ kind: 'hold', key, duration: us }, options)
+    checkBlockOptions(options)
+    const change = { kind: 'hold', key, duration: us } as const
+    await this.#correctKey(change, options, (of) => recordAct(of, change, options))
+  }
+
+  /**
+   * Gives one key another limit until an instant: numbers of its own, or none (`exempt`). It is kept in the store and in force within
+   * two seconds in every process, here at once. It wins over the policies of a call, and a block over it. What was consumed still
+   * counts, and refusals that a penalty has counted are forgotten. Another override of the key replaces it.
+   * @throws {InputError} INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES, INVALID_OPTION, INVALID_KEY, INVALID_DURATION;
+   * {PolicyError} for numbers that do not work, or a store without records; {StoreError}.
+   */
+  async override(key: string, options: OverrideOptions): Promise<KeyOverride> {
+    return override(this.#overridden, key, options)
+  }
+
+  /** The overrides of this limiter's keys, and its blocks and holds that have a record, the latest first, as the store has them. */
+  async overrides(): Promise<readonly KeyOverride[]> {
+    this.#setOf(undefined)
+    return overrides(this.#overridden)
+  }
+
+  /** Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. */
+  async removeOverride(key: string): Promise<void> {
+    this.#setOf(undefined)
+    await removeRecord(this.#overridden, 'override', key)
   }
 
   /** The policies that it was made with, or those in force if they are a function. */
@@ -276,6 +351,7 @@ export class Limiter {
 
   /** Adds a listener. Returns a function that removes it. */
   on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>, options?: ListenOptions): () => void {
+    if (event === 'override') this.#listen()
     return this.#events.listeners.on(event, listener, options)
   }
 
@@ -293,27 +369,95 @@ export class Limiter {
     if (this.#closed) return
     this.#closed = true
     this.#set = undefined
+    this.#records.listeners.delete(this.#heard)
+    this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
   }
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const { keyspace, nearing } = this.#setOf(options?.policies)
+    const given = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
+    if (this.#records.rules) await this[UNREAD]
+    const { keyspace, nearing } = this.#ruled(given, stored)
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
    * Makes a change of a whole key, such as a block or a reset, under every list of policies that the limiter knows, as each may
-   * have a state of its own. The list in `options`, if there is one, is known from then on: `#setOf` opens it.
+   * have a state of its own. The list in `options`, if there is one, is known from then on: `#setOf` opens it. `record` is the act's
+   * record, which is written meanwhile: one of the two may fail.
    */
-  async #correctKey(change: Correction, options?: ShapeOptions): Promise<void> {
-    checkShapeOptions(options)
+  async #correctKey(
+    change: Correction,
+    options: ShapeOptions | undefined,
+    record: (of: OverriddenLimiter) => Promise<void>,
+  ): Promise<void> {
     this.#setOf(options?.policies)
-    await this.#sets.correct({ ...change, key: storedKey(change.key) })
+    if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
+    const corrected = this.#sets.correct({ ...change, key: storedKey(change.key) })
+    await Promise.all([corrected, record(this.#overridden)])
+  }
+
+  /** This limiter as its overrides see it. */
+  get #overridden(): OverriddenLimiter {
+    return {
+      name: this.name,
+      records: this.#records,
+      leaseMs: this.#leaseMs,
+      own: () => this.#setOf(undefined),
+      peek: async (set, stored) => {
+        const ruled = this.#ruled(set, stored)
+        const counted = ruled.exempt ? set : ruled
+        return { answer: await counted.keyspace.decide('peek', stored, 0, 0), counted }
+      },
+    }
+  }
+
+  /**
+   * Has what becomes of records reported, from the first read on, which begins now.
+   * @throws {PolicyError} INVALID_OPTION for a store without records.
+   */
+  #listen(): void {
+    const known = recordsOf(this.#overridden)
+    this.#records.listeners.add(this.#heard)
+    known.unread()?.catch(() => {})
+  }
+
+  /** Reports what has become of a record. */
+  readonly #heard: RecordListener = (change, record) => {
+    if (this.#closed) return
+    const { key } = record.content
+    const type = 'override' as const
+    const event = { type, limiter: this.name, key, change, record: shown(record, this.#overridden) }
+    this.#events.listeners.emit(type, event)
+  }
+
+  /** Decides by the override of a key, if it has one in force, once the records are read. */
+  #decideByRecords(
+    given: PolicySet,
+    key: string,
+    stored: string,
+    cost: number,
+  ): Decision | Promise<Decision> {
+    const unread = this[UNREAD]
+    if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
+    const set = this.#ruled(given, stored)
+    const { keyspace } = set
+    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
+    const later = new LaterDecision(set, key, cost, reports)
+    const answer = keyspace.consume?.(stored, cost, later)
+    if (keyspace.consume) return answer ? later.decisionOf(answer, 0) : later.promise()
+    const decided = keyspace.decide('consume', stored, cost, 0)
+    return 'at' in decided ? later.decisionOf(decided, 0) : decided.then((known) => later.decisionOf(known))
+  }
+
+  /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */
+  #ruled(set: PolicySet, stored: string): PolicySet {
+    return this.#records.overrides.get(stored)?.setFor(set) ?? set
   }
 
   /**
@@ -322,12 +466,12 @@ export class Limiter {
    */
   #setOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
-    if (policies !== undefined) return this.#sets.get(policies)
+    if (policies !== undefined) return this.#sets.get(policies, 'plan')
     if (this.#set) return this.#set
     const list = this.#policies()
-    if (list === this.#list) return this.#setOfList
-    this.#setOfList = this.#sets.get(list)
+    if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
     this.#list = list
+    if (this.#forget) this.#set = this.#setOfList
     return this.#setOfList
   }
 }

@@ -14,6 +14,8 @@ import { SuspendedKeyspace } from './suspended-keyspace.js'
 export interface PolicySet {
   readonly limiter: string
   readonly policies: readonly Policy[]
+  /** The policies as they were given, where `policies` keep a part of their capacity back. */
+  readonly given: readonly Policy[]
   /** Equal for lists that share their state. */
   readonly shapes: string
   /** false in shadow mode. */
@@ -24,6 +26,10 @@ export interface PolicySet {
   readonly nearing?: Nearing | undefined
   /** Called with each answer to a booking. */
   readonly booked?: (answer: Answer) => void
+  /** Whose the list is: the limiter's own, that of a call, or the one that an override has made. */
+  readonly rule: 'default' | 'plan' | 'override'
+  /** Set on that of an exempt key, which has no policies and asks no store. */
+  readonly exempt?: true
 }
 
 /** The part that all sets of a limiter have in common. */
@@ -47,7 +53,7 @@ export class PolicySets {
   constructor(
     private readonly common: OfLimiter,
     penalty: Penalty | undefined,
-    private readonly store: Store,
+    readonly store: Store,
     private readonly report: Report,
   ) {
     this.#penalty = common.enforce ? penalty : undefined // shadow mode refuses nothing
@@ -62,7 +68,7 @@ export class PolicySets {
    * forgotten.
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
-  get(list: readonly Policy[]): PolicySet {
+  get(list: readonly Policy[], rule: PolicySet['rule'] = 'plan'): PolicySet {
     let known = this.#byList.get(list)
     let branch: Tree<Policy, WeaklyHeld<PolicySet>> | undefined = this.#byPolicies
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
@@ -76,7 +82,8 @@ export class PolicySets {
       : this.#open(policies)
     const shapes = policies.map(({ shape }) => shape).join('\n')
     const { limiter, enforce, nearing } = this.common
-    const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this, nearing }
+    const given = { given: policies, policies: keyspace.policies, shapes }
+    const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, nearing, rule }
     this.#byList.set(list, set)
     this.#byPolicies.keep(list, this.store.local ? { deref: () => set } : heldWeakly(set))
     const byShapes = this.#byShapes
@@ -91,7 +98,7 @@ export class PolicySets {
    * and those of `tiers`. `most` lists are known in all. Returns the set of the first.
    */
   declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
-    const [first] = lists.map((list) => this.get(list))
+    const [first] = lists.map((list, i) => this.get(list, i === 0 ? 'default' : 'plan'))
     this.#declared = this.#byShapes.size
     this.#most = most
     return first!

@@ -102,7 +102,7 @@ export class WaitQueue {
         : this.#clock.toLocal(answer.at, answer.now, sent, received)
       const before = this.#before(key, answer)
       // A call that need not wait must not overtake those whose turns have passed unseen.
-      const isNow = wait <= 0 && !before && !this.#turns.isLate(received)
+      const isNow = set.exempt || (wait <= 0 && !before && !this.#turns.isLate(received))
       if (isDenied(answer) || !set.enforce || isNow)
         return { answer, waited: received - start, late: 0, asked }
       const inOrder = new InOrder(answer)

@@ -29,7 +29,16 @@ export type { Permits, PermitStep, TicketState, TicketStates } from './permits.j
 export { isDenied } from './store.js'
 export type { Answer, Ask, Booking, Caller, ChargeCounts, Correction, Crossing } from './store.js'
 export type { DatedCharge, Degraded, Reason } from './store.js'
-export type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store, StoreGuard } from './store.js'
+export type {
+  Board,
+  DenialCacheBounds,
+  Keyspace,
+  NewRecord,
+  Notice,
+  RecordChanges,
+  Records,
+} from './store.js'
+export type { Report, Store, StoredRecord, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
 /** The factories of all algorithms, by name: the registry of core. Not `export * as`: that would keep all of them in every bundle. */

@@ -65,6 +65,10 @@ export interface Store {
    * fleet (@sluice/metrics) require it.
    */
   board?(name: string): Board
+  /** Optional: the records of operators about single keys, over all limiters of the store. `limiter.override` requires it. */
+  records?(): Records
+  /** Longest wait of the first calls for the first read of `records`, in milliseconds; default 1,000. */
+  readonly startTimeout?: number | undefined
   /**
    * Optional: aborts when the store is closed. Calls that wait for their turn or for a permit then reject at once; without it
    * they reject when their wait is over.
@@ -204,7 +208,8 @@ export type Correction =
   | { readonly kind: 'release'; readonly key: string; readonly charge: DatedCharge; readonly units: number }
   /**
    * Denies everything; the latest call wins, and a duration of 0 ends the block. With `isPenalty` it is the block of a penalty,
-   * which never shortens another one; where keys are evicted it goes before those of operators.
+   * which never shortens another one; where keys are evicted it goes before those of operators. One of a duration of 0 clears the
+   * refusals that were counted for a penalty, and nothing else.
    */
   | { readonly kind: 'block'; readonly key: string; readonly duration: number; readonly isPenalty?: boolean }
   /** Denies `consume` and delays `book`; never shortens a hold. */
@@ -380,3 +385,56 @@ export interface Board {
   /** The texts that have not expired, in no order. */
   read(): readonly string[] | Promise<readonly string[]>
 }
+
+/**
+ * What operators have decided about single keys (overrides, blocks, holds), as texts. Every process of the store reads what has
+ * changed once a second. A record's id begins with the name of its group and a line break; groups are bounded.
+ *
+ * Each write has a version, above those of all writes before: the instant of the write in microseconds, or the next free one.
+ */
+export interface Records {
+  /**
+   * Writes a record in place of the one of its id, or removes that if the text is empty, in one step. Returns the changes since
+   * the version `since`; undefined, with nothing written, if the group has its `most` records already.
+   */
+  write(record: NewRecord, since: number): MaybePromise<RecordChanges | undefined>
+  /**
+   * The changes since a version, or all records where that is not among the newest 1,000; 0 is none. `seen` are ids of records
+   * that have decided calls, which is noted, or have ended, which are dropped.
+   */
+  read(since: number, seen: readonly string[]): MaybePromise<RecordChanges>
+}
+
+export interface NewRecord {
+  readonly id: string
+  /** Empty: the record is removed. */
+  readonly text: string
+  /** The end, in microseconds of the store's clock; 0: `life` microseconds from now. */
+  readonly until: number
+  readonly life: number
+  readonly most: number
+}
+
+/** Instants are microseconds on the store's clock. */
+export interface RecordChanges {
+  /** The version of the latest write; 0 without one. */
+  readonly version: number
+  readonly now: number
+  /** Whether these are all records there are, and any other that was known is gone. */
+  readonly areAll: boolean
+  /** Changes in their order: the last of an id counts. */
+  readonly records: readonly StoredRecord[]
+}
+
+export interface StoredRecord {
+  readonly id: string
+  /** Empty: it was removed. */
+  readonly text: string
+  readonly version: number
+  readonly until: number
+  /** The last report that it has decided a call; 0 without one. */
+  readonly appliedAt: number
+}
+
+/** Changes that are found by their versions. */
+export const LOGGED_CHANGES = 1000

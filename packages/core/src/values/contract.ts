@@ -8,7 +8,7 @@ import { PolicyError } from './errors.js'
  */
 
 /** Raised with every change of what limiter, store, policy and decision use of each other. Users need not know it. */
-export const CONTRACT_NUMBER = 8
+export const CONTRACT_NUMBER = 9
 
 /** Under this symbol each part has its contract number. Stores of users have none. */
 export const CONTRACT = Symbol.for('sluice.contract')
@@ -16,11 +16,20 @@ export const CONTRACT = Symbol.for('sluice.contract')
 /** Under this symbol a limiter has its settings, so that adapters can make limiters that count in the same store. */
 export const SETTINGS = Symbol.for('sluice.settings')
 
+/**
+ * Under this symbol a function that gives a limiter its policies says when to ask it again: it holds what it is given weakly, and calls it
+ * before it returns another list. Any other function is asked at each call.
+ */
+export const FOLLOW = Symbol.for('sluice.follow')
+
 /** Under this symbol a limiter opens a part of a call on several keys. */
 export const OPEN_PART = Symbol.for('sluice.part')
 
 /** Under this symbol a limiter reports the decision of a part. */
 export const REPORT_PART = Symbol.for('sluice.reportPart')
+
+/** Under this symbol a limiter has the promise that ends with the first read of its store's records, until that has ended. */
+export const UNREAD = Symbol.for('sluice.unread')
 
 /**
  * Checks that `part`, a limiter, store or policy, was made by a copy of this package that works with this one: under an equal

@@ -90,6 +90,9 @@ export type InputErrorCode =
   | 'INVALID_POLICIES'
   | 'INVALID_PRIORITY'
   | 'INVALID_OPTION'
+  | 'INVALID_OVERRIDE'
+  | 'OVERRIDE_LOWERS'
+  | 'TOO_MANY_OVERRIDES'
 
 /** Why a store did not decide: `decision.degraded`, and `failure` of a StoreError. */
 export type StoreFailure =

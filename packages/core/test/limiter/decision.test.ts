@@ -30,6 +30,7 @@ describe('a decision', () => {
     policy: '1-per-1m',
     reason: 'limit',
     degraded: undefined,
+    exempt: undefined,
     wouldDeny: undefined,
     charged: false,
     waitMs: 0,
@@ -45,6 +46,7 @@ describe('a decision', () => {
         used: 1,
         retryAfterMs: 60_000,
         resetAfterMs: 60_000,
+        rule: 'default',
       },
       {
         name: '600-per-1m',
@@ -54,6 +56,7 @@ describe('a decision', () => {
         used: 1,
         retryAfterMs: 0,
         resetAfterMs: 100,
+        rule: 'default',
       },
     ],
   }

@@ -158,6 +158,7 @@ describe('a decision', () => {
         used: 1,
         retryAfterMs: 0,
         resetAfterMs: 100,
+        rule: 'default',
       },
       {
         name: 'hourly',
@@ -167,6 +168,7 @@ describe('a decision', () => {
         used: 1,
         retryAfterMs: 3_600_000,
         resetAfterMs: 3_600_000,
+        rule: 'default',
       },
     ])
   })

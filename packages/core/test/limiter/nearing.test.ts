@@ -131,6 +131,19 @@ describe("the 'nearing' event", () => {
     expect(plan.shares()).toEqual([1])
   })
 
+  it('comes of no call on a key that is exempt, however it is charged', async () => {
+    const { limiter, shares } = open()
+    await limiter.override('k', { exempt: true, until: '1h', reason: 'a test', by: 'us' })
+    await limiter.consume('k', { cost: 9 })
+    await limiter.acquire('k', { cost: 9 })
+    await consumeAll([
+      { limiter, key: 'k', cost: 9 },
+      { limiter: open().limiter, key: 'k' },
+    ])
+    await limiter.charge('k', { cost: 9 })
+    expect(shares()).toEqual([])
+  })
+
   it('takes shares as they are meant, not as they are rounded', async () => {
     const { limiter, events } = open({ policies: [fixedWindow({ limit: 100, window: '1h' })], nearing: 0.07 })
     await limiter.consume('k', { cost: 7 })

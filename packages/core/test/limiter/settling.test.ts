@@ -14,6 +14,7 @@ import {
 } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 import { RemoteStore } from '@sluice/harness/stores'
+import { withoutRecords } from '../stores/redis/one-redis.js'
 
 let clock: FakeClock
 let remote: RemoteStore
@@ -207,7 +208,7 @@ describe('settle', () => {
 
 it('settles 50,000 more on a log in Redis by script calls of 1,000 units', async () => {
   const server = await startRedis()
-  const store = redisStore({ host: server.host, port: server.port })
+  const store = withoutRecords(redisStore({ host: server.host, port: server.port }))
   const policies = [slidingLog({ limit: 100_000, window: '1d' })]
   const limiter = open({ policies, store, deadline: '10s', onStoreError: 'throw' })
   try {

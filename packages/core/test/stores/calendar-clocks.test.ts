@@ -2,7 +2,7 @@ import '@sluice/calendar'
 import { calendarWindow, consumeAll, createLimiter, gcra, slidingLog, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
-import { oneRedis } from './redis/one-redis.js'
+import { oneRedis, withoutRecords } from './redis/one-redis.js'
 
 /*
  * Windows of the calendar by clocks that are wrong: that of the store, which decides, and those of processes, which only choose the
@@ -35,7 +35,7 @@ function bytesStore(now: () => number): Store {
 let names = 0
 
 describe.each([
-  ['Redis', (clock: () => number) => redisStore(client, { clock, denialCache: false })],
+  ['Redis', (clock: () => number) => withoutRecords(redisStore(client, { clock, denialCache: false }))],
   ['bytes', bytesStore],
 ])('a store in %s whose clock was set', (_, storeOf) => {
   /** A limiter in such a store on a clock of its own, and how many of `calls` pass. */
@@ -170,7 +170,7 @@ describe('a process whose clock is wrong', () => {
 
   it.each(EVERY)('is asked once more where a window of a %s begins, and never within one', async (every) => {
     const policies = [calendarWindow({ limit: 5, every })]
-    const store = redisStore(client, { denialCache: false })
+    const store = withoutRecords(redisStore(client, { denialCache: false }))
     const limiter = createLimiter({
       name: `process-${every}`,
       policies,
@@ -191,7 +191,7 @@ describe('a process whose clock is wrong', () => {
   })
 
   it.each([1999, 2099])('in the year %i is asked once more in a call on several keys', async (year) => {
-    const store = redisStore(client, { denialCache: false })
+    const store = withoutRecords(redisStore(client, { denialCache: false }))
     const [days, months] = (['day', 'month'] as const).map((every) =>
       createLimiter({
         name: `whole-${every}-${year}`,
@@ -215,7 +215,7 @@ describe('a process whose clock is wrong', () => {
 
   it('shares one script and one state with a thousand customers in all zones, and admits a limit to each', async () => {
     const zones = Intl.supportedValuesOf('timeZone').slice(0, 400)
-    const store = redisStore(client, { denialCache: false })
+    const store = withoutRecords(redisStore(client, { denialCache: false }))
     const first = [calendarWindow({ limit: 2, every: 'month' })]
     const limiter = createLimiter({
       name: 'zones',

@@ -91,7 +91,13 @@ export class Worker {
     if (cost === 0) return
     const answer = await this.#keyspace.decide(ask, this.#key, cost, maxWait)
     if (answer.reason !== undefined || answer.degraded?.allowed === false) return
-    const source = { limiter: 'row', policies: this.policies, enforce: true, keyspace: this.#keyspace }
+    const source = {
+      limiter: 'row',
+      policies: this.policies,
+      enforce: true,
+      keyspace: this.#keyspace,
+      rule: 'default' as const,
+    }
     const decision = new Decision(source, answer, this.#key, cost)
     const traces = this.#traces[answer.degraded ? 'local' : 'store']
     const charged = { decision, cost, answer, traces }

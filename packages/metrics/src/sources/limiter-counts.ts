@@ -35,9 +35,10 @@ export class LimiterCounts implements Source {
   /**
    * Counts a decision under its binding policy, the one with the least left or the longest wait. If the policies
    * themselves were asked (not for a block, a hold or a store that failed), also counts for each policy whether it denied
-   * the call by itself, and what share of its capacity is used. `result` is 0 for allowed.
+   * the call by itself, and what share of its capacity is used. `result` is 0 for allowed. A call on an exempt key counts under no policy.
    */
   count(decision: Decision, decidedBy: DecidedBy): void {
+    if (decision.exempt) return // no policy was asked
     const policies = policiesOf(decision)
     const rows = policies === this.#list ? this.#listRows : this.#rowsFor(policies)
     const answer = answerOf(decision)

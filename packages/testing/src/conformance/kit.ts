@@ -15,6 +15,7 @@ import { limits } from './laws/limits.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { promising } from './laws/promising.js'
+import { records } from './laws/records.js'
 import { releasing } from './laws/releasing.js'
 import { severalKeys } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
@@ -56,7 +57,7 @@ const LAWS = [
 
 /**
  * Declares, as tests, what every store has to do: each law of the contract for each shape (an algorithm in one of its variants),
- * the laws of permits and boards, and random sequences of calls that the store and a model have to answer alike: half of them
+ * the laws of permits, boards and records, and random sequences of calls that the store and a model have to answer alike: half of them
  * under one policy, 30 in 100 under two, 20 in 100 under three. An algorithm of core without a model fails.
  *
  * The test runner must provide `describe` and `it` as globals, as Jest does. `openStore` opens a store for each sequence, on a
@@ -96,6 +97,7 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
 
     describe('permits', () => permits(trial))
     describe('boards', () => boards(trial))
+    describe('records', () => records(trial))
 
     /**
      * Declares a test that plays random scenarios, each on one key under policies of the drawn shapes, on the store and on the

@@ -147,6 +147,8 @@ export class Policy {
   readonly calendar: Calendar | undefined
   /** Identifies the layout and meaning of the state: algorithm, window, buckets; not limit and capacity. */
   readonly shape: string
+  /** Whether its capacity was not given, so that it is the limit. */
+  readonly isCapacityLimit: boolean
   readonly #numbers: PolicyNumbers
 
   /**
@@ -165,6 +167,7 @@ export class Policy {
     this.windowTicks = this.window / this.tick
     const { name: capacityName = 'capacity', value: capacity = limit } = numbers.capacity ?? {}
     this.capacity = limit === 0 ? 0 : capacity // a limit of 0 admits nothing, whatever the burst
+    this.isCapacityLimit = !(numbers.capacity?.isGiven ?? numbers.capacity?.value !== undefined)
     this.buckets = numbers.buckets ?? 1
     this.calendar = numbers.calendar
     const every = numbers.calendar?.every
@@ -197,7 +200,9 @@ export class Policy {
     const { capacity: declared } = this.#numbers
     const kept = this.limit === 0 ? declared?.value : this.capacity
     const value = capacity ?? (declared ? kept : undefined)
-    const capacities = value !== undefined && { capacity: { name: declared?.name ?? 'capacity', value } }
+    const isGiven = capacity !== undefined || !this.isCapacityLimit
+    const named = { name: declared?.name ?? 'capacity', value, isGiven }
+    const capacities = value !== undefined && { capacity: named }
     return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, ...capacities })
   }
 }
@@ -255,7 +260,12 @@ const CHANGES = { ...POLICY, limit, window, capacity } satisfies option.Declarat
 
 interface PolicyNumbers {
   readonly calendar?: Calendar
-  readonly capacity?: { readonly name: string; readonly value: number | undefined }
+  readonly capacity?: {
+    readonly name: string
+    readonly value: number | undefined
+    /** Default: whether there is a value. */
+    readonly isGiven?: boolean
+  }
   readonly buckets?: number
   /** Whether numbers are multiplied by the window; a window above an hour is then counted in milliseconds. */
   readonly multiplied?: boolean

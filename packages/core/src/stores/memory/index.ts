@@ -7,12 +7,13 @@ import { heldWeakly } from '../../values/weak-values.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
-import type { Board, Part, Report, Store, Together } from '../store.js'
+import type { Board, Part, Records, Report, Store, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
 import { memoryBoard, type Note } from './boards.js'
 import { CHUNK_ROWS, Chunks, type TableOwner } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
 import type { PolicyList } from './policy-lists.js'
+import { memoryRecords } from './records.js'
 import { Table } from './table.js'
 
 export interface MemoryStoreOptions {
@@ -81,6 +82,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   /** By limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
   readonly #boards = new Map<string, Map<string, Note>>()
+  readonly #records = memoryRecords(() => this.now())
   readonly #purging = this.#purgeBookings()
   #stopSweeping: (() => void) | undefined
   #size = 0
@@ -161,6 +163,11 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     const notes = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, notes)
     return memoryBoard(notes, () => this.now())
+  }
+
+  /** The records of operators about single keys, over all limiters of the store. */
+  records(): Records {
+    return this.#records
   }
 
   /**

@@ -268,6 +268,10 @@ export class Table {
       case 'block': {
         const { duration, isPenalty = false } = change
         if (duration === 0 && row === 0) return 0
+        if (duration === 0 && isPenalty) {
+          this.refusals.clear(row)
+          return 0
+        }
         this.restrictions.block(this.rowFor(key, now, list, row), now, now + duration, isPenalty)
         return 0
       }

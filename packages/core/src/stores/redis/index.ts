@@ -11,7 +11,7 @@ import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js
 import type { Penalty } from '../penalty.js'
 import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type { Board, DenialCacheBounds, Keyspace, Notice, Report, Store } from '../store.js'
+import type { Board, DenialCacheBounds, Keyspace, Notice, Records, Report, Store } from '../store.js'
 import { redisBoard } from './board.js'
 import { connectionOf, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
@@ -23,6 +23,7 @@ import { hashTags } from './hash-tags.js'
 import { keyspaceOf } from './key.js'
 import { RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { redisPermits } from './permits.js'
+import { redisRecords } from './records.js'
 import { type RedisConnection, warnOfReplays, watchForReplica } from './redis-connection.js'
 import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/runner.js'
@@ -154,7 +155,7 @@ class StoreInRedis implements RedisStore {
   /** Gets what is found out about the client: that of the limiter which was made last. */
   #report: Report = warnOfClient
   readonly #now: Clock
-  #started: Promise<unknown> | undefined
+  #started: { readonly ended: Promise<unknown> | undefined } | undefined
   /** The latest trouble, and its StoreError. */
   #trouble: { readonly cause: unknown; readonly error: Error } | undefined
   readonly #closing = new Closing()
@@ -231,12 +232,13 @@ class StoreInRedis implements RedisStore {
 
   /**
    * Connects before the first call. The promise settles when the connection is made, has failed, or has taken `startTimeout`; the
-   * deadlines of the first calls count from then. Undefined if there is nothing to wait for.
+   * deadlines of the first calls count from then. Undefined if there was nothing to wait for when it was asked first.
    */
   start(): Promise<unknown> | undefined {
-    if (this.#started) return this.#started
+    if (this.#started) return this.#started.ended
     const connected = this.#connection.connect()
-    return connected && (this.#started = Promise.race([connected, this.#startTimeout()]))
+    this.#started = { ended: connected && Promise.race([connected, this.#startTimeout()]) }
+    return this.#started.ended
   }
 
   /**
@@ -285,6 +287,17 @@ class StoreInRedis implements RedisStore {
   board(name: string): Board {
     const { prefix, clock } = this.#settings
     return redisBoard(keyspaceOf(prefix, name, ['board']), this.#runner, clock)
+  }
+
+  /** The records of operators about single keys, for all limiters of this prefix. No limiter has an empty name. */
+  records(): Records {
+    const { prefix, clock } = this.#settings
+    return redisRecords(keyspaceOf(prefix, '', ['records']), this.#runner, clock)
+  }
+
+  /** Longest wait of the first calls, in milliseconds. */
+  get startTimeout(): number {
+    return this.#settings.startTimeout
   }
 
   /** Aborted once the store is closed, for those who wait for something of it. */

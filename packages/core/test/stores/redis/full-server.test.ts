@@ -148,8 +148,29 @@ describe('the first write of a script is one that needs memory', () => {
     expect(await wrongOf(lines)).toEqual([])
   })
 
+  it('in records of operators', async () => {
+    const lines = await watched(async () => {
+      for (const write of [() => Promise.resolve(), (key: string) => client.set(key, 'x')]) {
+        const key = nextKey()
+        await write(key)
+        for (const [now, most, id, text] of [
+          [START, 1, 'a\nheld', 'text'],
+          [START + 2 * MINUTE, 1, 'a\nother', 'text'],
+          [START + 2 * MINUTE, 0, '', 'a\nother'],
+          [START + 2 * MINUTE, 1, 'a\nother', ''],
+        ] as const)
+          await run(
+            modules['records']!,
+            [key],
+            [packed([now, 0, 0, MINUTE, most, id.length], Buffer.from(id + text))],
+          )
+      }
+    })
+    expect(await wrongOf(lines)).toEqual([])
+  })
+
   it('and no other script is sent', () => {
-    const sent = ['script', 'together', 'semaphore', 'board']
+    const sent = ['script', 'together', 'semaphore', 'board', 'records']
     const calls = Object.keys(modules).filter((name) => /redis\.call\b/.test(modules[name]!))
     expect(calls.toSorted()).toEqual(sent.toSorted())
   })

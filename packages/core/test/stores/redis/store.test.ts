@@ -12,7 +12,7 @@ import {
   tokenBucket,
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
-import { oneRedis } from './one-redis.js'
+import { oneRedis, withoutRecords } from './one-redis.js'
 import { expectWarnings } from '@sluice/harness/warnings'
 
 jest.setTimeout(60_000)
@@ -21,7 +21,13 @@ const { server, client } = oneRedis()
 
 const hour = { limit: 100, window: '1h' } as const
 const open = (policies: readonly Policy[], options = {}) =>
-  createLimiter({ name: 'orders', policies, store: redisStore(client), deadline: '10s', ...options })
+  createLimiter({
+    name: 'orders',
+    policies,
+    store: withoutRecords(redisStore(client)),
+    deadline: '10s',
+    ...options,
+  })
 
 /** The same policies under names of their own. */
 const named = (policies: readonly Policy[]): Policy[] =>
@@ -127,7 +133,7 @@ describe('the longest list of policies', () => {
 describe('a log', () => {
   it('admits exactly its limit of 2,000 calls in one tick, where a sorted set of instants would admit all', async () => {
     const policies = [slidingLog({ limit: 100, window: '1m' })]
-    const store = redisStore(client, { clock: () => 1_800_000_000_000_000 })
+    const store = withoutRecords(redisStore(client, { clock: () => 1_800_000_000_000_000 }))
     const limiter = createLimiter({ name: 'tick', policies, store, deadline: '30s', onStoreError: 'throw' })
     const calls = Array.from({ length: 2000 }, () => limiter.consume('k'))
     const decisions = await Promise.all(calls)
@@ -245,7 +251,7 @@ describe('a client that replays', () => {
 
 describe('a store that is closed', () => {
   it.each(['local', 'throw'] as const)('rejects calls that wait for their turn, under %s', async (mode) => {
-    const store = redisStore(client)
+    const store = withoutRecords(redisStore(client))
     const limiter = open([gcra({ limit: 1, window: '1d' })], { name: mode, store, onStoreError: mode })
     await limiter.acquire('k')
     const refusal = limiter.acquire('k', { maxWait: '1d' }).catch((error: unknown) => error)
@@ -263,7 +269,7 @@ describe('a clock of Redis that is set back behind the last write on a blocked k
     [61_000, undefined],
   ])('by %d ms, where the window is a minute: then a call is %s', async (ms, reason) => {
     const clock = new FakeClock()
-    const store = redisStore(client, { clock: clock.now, denialCache: false })
+    const store = withoutRecords(redisStore(client, { clock: clock.now, denialCache: false }))
     const limiter = open(minute, { name: `back ${ms}`, store, penalty: { after: 2, block: '10m' } })
     for (let i = 0; i < 3; i++) await limiter.consume('k')
     clock.pass(-ms)
@@ -307,7 +313,7 @@ describe('a denied call', () => {
   it('costs Redis nothing for a while, in any process that has cached the denial', async () => {
     const caching = () =>
       open([gcra({ limit: 1, window: '1h' })], {
-        store: redisStore(client, { denialCache: { maxAge: '1m' } }),
+        store: withoutRecords(redisStore(client, { denialCache: { maxAge: '1m' } })),
       })
     const [first, second] = [caching(), caching()]
     await first.consume('denied')
@@ -323,7 +329,7 @@ describe('a denied call', () => {
   })
 
   it('asks Redis each time with denialCache: false', async () => {
-    const store = redisStore(client, { denialCache: false })
+    const store = withoutRecords(redisStore(client, { denialCache: false }))
     const limiter = createLimiter({
       name: 'asks',
       policies: [gcra({ limit: 1, window: '1h' })],

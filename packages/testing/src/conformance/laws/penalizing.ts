@@ -64,6 +64,22 @@ export function penalizing(subject: Subject): void {
     }
   })
 
+  law(subject, 'forgets the count at a block of no length', drawn, async (session, value) => {
+    const penalty = { ...value.penalty, after: 2 }
+    for (const isForgiven of [false, true]) {
+      const caller = await open(session, { ...value, steps: [] }, penalty)
+      await fill(caller)
+      await caller.consume(1, 1)
+      await caller.hold(1)
+      if (isForgiven) await caller.block(0, true)
+      assert.equal((await caller.peek(0)).reason, 'held')
+      session.now += 1
+      await fill(caller)
+      await caller.consume(1, 1)
+      assert.equal((await caller.peek(0)).reason, isForgiven ? undefined : 'blocked')
+    }
+  })
+
   law(subject, 'counts no other call', drawn, async (session, value) => {
     const caller = await open(session, value, { ...value.penalty, after: 1 })
     await fill(caller)

@@ -1,0 +1,354 @@
+import type { MaybePromise, RecordChanges, Records, Store } from '../stores/store.js'
+import { nowMs, setTimer } from '../values/clock.js'
+import { inCommon } from '../values/contract.js'
+import { StoreError } from '../values/errors.js'
+import { isPromise } from '../values/promises.js'
+import { heldWeakly } from '../values/weak-values.js'
+import { type KeyRecord, readRecord, type RecordContent, recordId, type RecordSubject } from './key-record.js'
+import { overridden } from './overridden-set.js'
+import type { PolicySet } from './policy-set.js'
+
+/*
+ * The records of a store, as this process knows them. Each process reads what has changed once a second, whatever the number of
+ * limiters, and keeps all of it, so a decision asks a map of its limiter, and not even that where the limiter has no overrides.
+ */
+
+/** What happened to a record: it was written, was removed, or came to its end. */
+export type RecordChange = 'set' | 'removed' | 'ended'
+
+export type RecordListener = (change: RecordChange, record: KeyRecord) => void
+
+/** The records of the limiters of one name. */
+export class LimiterRecords {
+  /** The overrides in force, by key as stores keep it. */
+  readonly overrides = new Map<string, OverrideInForce>()
+  /** Whether calls have to look for overrides of their keys, or to wait for the first read of records. */
+  rules: boolean
+  readonly listeners = new Set<RecordListener>()
+  /** A bit for each hash of a key that has had an override: a look into a large map costs more than half of a decision in memory. */
+  #marks = new Int32Array(0)
+
+  constructor(readonly known: KnownRecords | undefined) {
+    this.rules = known?.isRead === false
+  }
+
+  /** Whether an override may concern calls on a key, or the first read of records all calls. */
+  mayConcern(stored: string): boolean {
+    const hash = hashOf(stored)
+    return (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0 || !this.known!.isRead
+  }
+
+  /** Sets what is known of a record, or that it is gone. */
+  change(change: RecordChange, record: KeyRecord): void {
+    const { kind, stored } = record
+    if (kind === 'override' && change === 'set') {
+      const hash = hashOf(stored)
+      if (this.#marks.length === 0) this.#marks = new Int32Array(2 ** (HASH_BITS - 5))
+      this.#marks[hash >> 5]! |= 1 << (hash & 31)
+      this.overrides.set(stored, new OverrideInForce(record, this.known!))
+    } else if (kind === 'override') this.overrides.delete(stored)
+    this.rules = !this.known!.isRead || this.overrides.size > 0
+  }
+
+  /** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
+  report(change: RecordChange, record: KeyRecord): void {
+    for (const listener of this.listeners) queueMicrotask(() => listener(change, record))
+  }
+}
+
+/** An override as calls on its key look it up among ten thousand: what they need is in one object. */
+class OverrideInForce {
+  readonly #until: number
+  readonly #isExempt: boolean
+  #notedAt = -Infinity
+  #of: PolicySet | undefined
+  #made: PolicySet | undefined
+
+  constructor(
+    readonly record: KeyRecord,
+    readonly known: KnownRecords,
+  ) {
+    this.#until = record.until
+    this.#isExempt = record.content.exempt === true
+  }
+
+  /**
+   * The set by which a call is decided: what the override makes of its set, of which the latest is kept, or the same after its end, and
+   * where a block with a record beats an exemption.
+   */
+  setFor(set: PolicySet): PolicySet {
+    const now = this.known.now()
+    if (this.#until <= now || (this.#isExempt && this.#isBlocked(now))) return set
+    if (now - this.#notedAt >= NOTED_US) {
+      this.#notedAt = now
+      this.known.note(this.record.id)
+    }
+    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
+    return this.#made!
+  }
+
+  #isBlocked(now: number): boolean {
+    const block = this.known.get({ ...this.record, kind: 'block' })
+    return block !== undefined && block.until > now
+  }
+}
+
+/** A number of HASH_BITS, made of up to 8 characters of a key. */
+function hashOf(key: string): number {
+  const step = 1 + (key.length >> 3)
+  let hash = key.length
+  for (let i = 0; i < key.length; i += step) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995)
+  return hash >>> (32 - HASH_BITS)
+}
+
+/** The records of one store in this process, whichever of its limiters ask. */
+export class KnownRecords {
+  /** Whether calls need not wait for the first read. */
+  isRead: boolean
+  readonly #records: Records
+  readonly #byId = new Map<string, KeyRecord>()
+  readonly #byLimiter = new Map<string, LimiterRecords>()
+  /** Ids of records that have decided calls or have ended, which the next read reports. */
+  readonly #seen = new Set<string>()
+  /** Open limiters of the store. */
+  #limiters = 0
+  #version = 0
+  /** By how much the store's clock is ahead of this process's, in microseconds. */
+  #ahead = 0
+  /** The first end of a record. */
+  #nextEnd = Infinity
+  #asked = 0
+  /** The latest of the operations whose changes were taken. */
+  #taken = 0
+  /** When the read was sent that has no answer yet. */
+  #readAt = -Infinity
+  #isTicking = false
+  #unread: Promise<void> | undefined
+
+  /** The records of `store`, which has some. Those of one in this process all come from here, so it is not waited for. */
+  private constructor(private readonly store: Store) {
+    this.#records = store.records!()
+    this.isRead = store.local === true
+  }
+
+  /** The records of a store, shared by all of its limiters in this process; undefined where it keeps none. */
+  static of(store: Store): KnownRecords | undefined {
+    const all = inCommon('known-records', () => new WeakMap<Store, KnownRecords>())
+    if (store.records && !all.has(store)) all.set(store, new KnownRecords(store))
+    return all.get(store)
+  }
+
+  /** The records of the limiters of one name, for a limiter that calls `leave` when it closes. */
+  enter(limiter: string): LimiterRecords {
+    this.#limiters++
+    return this.#recordsOf(limiter)
+  }
+
+  /** Notes that a limiter has closed. After the last one nothing is read, and a further one begins with a read. */
+  leave(): void {
+    if (--this.#limiters > 0 || this.store.local) return
+    ;[this.isRead, this.#unread] = [false, undefined]
+    for (const records of this.#byLimiter.values()) records.rules = true
+  }
+
+  #recordsOf(limiter: string): LimiterRecords {
+    const records = this.#byLimiter.get(limiter) ?? new LimiterRecords(this)
+    this.#byLimiter.set(limiter, records)
+    return records
+  }
+
+  /** The time on the store's clock, as far as this process knows it, in microseconds. */
+  now(): number {
+    return this.store.now() + this.#ahead
+  }
+
+  get(subject: RecordSubject): KeyRecord | undefined {
+    return this.#byId.get(recordId(subject))
+  }
+
+  /** Notes that a record has decided a call. */
+  note(id: string): void {
+    this.#seen.add(id)
+  }
+
+  /**
+   * Ends with the first read, which begins now unless it has; no later than the store's `startTimeout`, and as soon as the store is
+   * known not to be connected. Undefined once it has ended.
+   */
+  unread(): Promise<void> | undefined {
+    if (this.isRead || this.#unread) return this.isRead ? undefined : this.#unread
+    if (!this.#isTicking) this.#schedule()
+    const read = this.#read()
+    if (!isPromise(read)) return this.#begin()
+    const { store } = this
+    const ended = Promise.resolve(store.start?.()).then(() => (store.trouble?.() ? undefined : read))
+    const inTime = within(store.startTimeout ?? 1000, ended).catch(() => {})
+    return (this.#unread = inTime.then(() => this.#begin()))
+  }
+
+  /** From here on calls go by what is known. */
+  #begin(): undefined {
+    this.isRead = true
+    for (const records of this.#byLimiter.values()) records.rules = records.overrides.size > 0
+  }
+
+  /**
+   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns false, with nothing written,
+   * where its limiter has 10,000 of the kind.
+   */
+  async write(
+    subject: RecordSubject,
+    content?: RecordContent,
+    { until = 0, life = 0 } = {},
+  ): Promise<boolean> {
+    const record = { id: recordId(subject), text: content ? JSON.stringify(content) : '' }
+    const write = (): Promise<boolean> =>
+      within(
+        ANSWER_MS,
+        this.#receive(this.#records.write({ ...record, until, life, most: MOST_RECORDS }, this.#version)),
+      )
+    if (!this.#isTicking) this.#schedule()
+    this.unread()?.catch(() => {})
+    if (await write()) return true
+    this.#end()
+    await this.#read() // which has the store drop those that have ended
+    return write()
+  }
+
+  /** The records of a limiter as the store has them, without those that have ended. */
+  async list(limiter: string): Promise<readonly KeyRecord[]> {
+    const { records, now } = await within(ANSWER_MS, this.#records.read(0, this.#reported()))
+    return records
+      .flatMap((each) => readRecord(each) ?? [])
+      .filter((each) => each.limiter === limiter && each.until > now)
+  }
+
+  /** Sets the timer of the next read, which keeps neither the process nor the store alive. */
+  #schedule(): void {
+    this.#isTicking = true
+    const weak = heldWeakly(this)
+    const next = (): void => {
+      const known = weak.deref()
+      if (known) known.#tick()
+    }
+    const timer = this.store.keepsTime ? setTimeout(next, READ_MS) : setTimer(next, READ_MS)
+    timer.unref?.()
+  }
+
+  /** Reads once more, unless an earlier read still waits for its answer, for as long as the store is open. */
+  #tick(): void {
+    const { closed, local } = this.store
+    if (closed?.aborted || this.#limiters === 0 || (local && this.#byId.size === 0))
+      return void (this.#isTicking = false)
+    this.#schedule()
+    this.#end()
+    if (nowMs() - this.#readAt > LOST_MS) void this.#read()
+  }
+
+  /** Reads what has changed. A failure leaves what is known in force; the next read makes up for it. */
+  #read(): MaybePromise<unknown> {
+    try {
+      const taken = this.#receive(this.#records.read(this.#version, this.#reported()))
+      if (!isPromise(taken)) return taken
+      const sentAt = (this.#readAt = nowMs())
+      const ended = (): void => void (this.#readAt === sentAt && (this.#readAt = -Infinity))
+      return taken.then(ended, ended)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Ids that the store is to note, as many as a read takes. */
+  #reported(): readonly string[] {
+    const ids: string[] = []
+    let size = 0
+    for (const id of this.#seen) {
+      if ((size += id.length) > MOST_REPORTED) break
+      this.#seen.delete(id)
+      ids.push(id)
+    }
+    return ids
+  }
+
+  /** Takes the changes that an operation returns, unless those of a later one came before. False if it returns none. */
+  #receive(changes: MaybePromise<RecordChanges | undefined>): MaybePromise<boolean> {
+    const nth = ++this.#asked
+    const take = (found: RecordChanges | undefined): boolean => {
+      if (found && nth > this.#taken) this.#take(found, nth)
+      return found !== undefined
+    }
+    return isPromise(changes) ? changes.then(take) : take(changes)
+  }
+
+  /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
+  #take({ version, now, areAll, records }: RecordChanges, nth: number): void {
+    const isHeard = this.#taken > 0 || this.store.local === true
+    this.#taken = nth
+    this.#version = version
+    if (!this.store.local) this.#ahead = now - this.store.now()
+    const gone = new Set(areAll ? this.#byId.keys() : [])
+    for (const stored of records) {
+      gone.delete(stored.id)
+      if (this.#byId.get(stored.id)?.version === stored.version) continue
+      const record = readRecord(stored)
+      if (!record || record.until <= now) {
+        this.#remove(stored.id, record ? 'ended' : 'removed')
+        continue
+      }
+      this.#byId.set(record.id, record)
+      this.#nextEnd = Math.min(this.#nextEnd, record.until)
+      const its = this.#recordsOf(record.limiter)
+      its.change('set', record)
+      if (isHeard) its.report('set', record)
+    }
+    for (const id of gone) this.#remove(id, 'removed')
+  }
+
+  #remove(id: string, change: RecordChange): void {
+    if (change === 'ended') this.#seen.add(id)
+    const record = this.#byId.get(id)
+    if (!record) return
+    this.#byId.delete(id)
+    const its = this.#recordsOf(record.limiter)
+    its.change(change, record)
+    its.report(change, record)
+  }
+
+  /** Forgets the records that have ended. */
+  #end(): void {
+    const now = this.now()
+    if (now < this.#nextEnd) return
+    this.#nextEnd = Infinity
+    for (const { id, until } of this.#byId.values()) {
+      if (until <= now) this.#remove(id, 'ended')
+      else this.#nextEnd = Math.min(this.#nextEnd, until)
+    }
+  }
+}
+
+/** Rejects where an answer takes more than `ms`. The timer keeps the process alive meanwhile, as the sockets of some stores do not. */
+async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout>
+  const late = new Promise<never>((_, reject) => {
+    const error = new StoreError('STORE_TIMEOUT', `its records took more than ${ms} ms`)
+    timer = setTimeout(() => reject(error), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer!)
+  }
+}
+
+/** Of ten thousand overrides 4 in 100 other keys share a mark, in 32 kB. */
+const HASH_BITS = 18
+/** A record says to the minute when it last decided a call. */
+const NOTED_US = 60_000_000
+/** Records of one kind of a limiter. */
+export const MOST_RECORDS = 10_000
+const READ_MS = 1000
+const ANSWER_MS = 5000
+/** Some clients never settle a call of a broken connection. */
+const LOST_MS = 10_000
+/** Characters of the ids that one read reports, of which a frame of a machine's processes takes as many in JSON. */
+const MOST_REPORTED = 8192

@@ -1,0 +1,52 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import { WeakValues } from '../values/weak-values.js'
+import { ExemptKeyspace } from './exempt-keyspace.js'
+import type { RecordContent } from './key-record.js'
+import type { PolicySet } from './policy-set.js'
+
+/** Sets that overrides have made of a set, by their numbers. Each is held by the records that have made it. */
+const MADE = new WeakMap<PolicySet, WeakValues<PolicySet>>()
+
+/** Returns what an override makes of the set of a call: the same set where it is of other shapes, or the numbers would not work. */
+export function overridden(set: PolicySet, content: RecordContent): PolicySet {
+  const made = MADE.get(set) ?? new WeakValues<PolicySet>()
+  MADE.set(set, made)
+  if (content.exempt) {
+    const keyspace = new ExemptKeyspace(set.keyspace, set.sets.store)
+    const { policies } = keyspace
+    const rest = { policies, given: [], keyspace, rule: 'override', exempt: true } as const
+    return made.get('exempt', () => ({ ...set, ...rest, nearing: undefined }))
+  }
+  try {
+    const list = overriddenPolicies(set, content)
+    const id = list.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
+    return list === set.given ? set : made.get(id, () => set.sets.get(list, 'override'))
+  } catch {
+    return set
+  }
+}
+
+/**
+ * The policies that an override makes of those of a set; the same list where it is of other shapes.
+ * @throws {PolicyError} for numbers that the algorithms cannot count exactly.
+ */
+export function overriddenPolicies(
+  { given, shapes: own }: Pick<PolicySet, 'given' | 'shapes'>,
+  { factor, limits, shapes }: Pick<RecordContent, 'factor' | 'limits' | 'shapes'>,
+): readonly Policy[] {
+  if (factor !== undefined) {
+    const part = (units: number): number => Math.max(1, Math.floor(units * factor))
+    return given.map((policy) => {
+      const { limit, capacity } = policy
+      return limit === 0 ? policy : policy.with({ limit: part(limit), capacity: part(capacity) })
+    })
+  }
+  if (shapes !== own || !limits) return given
+  return given.map((policy, i) => {
+    const numbers = limits[i]
+    if (typeof numbers !== 'number')
+      return numbers ? policy.with({ limit: numbers[0], capacity: numbers[1] }) : policy
+    const follows = policy.isCapacityLimit && numbers > 0
+    return policy.with({ limit: numbers, ...(follows && { capacity: numbers }) })
+  })
+}

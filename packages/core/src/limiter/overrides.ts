@@ -1,0 +1,264 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import { type Answer, type Correction, usedOf } from '../stores/store.js'
+import type { Duration } from '../values/duration.js'
+import { durationsFrom, parseDuration } from '../values/duration.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
+import { storedKey } from '../values/key.js'
+import * as option from '../values/options.js'
+import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
+import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
+import { overriddenPolicies } from './overridden-set.js'
+import type { PolicySet } from './policy-set.js'
+
+/** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
+export interface ActOptions {
+  readonly reason?: string
+  readonly by?: string
+}
+
+/** Options of `limiter.override`. One of `limit`, `factor`, `policies` and `exempt` is given. */
+export interface OverrideOptions extends Required<ActOptions> {
+  /**
+   * The limit in place of that of the policy; of several policies, by their names. A capacity or burst that the policy was not given
+   * follows it. Acts under lists of the limiter's own shapes.
+   */
+  readonly limit?: number | Readonly<Record<string, number>>
+  /** Multiplies limit, capacity and burst of the call's list, rounded down, at least 1. Acts under every list. */
+  readonly factor?: number
+  /** A list of the limiter's own shapes, whose limits and capacities come into force. */
+  readonly policies?: readonly Policy[]
+  /** Calls on the key pass without being counted. */
+  readonly exempt?: true
+  /** The end: a Date, which is an instant of the store's clock, or a duration from now. */
+  readonly until: Date | Duration
+  /**
+   * Whether it may allow less than is in use now, so that the key is denied at once.
+   * @default false
+   */
+  readonly force?: boolean
+}
+
+/** A record of one key: what is in force, until when, by whom and why. */
+export interface KeyOverride {
+  readonly kind: RecordKind
+  readonly key: string
+  readonly limiter: string
+  readonly reason: string | undefined
+  readonly by: string | undefined
+  readonly madeAt: Date
+  readonly until: Date
+  /** When it last decided a call of any process, to the minute; undefined if it never did. */
+  readonly lastAppliedAt: Date | undefined
+  /** Of an override: the limit of each policy of the limiter by its name. */
+  readonly limits?: Readonly<Record<string, number>>
+  readonly factor?: number
+  readonly exempt?: true
+  /** Of an override: the lists under which it acts. Under none, the limiter's own have other shapes by now. */
+  readonly actsUnder?: 'every list' | 'lists of these shapes' | 'none'
+  /** Of an override: for so many milliseconds after it was made leases that were taken before may serve; 0 without leases. */
+  readonly leaseMs?: number
+  /** What `override` returns: why the key is blocked meanwhile, by a record or otherwise; undefined if it is not. */
+  readonly blocked?: string
+}
+
+const words = option.text('a text of 1 to 200 characters', /^[^]{1,200}$/)
+/** Options of `block` and `hold` beside those of every call on a key. */
+export const ACT = { reason: words, by: words } satisfies option.DeclarationOf<ActOptions>
+const OVERRIDE = {
+  reason: option.required(words),
+  by: option.required(words),
+  limit: option.unchecked<OverrideOptions['limit']>(),
+  factor: option.custom<number>('a number above 0, at most 1,000,000', (value) =>
+    typeof value === 'number' && value > 0 && value <= 1e6 ? value : option.REFUSED,
+  ),
+  policies: option.unchecked<OverrideOptions['policies']>(),
+  exempt: option.oneOf([true]),
+  until: option.required(option.unchecked<Date | Duration>()),
+  force: option.flag(false),
+} satisfies option.DeclarationOf<OverrideOptions>
+const ABOUT = { what: 'limiter.override', error: InputError }
+
+/** Longest time that an override may be in force: a Date too is at most so far ahead. */
+const LONGEST_MS = 365 * 86_400_000
+
+/** One limiter as its overrides see it. */
+export interface OverriddenLimiter {
+  readonly name: string
+  readonly records: LimiterRecords
+  readonly leaseMs: number
+  /** The set of calls that bring no list. */
+  own(): PolicySet
+  /** How a key stands under a set, or what an override makes of it; an exemption aside. Returns that set too. */
+  peek(set: PolicySet, stored: string): Promise<{ readonly answer: Answer; readonly counted: PolicySet }>
+}
+
+/**
+ * Writes an override, as `limiter.override` says.
+ * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}.
+ */
+export async function override(
+  of: OverriddenLimiter,
+  key: string,
+  options: OverrideOptions,
+): Promise<KeyOverride> {
+  const stored = storedKey(key)
+  const known = recordsOf(of)
+  const { reason, by, force, ...settings } = option.read(OVERRIDE, options, ABOUT)
+  await known.unread()
+  const set = of.own()
+  const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
+  const end = endOf(settings.until, known.now())
+  const { answer, counted } = await of.peek(set, stored)
+  if (!content.exempt && !force) refuseToLower(key, answer, counted, overriddenPolicies(set, content))
+  const record = { kind: 'override', limiter: of.name, stored } as const
+  if (!(await known.write(record, content, end))) {
+    const why = `limiter '${of.name}' has ${MOST_RECORDS} overrides already: give callers who differ for good a plan, a list of policies of their own`
+    throw new InputError('TOO_MANY_OVERRIDES', why)
+  }
+  // Refusals that the former numbers made are no offence under the new ones.
+  await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
+  const block = known.get({ ...record, kind: 'block' })
+  const { until = known.now() + (end.life ?? 0) } = end
+  const written = known.get(record) ?? {
+    ...record,
+    id: '',
+    version: known.now(),
+    until,
+    appliedAt: 0,
+    content,
+  }
+  const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
+  return { ...shown(written, of), ...(answer.reason === 'blocked' && { blocked: `${who}: unblock ends it` }) }
+}
+
+/** The records of a limiter's keys, the latest first. */
+export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOverride[]> {
+  const records = await recordsOf(of).list(of.name)
+  return records.map((record) => shown(record, of)).toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
+}
+
+/** Removes a record of a key. A store without records has none. */
+export async function removeRecord(
+  { name, records }: OverriddenLimiter,
+  kind: RecordKind,
+  key: string,
+): Promise<void> {
+  await records.known?.write({ kind, limiter: name, stored: storedKey(key) })
+}
+
+/**
+ * Writes the record of a block or a hold. Beyond 10,000 of them the act is without one.
+ * @throws {InputError} INVALID_OPTION.
+ */
+export async function recordAct(
+  of: OverriddenLimiter,
+  { kind, key, duration }: Correction & { readonly kind: 'block' | 'hold' },
+  { reason, by }: ActOptions = {},
+): Promise<void> {
+  const hasWords = reason !== undefined || by !== undefined
+  if (hasWords) recordsOf(of)
+  if (kind === 'hold' && !hasWords) return
+  const content = { key, reason, by }
+  const subject = { kind, limiter: of.name, stored: storedKey(key) }
+  await of.records.known?.write(subject, content, { life: duration })
+}
+
+/** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
+export function recordsOf({
+  name,
+  records: { known },
+}: OverriddenLimiter): NonNullable<LimiterRecords['known']> {
+  if (known) return known
+  const why = `the store of limiter '${name}' keeps no records, which overrides and the reason of a block need: take one that has \`records\``
+  throw new PolicyError('INVALID_OPTION', why)
+}
+
+type NumbersGiven = Pick<option.Settings<typeof OVERRIDE>, 'limit' | 'factor' | 'policies' | 'exempt'>
+
+/**
+ * Returns what a record keeps of an override of the set's policies.
+ * @throws {InputError} INVALID_OVERRIDE; {PolicyError} for numbers that the algorithms cannot count exactly.
+ */
+function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: PolicySet) {
+  const { given, shapes } = set
+  if ([limit, factor, policies, exempt].filter((each) => each !== undefined).length !== 1) {
+    throw invalid('takes one of limit, factor, policies and exempt')
+  }
+  if (exempt) return { exempt }
+  if (factor !== undefined) return checked(set, { factor })
+  if (policies) {
+    const { shapes: others, given: list } = set.sets.get(policies)
+    if (others !== shapes) {
+      throw invalid(
+        `policies must have the algorithms and windows of the limiter, in order: ${shapes.replaceAll('\n', ', ')}`,
+      )
+    }
+    return checked(set, { shapes, limits: list.map((each) => [each.limit, each.capacity] as const) })
+  }
+  const names = given.map(({ name }) => name)
+  if (typeof limit === 'number' && given.length === 1) return checked(set, { shapes, limits: [limit] })
+  const byName = typeof limit === 'object' && limit !== null ? limit : undefined
+  const unknown = byName && Object.keys(byName).find((name) => !names.includes(name))
+  if (!byName || unknown !== undefined || Object.keys(byName).length === 0) {
+    const which = unknown === undefined ? '' : `: there is no policy '${unknown}'`
+    throw invalid(
+      `limit must be ${given.length === 1 ? 'a number' : `{ '${names.join("': limit, '")}': limit }`}${which}`,
+    )
+  }
+  return checked(set, { shapes, limits: names.map((name) => byName[name] ?? null) })
+}
+
+/** Returns the content if its numbers can be counted. */
+function checked<C extends Omit<RecordContent, 'key'>>(set: PolicySet, content: C): C {
+  overriddenPolicies(set, content)
+  return content
+}
+
+function invalid(why: string): InputError {
+  return new InputError('INVALID_OVERRIDE', `limiter.override ${why}`)
+}
+
+/** The end of an override, which is a Date on the store's clock or a duration; in microseconds. */
+function endOf(until: Date | Duration, now: number): { readonly until?: number; readonly life?: number } {
+  if (!(until instanceof Date)) return { life: parseDuration(until, 'until') * 1000 }
+  const us = Number(until) * 1000
+  if (us > now && us <= now + LONGEST_MS * 1000) return { until: us }
+  const bound = `until must be a Date that is ahead, by at most 365 days, or ${durationsFrom(1, LONGEST_MS)}`
+  throw expected(
+    InputError,
+    'INVALID_DURATION',
+    bound,
+    Number.isNaN(us) ? 'an invalid Date' : until.toISOString(),
+  )
+}
+
+/** @throws {InputError} OVERRIDE_LOWERS if the key would be denied at once that now has some left. */
+function refuseToLower(key: string, answer: Answer, counted: PolicySet, list: readonly Policy[]): void {
+  const used = counted.policies.map((policy, i) => usedOf(answer, policy, i))
+  for (const [i, { name, capacity }] of list.entries()) {
+    if (used[i]! <= capacity || capacity >= counted.given[i]!.capacity) continue
+    const what = `'${key}' has used ${used[i]} of '${name}', and would be denied until no more than ${capacity} count`
+    throw new InputError('OVERRIDE_LOWERS', `${what}: pass force: true if that is meant`)
+  }
+}
+
+/** A record as users see it. */
+export function shown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
+  const { kind, limiter, version, until, appliedAt, content } = record
+  const { key, reason, by, factor, exempt, limits, shapes } = content
+  const date = (us: number): Date => new Date(us / 1000)
+  const whole = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
+  const entry = { ...whole, lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined }
+  if (kind !== 'override') return entry
+  const set = of.own()
+  const fits = limits && shapes === set.shapes
+  const list = fits && overriddenPolicies(set, content)
+  return {
+    ...entry,
+    ...(list && { limits: Object.fromEntries(list.map(({ name, limit }) => [name, limit])) }),
+    ...(factor !== undefined && { factor }),
+    ...(exempt && { exempt }),
+    actsUnder: !limits ? 'every list' : fits ? 'lists of these shapes' : 'none',
+    leaseMs: of.leaseMs,
+  }
+}

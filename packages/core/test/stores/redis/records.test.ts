@@ -1,0 +1,169 @@
+import { command, info, monitor, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
+import { expectWarnings } from '@sluice/harness/warnings'
+import { Cluster } from 'ioredis'
+import { createLimiter, fixedWindow, type Limiter, type LimiterOptions } from '../../../src/index.js'
+import { redisStore, type RedisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
+
+jest.setTimeout(60_000)
+
+const WHO = { reason: 'a campaign', by: 'ops' }
+const policies = [fixedWindow({ limit: 2, window: '1d' })]
+const raise = { limit: 5, until: '1h', ...WHO }
+
+let server: RedisServer
+beforeEach(async () => void (server = await startRedis()))
+afterEach(async () => {
+  for (const close of opened.splice(0)) await close()
+  await server.stop()
+})
+
+const opened: (() => Promise<void> | void)[] = []
+const urlOf = ({ host, port }: RedisServer) => `redis://${host}:${port}`
+
+/** A store and a limiter of it, as another process has them. */
+function processOf(
+  options: RedisStoreOptions = {},
+  limiterOptions: Partial<LimiterOptions> = {},
+  given?: RedisStore,
+) {
+  const store = given ?? redisStore(urlOf(server), options)
+  const limiter = createLimiter({
+    name: 'api',
+    policies,
+    store,
+    onStoreError: 'throw',
+    deadline: '5s',
+    ...limiterOptions,
+  })
+  opened.push(() => limiter.close())
+  if (!given) opened.push(() => store.close())
+  return { store, limiter }
+}
+
+/** Resolves with the next change that a limiter learns of. */
+const nextChange = (limiter: Limiter) =>
+  new Promise<string>((resolve) => {
+    const stop = limiter.on('override', ({ change, record }) => {
+      stop()
+      resolve(`${change} ${record.kind} ${record.key}`)
+    })
+  })
+
+describe('an override in Redis', () => {
+  it('is in force in another process after its next read, and gone after the one that finds it removed', async () => {
+    const [one, other] = [processOf().limiter, processOf().limiter]
+    await other.consume('a', { cost: 2 })
+    expect((await other.consume('a')).allowed).toBe(false)
+    const learned = nextChange(other)
+    const made = await one.override('a', raise)
+    expect((await one.consume('a')).allowed).toBe(true)
+    expect(await learned).toBe('set override a')
+    expect(await other.consume('a')).toMatchObject({ allowed: true, limit: 5, remaining: 1 })
+    expect(made).toMatchObject({ ...WHO, kind: 'override', limits: { '2-per-1d': 5 } })
+    const ended = nextChange(one)
+    await other.removeOverride('a')
+    expect(await ended).toBe('removed override a')
+    expect((await one.peek('a')).limit).toBe(2)
+  })
+
+  it('is known to the first call of a process', async () => {
+    await processOf().limiter.override('a', raise)
+    const { limiter } = processOf({}, { deadline: '50ms' })
+    expect(await limiter.consume('a', { cost: 5 })).toMatchObject({ allowed: true, limit: 5 })
+  })
+
+  it('is of its prefix, and keeps to its key however that is written', async () => {
+    const { limiter } = processOf()
+    const elsewhere = processOf({ prefix: 'other' }).limiter
+    const keys = ['{a}:b%', 'k'.repeat(300), '\ud800', '\udc00', 'a\nb\0', '']
+    for (const [i, key] of keys.entries()) await limiter.override(key, { ...raise, limit: 10 + i })
+    const other = processOf().limiter
+    for (const [i, key] of keys.entries()) {
+      expect((await other.peek(key)).limit).toBe(10 + i)
+      expect((await elsewhere.peek(key)).limit).toBe(2)
+    }
+    expect((await other.overrides()).map(({ key }) => key).toSorted()).toEqual(keys.toSorted())
+  })
+
+  it('is found in groups and in a Cluster', async () => {
+    const cluster = await startCluster({ masters: 3 })
+    const client = new Cluster(
+      cluster.masters.map(({ host, port }) => ({ host, port })),
+      { redisOptions: { maxRetriesPerRequest: 0 }, retryDelayOnFailover: 0 },
+    )
+    const { limiter } = processOf({}, {}, redisStore(client, { groups: 4 }))
+    const other = processOf({}, {}, redisStore(client, { groups: 4 })).limiter
+    for (let i = 0; i < 8; i++) await limiter.override(`user:${i}`, { ...raise, limit: 10 + i })
+    for (let i = 0; i < 8; i++) expect((await other.peek(`user:${i}`)).limit).toBe(10 + i)
+    for (const close of opened.splice(0)) await close()
+    client.disconnect()
+    await cluster.stop()
+  })
+
+  it('is read by one command a second for all limiters of a store, and by none once they are closed', async () => {
+    const { store, limiter } = processOf({ groupCommit: false })
+    const others = Array.from({ length: 20 }, (_, i) => processOf({}, { name: `other${i}` }, store).limiter)
+    await Promise.all(others.map((each) => each.consume('a')))
+    const watch = await monitor(server)
+    const learned = nextChange(others[0]!)
+    await processOf({}, { name: 'other0' }).limiter.override('a', raise)
+    await learned
+    await Promise.all(others.map((each) => each.consume('a')))
+    const lines = await watch.stop()
+    // The writer's first read, its write with a peek and a correction, and at most two ticks beside the calls.
+    expect(lines.filter((line) => /"eval(?:sha)?".*::records:/.test(line)).length).toBeLessThanOrEqual(5)
+    expect(lines.filter((line) => /"eval(?:sha)?".*:other/.test(line)).length).toBe(20 + 2)
+    await limiter.close()
+  })
+
+  it('notes when it was applied last, by the clock of Redis', async () => {
+    const [one, other] = [processOf().limiter, processOf().limiter]
+    await one.override('a', raise)
+    expect((await one.overrides())[0]!.lastAppliedAt).toBeUndefined()
+    await other.consume('a')
+    await other.overrides() // which reports what was applied
+    const [{ lastAppliedAt, madeAt } = {}] = await one.overrides()
+    expect(Number(lastAppliedAt)).toBeGreaterThanOrEqual(Number(madeAt))
+  })
+})
+
+describe('without Redis', () => {
+  it('overrides stand as they were known, each until its end', async () => {
+    expectWarnings(['STORE_DEGRADED'])
+    const { limiter } = processOf({}, { onStoreError: 'local', deadline: '100ms' })
+    await limiter.override('a', raise)
+    await limiter.override('b', { ...raise, until: '1500ms' })
+    const until = (await limiter.overrides()).find(({ key }) => key === 'b')!.until
+    const ended = nextChange(limiter)
+    await server.stop()
+    expect(await limiter.consume('a', { cost: 5 })).toMatchObject({
+      allowed: true,
+      limit: 5,
+      degraded: 'unavailable',
+    })
+    await expect(limiter.override('c', raise)).rejects.toMatchObject({ name: 'StoreError' })
+    expect(await ended).toBe('ended override b')
+    expect(Date.now()).toBeGreaterThanOrEqual(Number(until) - 50)
+    expect((await limiter.consume('b')).limit).toBe(2)
+  })
+
+  it('the first calls wait no longer than the first connection takes to fail', async () => {
+    expectWarnings(['STORE_DEGRADED'])
+    await server.stop()
+    const { limiter } = processOf({ startTimeout: '1m' }, { onStoreError: 'local' })
+    expect((await limiter.consume('a')).degraded).toBe('unavailable')
+  })
+})
+
+it('records of another type are begun anew, and those that nobody can read are left alone', async () => {
+  const { limiter } = processOf()
+  await command(server, 'RPUSH', 'sluice:3::records:', 'x')
+  expect((await limiter.consume('a')).limit).toBe(2)
+  await limiter.override('a', raise)
+  await command(server, 'HSET', 'sluice:3::records:', 'rnew thing\n"a"', `${'\0'.repeat(16)}{`)
+  const other = processOf().limiter
+  expect((await other.overrides()).map(({ key }) => key)).toEqual(['a'])
+  expect((await other.peek('a')).limit).toBe(5)
+  expect((await info(server, 'keyspace'))['db0']).toMatch(/expires=/)
+  expect(Number(await command(server, 'PTTL', 'sluice:3::records:'))).toBeGreaterThan(3_600_000)
+})

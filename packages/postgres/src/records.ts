@@ -1,0 +1,133 @@
+import type { NewRecord, RecordChanges, Records, StoredRecord } from '@sluice/core/store'
+import { hash } from 'node:crypto'
+import { fields, type Row, statementOf } from './database.js'
+import { isRace, storeError } from './failure.js'
+import type { StateRows } from './rows.js'
+
+/*
+ * The records of operators about single keys, each a row. Their ids begin alike, so that all are read as a range of the primary key:
+ * six bytes, two of the group, eight of the record. The first of the range has the version of the latest write: who writes a record
+ * locks it, so writes are seen in the order of their versions. A record that was removed stays as a row for a day. A
+ * state is a byte, 0 if it was removed, the instant at which it last applied in 8 bytes, then id and text in JSON.
+ */
+const PREFIX = hash('sha256', 'records', 'hex').slice(0, 12)
+const [FIRST, LAST] = [PREFIX.padEnd(32, '0'), PREFIX.padEnd(32, 'f')]
+
+/** Makes the records of the table of `rows`. `written` is called before each write. */
+export function postgresRecords(rows: StateRows, written: () => void): Records {
+  /** Runs a statement on the table, again where it lost a race with another transaction. */
+  const query = async (
+    text: (table: string) => string,
+    values: readonly string[],
+    writes: boolean,
+  ): Promise<readonly Row[]> => {
+    await rows.setUp()
+    for (let tries = MOST_TRIES; ; tries--) {
+      try {
+        return await rows.database.query(statementOf(text(rows.table)), values)
+      } catch (error) {
+        if (tries === 0 || !isRace(error)) throw storeError(error, writes)
+      }
+    }
+  }
+  const clock = (): string => `${Math.floor(rows.options.clock?.() ?? -1)}`
+
+  const read = async (since: number, isKnown = since > 0): Promise<RecordChanges> => {
+    const [[now, latest] = []] = await query(LATEST, [clock()], false)
+    const [version, all] = [Number(latest), { version: Number(latest), now: Number(now) }]
+    if (version === since) return { ...all, areAll: false, records: [] }
+    const found = (await query(SINCE, [`${isKnown ? since : 0}`], false)).map(recordOf)
+    if (isKnown && !found.some((each) => each.version === since)) return read(since, false)
+    const records = found.filter((each) => (isKnown ? each.version > since : each.text !== ''))
+    return {
+      ...all,
+      version: Math.max(version, ...found.map((each) => each.version)),
+      areAll: !isKnown,
+      records,
+    }
+  }
+
+  return {
+    async write({ id, text, until, life, most }: NewRecord, since) {
+      written()
+      const state = Buffer.concat([
+        Buffer.from([text === '' ? 0 : 1]),
+        Buffer.alloc(8),
+        Buffer.from(JSON.stringify([id, text])),
+      ])
+      const group = rowIdOf(id).slice(0, 16)
+      const range = [group.padEnd(32, '0'), group.padEnd(32, 'f')]
+      const ends = [`${Math.floor(until)}`, `${text === '' ? A_DAY : Math.floor(life)}`]
+      const values = [
+        rowIdOf(id),
+        state.toString('hex'),
+        ...ends,
+        clock(),
+        `${text === '' ? 0 : most}`,
+        ...range,
+      ]
+      const isWritten = (await query(WRITE, values, true)).length > 0
+      return isWritten || text === '' ? read(since) : undefined
+    },
+    async read(since, applied) {
+      if (applied.length > 0) await query(APPLIED, [`{${applied.map(rowIdOf).join()}}`, clock()], true)
+      return read(since)
+    },
+  }
+}
+
+function rowIdOf(id: string): string {
+  const part = (of: string, digits: number): string =>
+    hash('sha256', Buffer.from(of, 'utf16le'), 'hex').slice(0, digits)
+  return PREFIX + part(id.slice(0, id.indexOf('\n')), 4) + part(id, 16)
+}
+
+function recordOf([version, until, hex]: Row): StoredRecord {
+  const state = Buffer.from(hex!, 'hex')
+  const [id, text] = JSON.parse(state.toString('utf8', 9)) as [string, string]
+  return {
+    id,
+    text,
+    version: Number(version),
+    until: Number(until),
+    appliedAt: Number(state.readBigInt64BE(1)),
+  }
+}
+
+const MOST_TRIES = 5
+/** Microseconds. */
+const A_DAY = 86_400_000_000
+const RANGE = `id > '${FIRST}' and id <= '${LAST}'`
+
+/** The clock of Postgres in microseconds, or that of the parameter, which is -1 without one. */
+function clockOf(parameter: string): string {
+  return `case when ${parameter}::bigint < 0 then (extract(epoch from clock_timestamp()) * 1000000)::bigint else ${parameter}::bigint end`
+}
+
+const LATEST = (table: string): string =>
+  `select ${fields(clockOf('$1'), `coalesce((select version from ${table} where id = '${FIRST}'), 0)`)} as row`
+
+const SINCE = (table: string): string =>
+  `select ${fields('version', 'expires', "encode(state, 'hex')")} as row from ${table} where ${RANGE} and version >= $1::bigint`
+
+const APPLIED = (
+  table: string,
+): string => `update ${table} set state = substring(state for 1) || int8send(${clockOf('$2')}) || substring(state from 10)
+where id in (select id from ${table} where id = any ($1::uuid[]) for update skip locked) returning ${fields("''")} as row`
+
+/** Writes nothing where a record that is to be removed is not there, or a new one finds its group full. */
+const WRITE = (table: string): string => `with at as (select ${clockOf('$5')} as now), held as (
+  select count(*) as size from ${table} where id = $1::uuid and get_byte(state, 0) = 1
+), latest as (
+  insert into ${table} as kept (id, version, expires, state)
+  select '${FIRST}', greatest(now, 1), greatest($3::bigint, now + $4::bigint) + ${A_DAY}, '\\x00'
+  from at, held where size > 0 or (
+    select count(*) from ${table}, at where id between $7::uuid and $8::uuid and expires > now and get_byte(state, 0) = 1
+  ) < $6::bigint
+  on conflict (id) do update set version = greatest(kept.version + 1, excluded.version), expires = greatest(kept.expires, excluded.expires)
+  returning version
+)
+insert into ${table} as kept (id, version, expires, state)
+select $1::uuid, version, case when $3::bigint > 0 then $3::bigint else now + $4::bigint end, decode($2, 'hex') from latest, at
+on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
+returning ${fields('version')} as row`

@@ -1,0 +1,85 @@
+import { createLimiter, gcra, type Limiter } from '@sluice/core'
+import { postgresStore, type PostgresStoreOptions } from '../src/index.js'
+import { onePostgres } from './one-postgres.js'
+
+jest.setTimeout(60_000)
+
+const WHO = { reason: 'a campaign', by: 'ops' }
+const policies = [gcra({ limit: 10, window: '1d' })]
+const own = onePostgres()
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close()
+})
+
+/** A limiter on a store of its own, as another process has it. */
+function open(options: PostgresStoreOptions = {}, name = 'api') {
+  const store = postgresStore(own.open(), options)
+  const limiter = createLimiter({ name, policies, store, deadline: '10s', onStoreError: 'throw' })
+  closing.push(
+    () => limiter.close(),
+    () => store.close(),
+  )
+  return limiter
+}
+const nextChange = (limiter: Limiter) =>
+  new Promise<string>(
+    (resolve) => void limiter.on('override', ({ change, key }) => resolve(`${change} ${key}`)),
+  )
+
+describe('an override in Postgres', () => {
+  it('is in force in another process after its next read, and listed though ids are digests', async () => {
+    const [one, other] = [open(), open()]
+    await Promise.all([one.consume('a'), other.consume('a')])
+    const learned = nextChange(other)
+    await one.override('a|"{}\\', { limit: 50, until: '1h', ...WHO })
+    expect(await learned).toBe('set a|"{}\\')
+    expect((await other.peek('a|"{}\\')).limit).toBe(50)
+    expect(await open().overrides()).toMatchObject([{ key: 'a|"{}\\', ...WHO, limits: { '10-per-1d': 50 } }])
+    const removed = nextChange(one)
+    await other.removeOverride('a|"{}\\')
+    expect(await removed).toBe('removed a|"{}\\')
+  })
+
+  it('is one of each writer that writes at once: the last wins, and all see the same', async () => {
+    const writers = Array.from({ length: 4 }, () => open({ table: 'at_once' }))
+    await Promise.all(
+      writers.flatMap((limiter, w) =>
+        Array.from({ length: 25 }, (_, i) =>
+          limiter.override(`k${i % 5}`, {
+            limit: 100 + w,
+            until: '1h',
+            reason: 'race',
+            by: `${w}`,
+            force: true,
+          }),
+        ),
+      ),
+    )
+    const lists = await Promise.all(writers.map((limiter) => limiter.overrides()))
+    for (const list of lists) {
+      expect(list).toEqual(lists[0])
+      expect(list).toHaveLength(5)
+      for (const { by, limits } of list) expect(limits).toEqual({ '10-per-1d': 100 + Number(by) })
+    }
+  })
+
+  it('goes with the table, also where others were written since', async () => {
+    const [one, other] = [open({ table: 'emptied' }), open({ table: 'emptied' })]
+    await one.override('lost', { limit: 50, until: '1h', ...WHO })
+    expect((await other.peek('lost')).limit).toBe(50)
+    await own.pool.query('truncate emptied')
+    await one.override('kept', { limit: 60, until: '1h', ...WHO })
+    expect([(await one.peek('lost')).limit, (await one.peek('kept')).limit]).toEqual([10, 60])
+  })
+
+  it('blocks with a record through an exemption', async () => {
+    const limiter = open({ table: 'blocks' })
+    await limiter.override('a', { exempt: true, until: '1h', ...WHO })
+    expect((await limiter.consume('a')).exempt).toBe(true)
+    await limiter.block('a', '1h', WHO)
+    expect(await limiter.consume('a')).toMatchObject({ allowed: false, reason: 'blocked' })
+    await limiter.unblock('a')
+    expect((await limiter.consume('a')).exempt).toBe(true)
+  })
+})

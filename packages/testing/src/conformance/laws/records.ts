@@ -1,0 +1,114 @@
+import type { RecordChanges } from '@sluice/core/store'
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { law, type Trial } from '../law.js'
+import { starts } from '../traffic.js'
+
+const MOST = 3
+
+/** Each a write of one of five ids, of which three make a full group; without a text the record is removed. */
+const writes = fc.array(
+  fc.record({
+    place: fc.integer({ min: 0, max: 4 }),
+    text: fc.oneof(
+      { weight: 3, arbitrary: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }) },
+      fc.constant(''),
+    ),
+    life: fc.integer({ min: 1, max: 1_000_000 }),
+    isDated: fc.boolean(),
+    pause: fc.constantFrom(0, 1, 500_000),
+    isRead: fc.boolean(),
+  }),
+  { maxLength: 12, size: 'max' },
+)
+
+interface Kept {
+  readonly text: string
+  readonly until: number
+  readonly version: number
+}
+
+/**
+ * Declares the laws of records: a write replaces the record of its id or removes it, whichever the store was told last; a reader
+ * who names the version that he knows gets what has changed since, one who names none or another gets all; a group has no more
+ * than `most` records, once those that have ended were reported. `kept` is what the store should hold. A store without records passes.
+ */
+export function records(trial: Trial): void {
+  const drawn = fc.record({ start: starts, writes })
+
+  law(trial, 'are those that were written last, and say what has changed', drawn, async (session, value) => {
+    const [table, group] = [session.store.records?.(), session.freshKey()]
+    if (!table) return // optional, and no part of any other promise
+    const kept = new Map<string, Kept>()
+    const known = new Map<string, Kept>()
+    /** What a reader knows once it has these changes, who knew `before`. */
+    const learn = ({ areAll, records: changed }: RecordChanges): void => {
+      if (areAll) known.clear()
+      for (const { id, text, until, version } of changed) {
+        if (!id.startsWith(`${group}\n`)) continue
+        if (text === '') known.delete(id)
+        else known.set(id, { text, until, version })
+      }
+    }
+    let latest = await table.read(0, [])
+    for (const { place, text, life, isDated, pause, isRead } of value.writes) {
+      session.now += pause
+      const id = `${group}\n"é\\ud800${place}"`
+      const ended = [...kept].filter(([, { until }]) => until <= session.now).map(([other]) => other)
+      if (ended.length > 0) await table.read(latest.version, ended)
+      for (const other of ended) kept.delete(other)
+      const ends = { until: isDated ? session.now + life : 0, life: isDated ? 0 : life }
+      const written = await table.write({ id, text, ...ends, most: MOST }, latest.version)
+      if (text !== '' && kept.size >= MOST && !kept.has(id)) {
+        assert.equal(written, undefined)
+        continue
+      }
+      assert(written && written.version >= latest.version && written.now === session.now)
+      if (text === '') kept.delete(id)
+      else kept.set(id, { text, until: session.now + life, version: written.version })
+      if (!isRead) continue
+      // What a write returns is what a reader learns who knew the same.
+      learn(await table.read(latest.version, []))
+      latest = written
+      for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
+      for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
+    }
+    learn(await table.read(2 ** 52, []))
+    for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
+    for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
+  })
+
+  law(trial, 'say when they have last decided a call', fc.record({ start: starts }), async (session) => {
+    const [table, group] = [session.store.records?.(), session.freshKey()]
+    if (!table) return
+    const ids = ['one', 'two'].map((name) => `${group}\n"${name}"`)
+    for (const id of ids) await table.write({ id, text: 'text', until: 0, life: 2_000_000, most: MOST }, 0)
+    session.now += 1_000_000
+    const { version } = await table.read(0, [ids[0]!, `${group}\n"none"`])
+    const all = await table.read(0, [])
+    const found = new Map(all.records.map(({ id, appliedAt }) => [id, appliedAt]))
+    assert.deepEqual(
+      [ids[0]!, ids[1]!, `${group}\n"none"`].map((id) => found.get(id)),
+      [session.now, 0, undefined],
+    )
+    assert.equal(all.version, version)
+  })
+
+  law(
+    trial,
+    'are all read by one who knows too old a version',
+    fc.record({ start: starts }),
+    async (session) => {
+      const [table, group] = [session.store.records?.(), session.freshKey()]
+      if (!table) return
+      const write = (name: string, text: string) =>
+        table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
+      await write('gone', 'text')
+      const known = await write('kept', 'text')
+      await write('gone', '')
+      const { areAll, records: changed } = await table.read(known!.version, [])
+      assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
+      assert.equal((await table.read(2 ** 52, [])).areAll, true)
+    },
+  )
+}
