@@ -131,8 +131,8 @@ export class ClientSession implements HostCaller, PermitHolder {
       default: {
         const change = correctionOf(kind, text, numbers)
         const counts: number[] = []
-        const isCounted = change.kind === 'charge' && numbers[1] === 1
         const counted = (all: readonly number[]) => void counts.push(...all)
+        const isCounted = change.kind === 'charge' && numbers[1] === 1
         const effect = this.#keyspaceOf(tag).correct(isCounted ? { ...change, counted } : change)
         return this.#writer.add(REPLY.effect, 0, [effect, ...counts])
       }

@@ -1,7 +1,14 @@
 import { context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import { consumeAll, createLimiter, createSemaphore, gcra, type Limiter, memoryStore } from '@sluice/core'
+import {
+  consumeAll,
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  type Limiter,
+  memoryStore,
+} from '@sluice/core'
 import type { Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
@@ -22,7 +29,7 @@ import { READERS } from './readers.js'
 
 const REQUESTS = 1000
 const LIMIT = 1_000_000
-const policies = [gcra({ limit: LIMIT, window: '1d' })]
+const policies = [fixedWindow({ limit: LIMIT, window: '1d' })]
 const stores: Record<string, Store> = {}
 const closing: (() => unknown)[] = []
 let redis: RedisServer
@@ -61,7 +68,7 @@ async function make(atOnce: number, request: (i: number) => Promise<unknown>, al
 }
 
 let named = 0
-const open = (store: string, more: object = {}): Limiter =>
+const opened = (store: string, more: object = {}): Limiter =>
   createLimiter({ name: `l${named++}`, policies, store: stores[store]!, deadline: '20s', ...more })
 
 const CASES = ['memory', 'machine', 'Redis', 'Postgres'].flatMap((store) =>
@@ -77,7 +84,7 @@ describe('spans of the SDK of OpenTelemetry', () => {
 
   it.each(CASES)('have exactly their own decision: %s, %i at once', async (store, atOnce) => {
     exporter.reset()
-    const limiter = open(store)
+    const limiter = opened(store)
     let writes = 0
     const counted = {
       getActiveSpan: () => {
@@ -115,10 +122,17 @@ const WAYS: Record<string, (limiters: readonly Limiter[], key: string) => unknow
     consumeAll([one, local].map((limiter) => ({ limiter: limiter!, key }))),
 }
 
-describe.each(CASES)('listeners: %s, %i at once', (store, atOnce) => {
+const EVENTS = [
+  ...CASES.map((at) => ['decision', ...at] as const),
+  ...CASES.filter(([, atOnce]) => atOnce === 100).map((at) => ['nearing', ...at] as const),
+]
+
+describe.each(EVENTS)("listeners of '%s': %s, %i at once", (event, store, atOnce) => {
   it.each(Object.entries(WAYS))(
     'run in the context of their call before it goes on: %s',
     async (way, call) => {
+      const open = (store: string, more: object = {}) =>
+        opened(store, event === 'nearing' ? { nearing: 1 / LIMIT, ...more } : more)
       const als = new AsyncLocalStorage<{ readonly key: string; heard: number }>()
       const leases = { ttl: '1s', size: 100 } as const
       const limiters = [open(store), open(store), ...(store === 'memory' ? [] : [open(store, { leases })])]
@@ -126,7 +140,7 @@ describe.each(CASES)('listeners: %s, %i at once', (store, atOnce) => {
       limiters[3] = open('memory')
       let strange = 0
       for (const limiter of limiters) {
-        limiter.on('decision', ({ key }) => {
+        limiter.on(event, ({ key }) => {
           const own = als.getStore()
           if (own?.key === key) own.heard++
           else strange++
@@ -134,9 +148,10 @@ describe.each(CASES)('listeners: %s, %i at once', (store, atOnce) => {
       }
       const calls = way === 'consumeAll of two' || way === 'consumeAll of a memory store too' ? 2 : 1
       const missed: string[] = []
-      // Some share a key, so that a lease has something to serve.
+      // Some share a key, so that a lease has something to serve. A share is crossed once.
+      const keys = event === 'decision' ? 100 : Infinity
       const request = (i: number) => {
-        const own = { key: `k${i % 100}`, heard: 0 }
+        const own = { key: `k${i % keys}`, heard: 0 }
         return als.run(own, async () => {
           await call(limiters, own.key)
           if (own.heard !== calls) missed.push(own.key)
@@ -178,7 +193,7 @@ it.each(['memory', 'machine', 'Redis', 'Postgres'])(
 
 it('tags are made in the context of their call', async () => {
   const als = new AsyncLocalStorage<string>()
-  const limiter = open('Redis')
+  const limiter = opened('Redis')
   const [, openReader] = READERS[1]!
   const reader = openReader()
   const strange: string[] = []

@@ -80,9 +80,8 @@ export class CallQueue implements Client {
   /** Listens to one type of event; without a listener, calls report nothing. Returns a function that removes the listener. */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
     this.events ??= new CallEvents(this.#source)
-    const { events } = this
-    if (type === 'nearing') for (const limiter of this.#limiters) limiter.on('nearing', events.nearing)
-    return events.on(type, listener)
+    if (type === 'nearing') for (const limiter of this.#limiters) limiter.on('nearing', this.events.nearing)
+    return this.events.on(type, listener)
   }
 
   /**

@@ -36,6 +36,7 @@ export const contenders = {
   ...Object.fromEntries(
     counters.map(({ label, policy }) => [label, ours([policy({ limit: LOTS, window: WINDOW_MS })])]),
   ),
+  'fixed window, nearing': ours([fixedWindow(hourly)], { nearing: [0.8, 1] }),
   'gcra *': ours([gcra(hourly)], { stepUs: 1000 }),
   'gcra, denied': ours([gcra({ limit: 1, window: '1h' })], { fill: 1 }),
   'sliding window, 60 buckets': ours([slidingWindow({ ...hourly, buckets: 60 })]),
@@ -75,11 +76,11 @@ export const contenders = {
 
 /**
  * @param {readonly Policy[]} policies
- * @param {{ stepUs?: number, fill?: number }} options `stepUs`: time passes by this much from one call of a key to its
+ * @param {{ stepUs?: number, fill?: number, nearing?: readonly number[] }} options `stepUs`: time passes by this much from one call of a key to its
  * next, on an injected clock. `fill`: calls made before.
  * @returns {Contenders[string]}
  */
-function ours(policies, { stepUs, fill = 0 } = {}) {
+function ours(policies, { stepUs, fill = 0, ...options } = {}) {
   return (redis, name) => {
     let now = START
     const clock = stepUs === undefined ? {} : { clock: () => Math.floor(now) }
@@ -88,6 +89,7 @@ function ours(policies, { stepUs, fill = 0 } = {}) {
       policies,
       store: redisStore(redis, { ...clock, denialCache: false }),
       deadline: '10s',
+      ...options,
     })
     return {
       call(key) {

@@ -1,6 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { chargeOf } from '../stores/giving-back.js'
-import type { Answer, Reason } from '../stores/store.js'
+import { type Answer, type Reason, usedOf } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
@@ -193,13 +193,13 @@ export class LimiterDecision {
    * decision's own. An allowed call waits for no policy. An answer says what is `used` where it is not the rest of the capacity.
    */
   get policies(): readonly PolicyState[] {
-    const { parts, used, held } = this.#answer
+    const { parts, held } = this.#answer
     return this[POLICIES].map((policy, i) => ({
       name: policy.name,
       limit: policy.capacity,
       windowMs: policy.windowMs,
       remaining: parts ? parts[3 * i + 1]! : this.remaining,
-      used: used ? (used[i] ?? 0) : policy.capacity - (parts ? parts[3 * i + 1]! : this.remaining),
+      used: usedOf(this.#answer, policy, i),
       held: held?.[i] ?? 0,
       retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
       resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
@@ -247,11 +247,11 @@ export class LimiterDecision {
     const difference = realCost - cost
     const charge = chargeOf(this.#answer, cost)
     if (difference === 0 || !charge) return 0
-    const { keyspace: ofStore, nearing } = this.#source
-    const by = this.#answer.degraded?.by
-    const keyspace = by ?? ofStore
+    const { degraded } = this.#answer
+    const keyspace = degraded?.by ?? this.#source.keyspace
     const key = storedKey(this.#key)
-    if (difference > 0 && nearing) return nearing.charge(ofStore, this.#key, difference, by)
+    const { nearing } = this.#source
+    if (difference > 0 && nearing) return nearing.charge(keyspace, this.#key, difference, degraded && 'local')
     if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
     const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
     return given === 0 ? 0 : -given

@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
-import type { MaybePromise, Report } from '../stores/store.js'
+import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
+import type { MaybePromise, Report, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
 import { askAgain } from './asking-again.js'
 import { Reservation, reservedOf } from './reservation.js'
@@ -19,8 +19,8 @@ import {
 import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
-import { ANSWER, Decision, policiesOf } from './decision.js'
-import { type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
+import { ANSWER, Decision } from './decision.js'
+import { Events, type LimiterEvents, type Listener } from './events.js'
 import { KnownRecords, type RecordListener, LimiterRecords } from './known-records.js'
 import {
   CHECKED,
@@ -117,12 +117,6 @@ export class Limiter {
     this.#events = new Events(name, this.#store.local === true)
     const report: Report = (notice) => this.#events.receive(notice)
     const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
-    // Turns are reported as they are booked.
-    const find = ({ operation, charged, key, cost, decision }: DecisionEvent): void => {
-      if (charged && operation === 'consume')
-        nearing!.charged(policiesOf(decision), key, cost, decision[ANSWER])
-    }
-    if (nearing) this.on('decision', find)
     this.#sets = new PolicySets({ limiter: name, enforce, nearing }, settings, this.#store, report)
     this.#reserves = settings.reservations !== undefined
     this.#policies = typeof policies === 'function' ? policies : () => policies
@@ -162,7 +156,7 @@ export class Limiter {
     const { keyspace, enforce, exempt = false } = set
     const isHere = this.#store.local === true || exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
-    const isHeard = this.#events.listeners.heard.decision !== undefined
+    const isHeard = this.#events.listeners.heard.decision !== undefined || set.nearing !== undefined
     return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
   }
 
@@ -180,6 +174,7 @@ export class Limiter {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
+    if (decision.charged) set.nearing?.charged(set.policies, callerKey, cost, answer)
     if (!this.#events.listeners.heard.decision) return
     this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }
@@ -226,6 +221,7 @@ export class Limiter {
     }
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    set.nearing?.charged(set.policies, key, cost, answer)
     reports?.decided('consume', cost, decision, 0)
     return decision
   }
@@ -307,6 +303,7 @@ export class Limiter {
     const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
     const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    set.nearing?.charged(set.policies, key, cost, answer)
     if (this.#events.listeners.heard.decision) this.#events.decided('consume', cost, decision, asked / 1000)
     return decision
   }
@@ -480,7 +477,7 @@ export class Limiter {
     const stored = storedKey(key)
     if (this.#records.rules) await this[UNREAD]
     const { keyspace, nearing } = this.#ruled(given, stored)
-    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost, undefined)
+    if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
@@ -587,20 +584,22 @@ class LaterDecision implements Receiver<Answer> {
 
   /**
    * A call on `key`, under the policies of `set`, that may be answered later. `reports` are the limiter's events while there are
-   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone.
+   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone. `isHeard`: something is told in
+   * the context of this call.
    */
   constructor(
     readonly set: PolicySet,
     readonly key: string,
     readonly cost: number,
     readonly reports: Events | undefined,
+    readonly isHeard = (reports ?? set.nearing) !== undefined,
   ) {
     if (reports) this.#sentAt = performance.now()
   }
 
   /**
    * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
-   * AsyncLocalStorage context of whichever call sent the batch. So for listeners the decision is made in a reaction, which has this
+   * AsyncLocalStorage context of whichever call sent the batch. So where it is heard the decision is made in a reaction, which has this
    * call's.
    */
   promise(): Promise<Decision> {
@@ -608,14 +607,14 @@ class LaterDecision implements Receiver<Answer> {
       this.#resolve = resolve
       this.#reject = reject
     })
-    const made = this.reports ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
+    const made = this.isHeard ? outcome.then((answer) => this.decisionOf(answer as Answer)) : outcome
     return made as Promise<Decision>
   }
 
   /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
   answered(answer: Answer): void {
     try {
-      this.#resolve(this.reports ? answer : this.decisionOf(answer))
+      this.#resolve(this.isHeard ? answer : this.decisionOf(answer))
     } catch (error) {
       this.#reject(error)
     }
@@ -635,6 +634,7 @@ class LaterDecision implements Receiver<Answer> {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
+    set.nearing?.charged(set.policies, key, cost, answer)
     this.reports?.decided('consume', cost, decision, storeMs ?? performance.now() - this.#sentAt)
     return decision
   }

@@ -1,7 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { chargeOf } from '../stores/giving-back.js'
-import { type Answer, type ChargeCounts, type Crossing, type Keyspace, usedOf } from '../stores/store.js'
-import type { Report } from '../stores/store.js'
+import type { Answer, ChargeCounts, Crossing, Keyspace, Report } from '../stores/store.js'
+import { isDenied, usedOf } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
@@ -23,38 +22,37 @@ export class Nearing {
 
   /** Reports what the charge of `cost` units has crossed that an answer stands for. Units out of a lease were charged with it. */
   charged(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
-    const { now, parts, resetAt, from, slice = cost, degraded } = answer
-    if (from === 'lease' || !chargeOf(answer, cost)) return
+    const { now, parts, resetAt, from, slice, degraded } = answer
+    if (from === 'lease' || isDenied(answer) || (degraded && !degraded.by)) return
+    const ofStore = slice === undefined ? this.decider : 'lease'
+    const of: Whose = { key, decidedBy: degraded ? 'local' : ofStore }
     const counting = degraded?.by?.policies ?? policies
-    const counts = [now]
-    const used = usedOf(answer, counting)
-    for (let i = 0; i < used.length; i++) counts.push(used[i]!, slice, parts?.[3 * i + 2] ?? resetAt)
-    const ofStore = answer.slice === undefined ? this.decider : 'lease'
-    this.#find(counting, counts, { key, decidedBy: degraded ? 'local' : ofStore })
+    for (let i = 0; i < counting.length; i++) {
+      const endsAt = parts ? parts[3 * i + 2]! : resetAt
+      this.#find(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, of)
+    }
   }
 
-  /** Charges units of a key whether they fit or not, and reports what that has crossed; `by` decides while the store does not. */
-  async charge(keyspace: Keyspace, key: string, cost: number, by: Keyspace | undefined): Promise<number> {
+  /** Charges units of a key whether they fit or not, and reports what that has crossed. */
+  async charge(keyspace: Keyspace, key: string, cost: number, by?: 'local'): Promise<number> {
+    const of = { key, decidedBy: by ?? this.decider }
     let counts: readonly number[] = []
     const counted: ChargeCounts = (all) => void (counts = all)
-    const charging = by ?? keyspace
-    const effect = await charging.correct({ kind: 'charge', key: storedKey(key), cost, counted })
-    this.#find(charging.policies, counts, { key, decidedBy: by ? 'local' : this.decider })
+    const effect = await keyspace.correct({ kind: 'charge', key: storedKey(key), cost, counted })
+    keyspace.policies.forEach((policy, i) => {
+      const [used = 0, units = 0, endsAt = 0] = counts.slice(3 * i + 1)
+      this.#find(policy, used, units, endsAt - counts[0]!, of)
+    })
     return effect
   }
 
-  /** Reports each share that a charge has crossed, by its instant and three numbers per policy (ChargeCounts). */
-  #find(policies: readonly Policy[], counts: readonly number[], of: Whose): void {
-    for (let i = 0; i < policies.length; i++) {
-      const { algorithm, limit, name: policy } = policies[i]!
-      const used = counts[3 * i + 1]!
-      for (const share of algorithm.hasWindows ? this.shares : []) {
-        // Less what a product of floating point is too large: 0.07 of 100 is 7.
-        const least = Math.ceil(share * limit * (1 - 2 ** -51))
-        if (!(used >= least && used - counts[3 * i + 2]! < least)) continue
-        const resetAfterMs = wholeMs(counts[3 * i + 3]! - counts[0]!)
-        this.report({ event: 'nearing', ...of, policy, share, resetAfterMs })
-      }
+  /** Reports each share of a policy that a charge of `units` has crossed, after which `used` count, for `left` microseconds more. */
+  #find(policy: Policy, used: number, units: number, left: number, of: Whose): void {
+    for (const share of policy.algorithm.hasWindows ? this.shares : []) {
+      // Less what a product of floating point is too large: 0.07 of 100 is 7.
+      const least = Math.ceil(share * policy.limit * (1 - 2 ** -51))
+      if (used >= least && used - units < least)
+        this.report({ event: 'nearing', ...of, policy: policy.name, share, resetAfterMs: wholeMs(left) })
     }
   }
 }

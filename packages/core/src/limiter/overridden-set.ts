@@ -15,7 +15,7 @@ export function overridden(set: PolicySet, content: RecordContent): PolicySet {
     const keyspace = new ExemptKeyspace(set.keyspace, set.sets.store)
     const { policies } = keyspace
     const rest = { policies, given: [], keyspace, rule: 'override', exempt: true } as const
-    return made.get('exempt', () => ({ ...set, ...rest }))
+    return made.get('exempt', () => ({ ...set, ...rest, nearing: undefined }))
   }
   try {
     const list = overriddenPolicies(set, content)

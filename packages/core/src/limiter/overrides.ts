@@ -234,7 +234,7 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
 
 /** @throws {InputError} OVERRIDE_LOWERS if the key would be denied at once that now has some left. */
 function refuseToLower(key: string, answer: Answer, counted: PolicySet, list: readonly Policy[]): void {
-  const used = usedOf(answer, counted.policies)
+  const used = counted.policies.map((policy, i) => usedOf(answer, policy, i))
   for (const [i, { name, capacity }] of list.entries()) {
     if (used[i]! <= capacity || capacity >= counted.given[i]!.capacity) continue
     const what = `'${key}' has used ${used[i]} of '${name}', and would be denied until no more than ${capacity} count`

@@ -21,7 +21,7 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean, here: Answe
  * is not decided here. The caller gets a denial that lasts a second then: the call may pass after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace): Answer {
-  const used = usedOf(answer, by.policies) // by its share of the limits, which callers do not see
+  const used = by.policies.map((policy, i) => usedOf(answer, policy, i)) // by its share of the limits, which callers do not see
   if (answer.reason === 'cost') return undecidedAnswer(why, false, { ...answer, used }, by)
   const { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil } = answer
   const degraded = { why, allowed: reason === undefined, by }

@@ -94,7 +94,7 @@ export function answerTo(
   const { at, reason, remaining, resetAt, parts: before = [at, remaining, resetAt] } = earlier
   const isBarred = (reason === 'blocked' || reason === 'held') && at > now
   const parts: number[] = []
-  const used = [...usedOf(earlier, policies)]
+  const used = policies.map((policy, i) => usedOf(earlier, policy, i))
   let [last, least] = [0, 0]
   for (let i = 0; i < before.length; i += 3) {
     const [capacity, fullAt] = [policies[i / 3]!.capacity, before[i + 2]!]

@@ -349,11 +349,9 @@ export interface Degraded {
   readonly by: Keyspace | undefined
 }
 
-/** Of each of the policies, by which an answer was made, the units that count, rounded up. */
-export function usedOf({ parts, remaining, used }: Answer, policies: readonly Policy[]): readonly number[] {
-  return policies.map(({ capacity }, i) =>
-    used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining),
-  )
+/** The units that count, rounded up, under a policy by which an answer was made: the `i`-th of its list. */
+export function usedOf({ parts, remaining, used }: Answer, { capacity }: Policy, i: number): number {
+  return used ? (used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining)
 }
 
 /**

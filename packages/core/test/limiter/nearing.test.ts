@@ -9,6 +9,7 @@ import {
   memoryStore,
 } from '../../src/index.js'
 import type { LimiterEvents } from '../../src/index.js'
+import { guard, keyspaceOver, type Store, type Update } from '../../src/stores/authoring.js'
 
 const HOUR = 3_600_000
 const policies = [fixedWindow({ limit: 10, window: '1h', name: 'hourly' })]
@@ -87,6 +88,12 @@ describe("the 'nearing' event", () => {
       { limiter: open().limiter, key: 'k' },
     ])
     expect(shares()).toEqual([0.8])
+    // What counts is as after a charge that crosses.
+    await consumeAll([
+      { limiter, key: 'k' },
+      { limiter: full, key: 'k' },
+    ])
+    expect(shares()).toEqual([])
   })
 
   it('comes in shadow mode of what is charged there', async () => {
@@ -124,6 +131,19 @@ describe("the 'nearing' event", () => {
     expect(plan.shares()).toEqual([1])
   })
 
+  it('comes of no call on a key that is exempt, however it is charged', async () => {
+    const { limiter, shares } = open()
+    await limiter.override('k', { exempt: true, until: '1h', reason: 'a test', by: 'us' })
+    await limiter.consume('k', { cost: 9 })
+    await limiter.acquire('k', { cost: 9 })
+    await consumeAll([
+      { limiter, key: 'k', cost: 9 },
+      { limiter: open().limiter, key: 'k' },
+    ])
+    await limiter.charge('k', { cost: 9 })
+    expect(shares()).toEqual([])
+  })
+
   it('takes shares as they are meant, not as they are rounded', async () => {
     const { limiter, events } = open({ policies: [fixedWindow({ limit: 100, window: '1h' })], nearing: 0.07 })
     await limiter.consume('k', { cost: 7 })
@@ -141,14 +161,93 @@ describe("the 'nearing' event", () => {
   it('says whose count it was: of a lease all that is taken in advance, once', async () => {
     const store = new RemoteStore(clock.now)
     const many = [fixedWindow({ limit: 100, window: '1h' })]
+    const each = Array.from({ length: 40 }, (_, i) => (i + 1) / 100)
     const { limiter, events } = open({
       policies: many,
       store,
       leases: { ttl: '200ms', size: 10 },
-      nearing: 0.2,
+      nearing: each,
     })
     for (let i = 0; i < 40; i++) await limiter.consume('k')
-    expect(events.map(({ decidedBy, share }) => [decidedBy, share])).toEqual([['lease', 0.2]])
+    expect(events.map(({ share }) => share)).toEqual(each)
+    expect(events.at(-1)).toMatchObject({ decidedBy: 'lease' })
+    await limiter.close()
+  })
+
+  it("says in an outage that the count is this process's own, by its part of the limit, and settles it there", async () => {
+    const store = new RemoteStore(clock.now)
+    const onStoreError = { mode: 'local', share: 2 } as const
+    const { limiter, events } = open({ store, onStoreError })
+    const seen = () => events.splice(0).map(({ decidedBy, share }) => [decidedBy, share])
+    await limiter.consume('k', { cost: 7 })
+    store.fail('STORE_OOM')
+    const first = await limiter.consume('k', { cost: 3 })
+    expect([first.degraded, seen()]).toEqual(['oom', []])
+    await limiter.consume('k')
+    expect(seen()).toEqual([['local', 0.8]])
+    await first.settle(4)
+    expect(seen()).toEqual([['local', 1]])
+    expect((await limiter.acquire('turn', { cost: 5 })).degraded).toBe('oom')
+    expect(seen()).toEqual([
+      ['local', 0.8],
+      ['local', 1],
+    ])
+    store.recover()
+    clock.pass(1000)
+    await limiter.consume('k')
+    expect(seen()).toEqual([['store', 0.8]])
+    await limiter.close()
+  })
+
+  it.each(['allow', 'deny'] as const)(
+    "comes of no call that the mode '%s' decides, as nothing is counted",
+    async (mode) => {
+      const store = new RemoteStore(clock.now)
+      const { limiter, shares } = open({ store, onStoreError: mode })
+      store.fail('STORE_OOM')
+      await limiter.consume('k', { cost: 9 })
+      expect(shares()).toEqual([])
+      await limiter.close()
+    },
+  )
+
+  it('comes once of a charge whose update of bytes is made again', async () => {
+    const states = new Map<string, Uint8Array>()
+    const others: (() => void)[] = []
+    // As a database does that finds the row changed: the first try is thrown away.
+    const update: Update = async (id, change) => {
+      await Promise.resolve()
+      const first = change(states.get(id), clock.now())
+      const other = others.shift()
+      other?.()
+      const { result, state } = other ? change(states.get(id), clock.now()) : first
+      if (state) states.set(id, state)
+      return result
+    }
+    const store: Store = {
+      guard,
+      keyspace: (...of) => keyspaceOver(update, ...of),
+      now: clock.now,
+      close() {},
+    }
+    const { limiter, shares } = open({ store })
+    const decision = await limiter.consume('k', { cost: 5 })
+    const [[id, half]] = [...states] as [[string, Uint8Array]]
+    await limiter.consume('k', { cost: 2 })
+    const more = states.get(id)!
+    states.set(id, half)
+    // Both tries cross 0.8, of other counts.
+    others.push(() => states.set(id, more))
+    await decision.settle(8)
+    expect(shares()).toEqual([0.8, 1])
+    // The first try would have crossed 0.8 anew; the one that stands does not.
+    await limiter.refund('k', { cost: 10 })
+    const [none, full] = [states.get(id)!, await limiter.charge('k', { cost: 9 }).then(() => states.get(id)!)]
+    expect(shares()).toEqual([0.8])
+    states.set(id, none)
+    others.push(() => states.set(id, full))
+    await limiter.charge('k', { cost: 1 })
+    expect(shares()).toEqual([1])
     await limiter.close()
   })
 })

@@ -29,10 +29,7 @@ export class LimiterState {
       limiter.on('recovered', () => void this.#available.set(limiter, true)),
       limiter.on('evicted', () => void this.#evicted++),
       limiter.on('healed', () => void this.#healed++),
-      limiter.on(
-        'nearing',
-        ({ share }) => void this.#nearing.set(share, (this.#nearing.get(share) ?? 0) + 1),
-      ),
+      limiter.on('nearing', ({ share: of }) => void this.#nearing.set(of, 1 + (this.#nearing.get(of) ?? 0))),
       limiter.on('warning', ({ code }) => this.#warned(code), { passive: true }),
     ]
     return () => {

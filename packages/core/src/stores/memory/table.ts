@@ -263,9 +263,9 @@ export class Table {
         this.bookings.bumpVersion(row)
         if (this.#isFull(list.policies, row, now)) this.cursor.renew(list.policies, now)
         const at = Math.max(now, this.bookings.lastOf(row))
-        const counts: number[] | undefined = change.counted && [now]
-        const units = this.cursor.admit(list.policies, at, change.cost, counts)
-        if (counts) change.counted!(counts)
+        const counts = [now]
+        const units = this.cursor.admit(list.policies, at, change.cost, change.counted && counts)
+        change.counted?.(counts)
         return units
       }
       case 'block': {
