@@ -36,7 +36,15 @@ export type {
 export { isDenied } from './store.js'
 export type { Answer, Ask, Booking, Caller, ChargeCounts, Correction, Crossing } from './store.js'
 export type { DatedCharge, Degraded, Reason } from './store.js'
-export type { Board, DenialCacheBounds, Keyspace, NewRecord, Notice, RecordChanges, Records } from './store.js'
+export type {
+  Board,
+  DenialCacheBounds,
+  Keyspace,
+  NewRecord,
+  Notice,
+  RecordChanges,
+  Records,
+} from './store.js'
 export type { Report, Reservations, Store, StoredRecord, StoreGuard } from './store.js'
 export type { MaybePromise, Outage, Part, PlacedPart, Receiver, Together, WholeReceiver } from './store.js'
 
