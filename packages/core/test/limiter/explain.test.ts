@@ -115,6 +115,15 @@ const cases: Readonly<Record<string, Case>> = {
     cures: ['reset'],
     says: /2 of 2 used under '2-per-1h'; .*; reset is enough;/,
   },
+  'a key blocked for longer than its used limit': {
+    given: async (limiter) => {
+      await full(limiter)
+      await limiter.block('a', '2h')
+    },
+    explained: { reason: 'blocked', policies: [{ used: 2 }] },
+    cures: ['reset'],
+    says: /; reset is enough;/,
+  },
   'a blocked key whose hold is longer': {
     given: async (limiter) => {
       await limiter.block('a', '1m')
