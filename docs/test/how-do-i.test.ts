@@ -105,6 +105,15 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     expect([reply.status, await reply.text()]).toEqual([429, 'Slow down, please.'])
     expect(reply.headers.get('retry-after')).toMatch(/^\d+$/)
   },
+  'Why is a caller refused?': async ({ limiter, why, print }) => {
+    const [address, log] = ['203.0.113.7', jest.spyOn(console, 'log').mockReturnValue()]
+    for (let i = 0; i < 11; i++) await limiter.consume(ipKey(address))
+    const { cures } = await (why as (address: string) => Promise<{ cures: unknown }>)(address)
+    expect(cures).toEqual(['reset', 'override'])
+    await (print as (address: string) => Promise<void>)(address)
+    expect(log.mock.calls).toEqual([[expect.stringMatching(/is denied .*; reset or override is enough; /)]])
+    log.mockRestore()
+  },
   'Unblock one caller': async ({ limiter, unblock, forgive }) => {
     const address = '203.0.113.7'
     const ask = () => limiter.consume(ipKey(address))
@@ -194,8 +203,8 @@ afterAll(async () => {
 })
 
 describe('how do I', () => {
-  it('answers twenty-one questions, in five lines and a link each', () => {
-    expect(answers).toHaveLength(21)
+  it('answers twenty-two questions, in five lines and a link each', () => {
+    expect(answers).toHaveLength(22)
     for (const { code, link } of answers) {
       expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(5)
       expect(link).toMatch(/\]\([^)]+\)/)

@@ -74,22 +74,18 @@ class OverrideInForce {
 
   /**
    * The set by which a call is decided: what the override makes of its set, of which the latest is kept, or the same after its end, and
-   * where a block with a record beats an exemption.
+   * where a block with a record beats an exemption. With `isNoted` the record has decided a call, which the next read reports.
    */
-  setFor(set: PolicySet): PolicySet {
+  setFor(set: PolicySet, isNoted: boolean): PolicySet {
     const now = this.known.now()
-    if (this.#until <= now || (this.#isExempt && this.#isBlocked(now))) return set
-    if (now - this.#notedAt >= NOTED_US) {
+    const isBeaten = this.#isExempt && this.known.get({ ...this.record, kind: 'block' }) !== undefined
+    if (this.#until <= now || isBeaten) return set
+    if (isNoted && now - this.#notedAt >= NOTED_US) {
       this.#notedAt = now
       this.known.note(this.record.id)
     }
     if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
     return this.#made!
-  }
-
-  #isBlocked(now: number): boolean {
-    const block = this.known.get({ ...this.record, kind: 'block' })
-    return block !== undefined && block.until > now
   }
 }
 
@@ -162,8 +158,10 @@ export class KnownRecords {
     return this.store.now() + this.#ahead
   }
 
+  /** A record that is in force. */
   get(subject: RecordSubject): KeyRecord | undefined {
-    return this.#byId.get(recordId(subject))
+    const record = this.#byId.get(recordId(subject))
+    return record && record.until > this.now() ? record : undefined
   }
 
   /** Notes that a record has decided a call. */

@@ -20,6 +20,7 @@ import { type Duration, parseDuration } from '../values/duration.js'
 import { closedError } from '../values/closing.js'
 import { storedKey } from '../values/key.js'
 import { ANSWER, Decision } from './decision.js'
+import { explain, type Explanation } from './explain.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import { KnownRecords, type RecordListener, LimiterRecords } from './known-records.js'
 import {
@@ -231,9 +232,18 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
     if (this.#records.rules) await this[UNREAD]
-    const set = this.#ruled(given, stored)
+    const set = this.#ruled(given, stored, false)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
+  }
+
+  /**
+   * What `peek` with these options returns, and why: who has blocked or overridden the key, whose numbers decide, and what would
+   * let the call pass, as an object and in one sentence. Asks the store as `peek` does, and writes nothing.
+   * @throws {InputError} INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'`.
+   */
+  async explain(key: string, options?: CallOptions): Promise<Explanation> {
+    return explain(this.#overridden, this.#setOf(options?.policies), key, costOf(options))
   }
 
   /**
@@ -504,11 +514,7 @@ export class Limiter {
       records: this.#records,
       leaseMs: this.#leaseMs,
       own: () => this.#setOf(undefined),
-      peek: async (set, stored) => {
-        const ruled = this.#ruled(set, stored)
-        const counted = ruled.exempt ? set : ruled
-        return { answer: await counted.keyspace.decide('peek', stored, 0, 0), counted }
-      },
+      ruled: (set, stored) => this.#ruled(set, stored, false),
     }
   }
 
@@ -550,9 +556,12 @@ export class Limiter {
     return 'at' in decided ? later.decisionOf(decided, 0) : decided.then((known) => later.decisionOf(known))
   }
 
-  /** The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it. */
-  #ruled(set: PolicySet, stored: string): PolicySet {
-    return this.#records.overrides.get(stored)?.setFor(set) ?? set
+  /**
+   * The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it, which is
+   * noted to have decided a call (`isNoted`) unless the call only reads.
+   */
+  #ruled(set: PolicySet, stored: string, isNoted = true): PolicySet {
+    return this.#records.overrides.get(stored)?.setFor(set, isNoted) ?? set
   }
 
   /**

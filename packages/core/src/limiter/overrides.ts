@@ -88,8 +88,8 @@ export interface OverriddenLimiter {
   readonly leaseMs: number
   /** The set of calls that bring no list. */
   own(): PolicySet
-  /** How a key stands under a set, or what an override makes of it; an exemption aside. Returns that set too. */
-  peek(set: PolicySet, stored: string): Promise<{ readonly answer: Answer; readonly counted: PolicySet }>
+  /** A set, or what an override of the key makes of it, for calls that only read. */
+  ruled(set: PolicySet, stored: string): PolicySet
 }
 
 /**
@@ -108,7 +108,9 @@ export async function override(
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
-  const { answer, counted } = await of.peek(set, stored)
+  const ruled = of.ruled(set, stored)
+  const counted = ruled.exempt ? set : ruled
+  const answer = await counted.keyspace.decide('peek', stored, 0, 0)
   if (!content.exempt && !force) refuseToLower(key, answer, counted, overriddenPolicies(set, content))
   const record = { kind: 'override', limiter: of.name, stored } as const
   if (!(await known.write(record, content, end))) {
