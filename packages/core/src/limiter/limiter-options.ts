@@ -53,7 +53,8 @@ export interface LimiterOptions extends GuardOptions {
   readonly enforce?: boolean
   /**
    * Shares of a limit, such as 0.8 or [0.8, 1]: the event 'nearing' says, once for each key and window in the whole fleet, that a
-   * charge has crossed one; again after a giving back below it. Of calendar and fixed windows alone.
+   * charge has crossed one; again after a giving back below it. Of calendar and fixed windows alone. A reservation counts when it is
+   * made: one that is settled at more than its cost crosses none.
    * @default undefined: none
    * @throws {PolicyError} INVALID_NEARING, also where the limiter's own list, or one of `tiers`, has no such window.
    */

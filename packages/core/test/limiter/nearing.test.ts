@@ -57,6 +57,17 @@ describe("the 'nearing' event", () => {
     expect(shares()).toEqual([0.8, 1])
   })
 
+  it('comes with a reservation that crosses a share, and again after it has ended', async () => {
+    const { limiter, shares } = open({ reservations: {} })
+    const reserve = () => limiter.reserve('k', { cost: 8, ttl: '1m' })
+    await reserve()
+    expect(shares()).toEqual([0.8])
+    expect((await reserve()).allowed).toBe(false)
+    clock.pass(60_000)
+    await reserve()
+    expect(shares()).toEqual([0.8])
+  })
+
   it('comes again after a giving back below the share, also by settle, which may cross it too', async () => {
     const { limiter, shares } = open()
     const decision = await limiter.consume('k', { cost: 8 })
