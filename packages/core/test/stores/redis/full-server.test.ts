@@ -68,7 +68,18 @@ describe('the first write of a script is one that needs memory', () => {
   ): Buffer {
     const token = operation === 'release' ? packed([START, 3, START]) : Buffer.alloc(160)
     const hasToken = ['release', 'confirm', 'cancel'].includes(operation)
-    const request = { operation, policies, cost, span: MINUTE / 2, ...(hasToken && { token }) }
+    const ofReserving = {
+      reserve: { reserving: [7, MINUTE, 0, 10] },
+      change: { token: packed([7, START, START + MINUTE, cost, 0, 0]) },
+    }[operation as string]
+    const request = {
+      operation,
+      policies,
+      cost,
+      span: MINUTE / 2,
+      ...(hasToken && { token }),
+      ...ofReserving,
+    }
     return packRequest(request, now, ++nonce)
   }
 
@@ -77,9 +88,10 @@ describe('the first write of a script is one that needs memory', () => {
     async ({ policies }) => {
       const lines = await watched(async () => {
         for (const then of [undefined, 'window', 'fresh'] as const) {
-          const script = composeScript(policies, then && { ...penalty, ...(then === 'fresh' && { then }) })
+          const beside = then && { ...penalty, ...(then === 'fresh' && { then }) }
           for (const operation of Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[])
             for (const write of Object.values(before)) {
+              const script = composeScript(policies, beside, /reserve|change/.test(operation))
               const [alone, one, other] = [nextKey(), nextKey(), nextKey()]
               await write(alone, policies)
               await write(one, policies)
