@@ -115,9 +115,9 @@ const APPLIED = (
 ): string => `update ${table} set state = substring(state for 1) || int8send(${clockOf('$2')}) || substring(state from 10)
 where id in (select id from ${table} where id = any ($1::uuid[]) for update skip locked) returning ${fields("''")} as row`
 
-/** Writes nothing where a record that is to be removed is not there, or a new one finds its group full. */
+/** Writes nothing where a record that is to be removed is not there, or has ended, or where a new one finds its group full. */
 const WRITE = (table: string): string => `with at as (select ${clockOf('$5')} as now), held as (
-  select count(*) as size from ${table} where id = $1::uuid and get_byte(state, 0) = 1
+  select count(*) as size from ${table}, at where id = $1::uuid and expires > now and get_byte(state, 0) = 1
 ), latest as (
   insert into ${table} as kept (id, version, expires, state)
   select '${FIRST}', greatest(now, 1), greatest($3::bigint, now + $4::bigint) + ${A_DAY}, '\\x00'
