@@ -64,6 +64,21 @@ describe('an override in Postgres', () => {
     }
   })
 
+  it('that has ended is a new one where its group is full by now', async () => {
+    let now = 1_800_000_000_000_000
+    const store = postgresStore(own.open(), { clock: () => now })
+    closing.push(() => store.close())
+    const table = store.records!()
+    const write = (name: string, life: number) =>
+      table.write({ id: `full\n"${name}"`, text: 'text', until: 0, life, most: 2 }, 0)
+    await write('ended', 1)
+    await write('one', 1000)
+    now += 1
+    expect(await write('other', 1000)).toBeDefined()
+    expect(await write('ended', 1000)).toBeUndefined()
+    expect(await write('one', 1000)).toBeDefined()
+  })
+
   it('goes with the table, also where others were written since', async () => {
     const [one, other] = [open({ table: 'emptied' }), open({ table: 'emptied' })]
     await one.override('lost', { limit: 50, until: '1h', ...WHO })
