@@ -70,9 +70,16 @@ function opened(store: string, file: PolicyFile, options: Partial<LimiterOptions
     expect(read.errors).toEqual([])
     return read
   }
-  const inForce = { current: named(file), require() {} }
+  let changed = (): void => {}
+  const follow = (listener: () => void): void => void (changed = listener)
+  // Of a file that does not say when it changes, the list is looked up at each call.
+  const inForce = { current: named(file), require() {}, ...(names % 2 === 0 && { follow }) }
   const limiter = limiterFrom(inForce, name, { ...options, store: stores[store]! })
-  return { limiter, change: (next: PolicyFile) => void (inForce.current = named(next)) }
+  const change = (next: PolicyFile): void => {
+    inForce.current = named(next)
+    changed()
+  }
+  return { limiter, change }
 }
 
 // A calendar of a month begins in a store that is made for this test.
