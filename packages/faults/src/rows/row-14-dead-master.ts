@@ -54,6 +54,10 @@ export async function deadMaster(
       }
     }),
   )
+  await pause(150) // who has asked for no dead slot this long hears that the store has recovered: QUIET_MS is 100
+  await Promise.all(
+    limiters.map(async ({ limiter }, i) => limiter.consume(KEYS.find((key) => !lost[i]!.has(key))!)),
+  )
   await Promise.all(limiters.map(({ limiter }) => limiter.close()))
   return outcomes
 }
