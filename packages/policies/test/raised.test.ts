@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type LimiterOptions, memoryStore, type Store } from '@sluice/core'
+import { memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { algorithms } from '@sluice/core/store'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
@@ -13,6 +13,7 @@ import { findShapes, sampleOf, type Shape } from '@sluice/testing/internal'
 import { createClient } from 'redis'
 import { Pool } from 'pg'
 import { capacityOption, limiterFrom, type PolicyFile, readPolicies, type Registry } from '../src/index.js'
+import { watchPolicies } from '../src/node.js'
 
 /*
  * A raised limit acts at the next call of a process that knows it: nothing that was computed under the old numbers outlives them.
@@ -57,57 +58,88 @@ function fileOf(shape: Shape, numbers: object): PolicyFile {
 }
 
 const { shapes } = findShapes()
+const kinds = { watched, 'asked at each call': asked }
 const cases = ['memory', 'machine', 'Redis', 'Postgres'].flatMap((store) =>
-  shapes.map((shape) => [store, shape.title, shape] as const),
+  shapes.flatMap((shape) =>
+    Object.entries(kinds).map(([kind, open]) => [store, shape.title, kind, shape, open] as const),
+  ),
 )
+type Open = (typeof kinds)[keyof typeof kinds]
 let names = 0
 
 /** A limiter of a file that `change` replaces. */
-function opened(store: string, file: PolicyFile, options: Partial<LimiterOptions> = {}) {
+async function opened(store: string, open: Open, file: PolicyFile) {
   const name = `api-${++names}`
-  const named = (each: PolicyFile) => {
-    const read = readPolicies(JSON.stringify({ limiters: { [name]: each.limiters['api'] } }))
-    expect(read.errors).toEqual([])
-    return read
+  const named = (each: PolicyFile): PolicyFile => ({ limiters: { [name]: each.limiters['api']! } })
+  const { inForce, change, close } = await open(named(file))
+  const limiter = limiterFrom(inForce, name, { store: stores[store]! })
+  return {
+    limiter,
+    change: (next: PolicyFile) => change(named(next)),
+    close: async () => {
+      close()
+      await limiter.close()
+    },
   }
-  let changed = (): void => {}
-  const follow = (listener: () => void): void => void (changed = listener)
-  // Of a file that does not say when it changes, the list is looked up at each call.
-  const inForce = { current: named(file), require() {}, ...(names % 2 === 0 && { follow }) }
-  const limiter = limiterFrom(inForce, name, { ...options, store: stores[store]! })
-  const change = (next: PolicyFile): void => {
-    inForce.current = named(next)
-    changed()
+}
+
+async function watched(file: PolicyFile) {
+  const source = { file, reads: 0 }
+  let isInForce = (): void => {}
+  const inForce = watchPolicies(async () => (source.reads++, source.file), {
+    every: '10ms',
+    onChange: () => isInForce(),
+  })
+  await inForce.ready()
+  return {
+    inForce,
+    close: () => inForce.close(),
+    /** Resolves once the file acts, which is at the second read of it: within twice `every`. */
+    async change(next: PolicyFile): Promise<void> {
+      Object.assign(source, { file: next, reads: 0 })
+      await new Promise<void>((resolve) => (isInForce = resolve))
+      expect(source.reads).toBe(2)
+    },
   }
-  return { limiter, change }
+}
+
+function asked(file: PolicyFile) {
+  const read = (each: PolicyFile) => {
+    const found = readPolicies(JSON.stringify(each))
+    expect(found.errors).toEqual([])
+    return found
+  }
+  const inForce = { current: read(file), require() {} }
+  const change = async (next: PolicyFile): Promise<void> => void (inForce.current = read(next))
+  return { inForce, change, close: () => {} }
 }
 
 // A calendar of a month begins in a store that is made for this test.
 beforeEach(() => void expectWarnings([], { perhaps: ['STORE_FORGETS'] }))
 
-describe.each(cases)('in %s, %s', (store, _, shape) => {
+describe.each(cases)('in %s, %s, a file %s', (store, _, __, shape, open) => {
   const capacity = capacityOption(shape.algorithm)
   const numbers = (limit: number, most: number) => ({ limit, ...(capacity && { [capacity]: most }) })
 
   it('a raised limit admits at the next call a key that was denied for long, and a lowered one denies', async () => {
-    const { limiter, change } = opened(store, fileOf(shape, numbers(2, 2)))
+    const { limiter, change, close } = await opened(store, open, fileOf(shape, numbers(2, 2)))
     for (let i = 0; i < 2; i++) expect((await limiter.consume('a')).allowed).toBe(true)
     const denied = await limiter.consume('a')
     expect([denied.allowed, denied.limit]).toEqual([false, 2])
     expect(denied.retryAfterMs).toBeGreaterThan(1000)
-    change(fileOf(shape, numbers(100, 4)))
+    await change(fileOf(shape, numbers(100, 4)))
     const admitted = await limiter.consume('a')
     expect([admitted.allowed, admitted.limit]).toEqual([true, capacity ? 4 : 100])
     expect(admitted.remaining).toBe(capacity ? 1 : 97)
-    change(fileOf(shape, numbers(3, 3)))
+    await change(fileOf(shape, numbers(3, 3)))
     expect((await limiter.consume('a')).allowed).toBe(false)
-    await limiter.close()
+    await close()
   })
 
   // No call waits longer than a day.
   const itIfShort = sampleOf(shape).windowMs > 86_400_000 ? it.skip : it
   itIfShort('calls wait behind the last booked turn, which keeps its instant', async () => {
-    const { limiter, change } = opened(store, fileOf(shape, numbers(1, 1)))
+    const { limiter, change, close } = await opened(store, open, fileOf(shape, numbers(1, 1)))
     await limiter.consume('a')
     const controller = new AbortController()
     const { retryAfterMs } = await limiter.peek('a')
@@ -115,13 +147,13 @@ describe.each(cases)('in %s, %s', (store, _, shape) => {
     booked.catch(() => {})
     while (limiter.waiting === 0) await new Promise((resolve) => setImmediate(resolve))
     await limiter.peek('a')
-    change(fileOf(shape, numbers(100, 100)))
+    await change(fileOf(shape, numbers(100, 100)))
     const behind = await limiter.consume('a')
     expect([behind.allowed, behind.remaining]).toEqual([false, 0])
     expect(behind.retryAfterMs).toBeLessThanOrEqual(retryAfterMs)
     expect(behind.retryAfterMs).toBeGreaterThan(retryAfterMs - 10_000)
     controller.abort()
     await expect(booked).rejects.toThrow(/abort/i)
-    await limiter.close()
+    await close()
   })
 })
