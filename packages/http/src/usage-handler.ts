@@ -2,7 +2,7 @@ import { limited, type LimitedOptions } from './limit-request.js'
 import { USAGE } from './options.js'
 
 /**
- * A handler that answers with the caller's own usage as JSON (docs/usage.schema.json), by the options of the limit that counts him: the
+ * A handler that answers with the caller's own usage as JSON (@sluice/http/usage.schema.json), by the options of the limit that counts him: the
  * same key, policies and limiter, or the limiter's name and store. Nothing is charged, and the store is asked at most once a second a
  * key. A caller who is blocked is answered as the limit answers. `limit` is what takes these options: `rateLimit`, `rateLimitHook` of
  * Fastify, `RateLimit` of Nest, `limitNodeRequest`; without it the handler is of the Fetch standard, as those of Next.js are.

@@ -79,9 +79,14 @@ export class CallQueue implements Client {
 
   /** Listens to one type of event; without a listener, calls report nothing. Returns a function that removes the listener. */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
-    this.events ??= new CallEvents(this.#source)
-    if (type === 'nearing') for (const limiter of this.#limiters) limiter.on('nearing', this.events.nearing)
-    return this.events.on(type, listener)
+    const events = (this.events ??= new CallEvents(this.#source))
+    const remove = events.on(type, listener)
+    if (type !== 'nearing') return remove
+    const removals = this.#limiters.map((limiter) => limiter.on('nearing', events.nearing))
+    return () => {
+      remove()
+      if (!events.hears('nearing')) for (const removeFrom of removals) removeFrom()
+    }
   }
 
   /**

@@ -140,6 +140,11 @@ export class CallEvents {
     return this.#listeners.on(type, listener)
   }
 
+  /** Whether an event has listeners. */
+  hears(type: keyof QueueEvents): boolean {
+    return this.#listeners.heard[type] !== undefined
+  }
+
   /** Emits an event with the names of its queue and limiter. */
   emit<K extends keyof QueueEvents>(
     type: K,
