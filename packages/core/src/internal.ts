@@ -16,6 +16,7 @@ export {
 } from './limiter/limiter-options.js'
 export { PENALTY } from './limiter/penalty-options.js'
 export { decideTogether, prepareTogether } from './limiter/decide-together.js'
+export { whileExtended } from './limiter/while-extended.js'
 export { permitsFirst } from './limiter/permits-first.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
 export { type Gathering, gatheringOf } from './stores/bytes/gathering.js'

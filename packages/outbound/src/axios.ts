@@ -6,7 +6,8 @@ import { LimitedRequest, nested } from './limited-request.js'
 import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
 import { parsed } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import { discard, isNodeStream, isWebStream, observed } from './response-end.js'
+import { BodyEnd } from './settle.js'
+import { discard, isNodeStream, isWebStream, observed, type Ended } from './response-end.js'
 
 /** The parts of axios that are used, which all its versions have. */
 interface AxiosConfig extends AxiosAddress {
@@ -84,7 +85,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
          */
         deliver(outcome, turn) {
           remember(outcome.response, turn.decisions)
-          releaseAtEnd(outcome, () => turn.returned())
+          const body = new BodyEnd(settings.settle, replyOf(outcome.response))
+          releaseAtEnd(outcome, (isWhole) => turn.returned(body.used(isWhole)), body.add)
           return outcome
         },
         discard: (outcome) => discardStream(outcome.response.data),
@@ -119,15 +121,24 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
   }
 }
 
-/** Calls `release` when the stream of the response's body has been read or dropped; at once without one, and for a failure. */
-function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
+/**
+ * Calls `release` when the stream of the response's body has been read or dropped; at once without one, and for a failure. `seen`
+ * gets a body of text, or the pieces of a web stream.
+ */
+function releaseAtEnd(
+  { response, failure }: AxiosOutcome,
+  release: Ended,
+  seen: (piece: Uint8Array | string) => void,
+): void {
   const { data } = response
+  if (typeof data === 'string') seen(data)
   // Callers look at the error, and leave its stream unread.
-  if (failure) release()
+  if (failure) release(!isWebStream(data) && !isNodeStream(data))
   // oxlint-disable-next-line sluice/own-fields -- axios's own object, whose body is read through this stream
-  else if (isWebStream(data)) response.data = observed(data, release)
-  else if (isNodeStream(data) && data.destroyed !== true) data.once('close', release)
-  else release()
+  else if (isWebStream(data)) response.data = observed(data, release, seen)
+  else if (isNodeStream(data) && data.destroyed !== true)
+    data.once('close', () => release(data.readableEnded === true))
+  else release(true)
 }
 
 /** Cancels a response body that is a stream, as the caller never gets it. */

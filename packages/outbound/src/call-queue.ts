@@ -6,6 +6,7 @@ import { type Heeded, NO_WAIT } from './key-pause.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf, type TurnSource } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { type CallTerms, type Client, Turn } from './turn.js'
+import { NOTHING } from './settle.js'
 import { ACCEPTED, UNANSWERED, type Verdict } from './verdict.js'
 import { isSearched, sourcesOf, type WaitingSettings } from './waiting-options.js'
 
@@ -124,7 +125,7 @@ export class CallQueue implements Client {
       }
       // The wait begins before the permit is returned; otherwise the queue would be idle for a moment.
       const next = this.next(terms, turn)
-      turn.returned()
+      turn.returned('value' in outcome ? NOTHING : undefined)
       if ('value' in outcome) task.discard?.(outcome.value)
       turn = await next
     }

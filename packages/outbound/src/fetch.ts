@@ -6,6 +6,7 @@ import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
 import { jsonOf } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isWebStream, untilEnd } from './response-end.js'
+import { BodyEnd } from './settle.js'
 import { sourcesOf } from './waiting-options.js'
 
 type Fetch = typeof globalThis.fetch
@@ -35,7 +36,8 @@ export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOpti
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   checkGiven(typeof fetch === 'function', 'limitFetch takes a function such as fetch', fetch)
   const settings = settingsOf(options, 'limitFetch')
-  const holdsPermits = sourcesOf(settings).permits.length > 0
+  const { settle } = settings
+  const endsLate = settle !== undefined || sourcesOf(settings).permits.length > 0
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
   /**
@@ -68,12 +70,14 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
         /**
-         * Hands the response to the caller. With a semaphore it is made anew, and the call keeps its permit until its body has
-         * been read.
+         * Hands the response to the caller. With a semaphore or `settle` it is made anew, and the call keeps its permit and its
+         * reservation until its body has been read.
          */
         deliver(response, turn) {
-          if (!holdsPermits) turn.returned()
-          const whole = holdsPermits ? untilEnd(response, () => turn.returned()) : response
+          const body = new BodyEnd(settle, replyOf(response))
+          if (!endsLate) turn.returned()
+          const end = (isWhole: boolean): void => turn.returned(body.used(isWhole))
+          const whole = endsLate ? untilEnd(response, end, body.add) : response
           remember(whole, turn.decisions, response)
           return whole
         },

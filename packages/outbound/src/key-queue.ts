@@ -11,7 +11,7 @@ import {
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
-import { type BookedTurn, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
+import { type BookedTurn, type CallTerms, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
 import type { Verdict } from './verdict.js'
 import { keyAt, type OwnPermits } from './waiting-options.js'
 
@@ -160,7 +160,11 @@ export class KeyQueue {
       }
       if (!holder && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
       const options = booking.options(this.stored)
-      const decision = await limiter?.acquire(key, options)
+      const { settle, cost } = booking
+      const reserved = settle &&
+        cost > 0 &&
+        limiter?.reserves && { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 }
+      const decision = await (reserved ? limiter.reserve!(key, reserved) : limiter?.acquire(key, options))
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         if (booking.until === Infinity && isForNow(denial)) {
@@ -222,11 +226,20 @@ export class KeyQueue {
   }
 
   /** Whether a booking serves a turn: it takes so many units, under these policies and with permits of these keys. */
-  #isFor(turn: Turn, { cost, policies, keys }: Pick<BookedTurn, 'cost' | 'policies' | 'keys'>): boolean {
+  #isFor(
+    turn: Turn,
+    booking: Pick<BookedTurn, 'cost' | 'policies' | 'keys'> & Pick<CallTerms, 'settle'>,
+  ): boolean {
+    const { cost, policies, keys, settle } = booking
     const { terms } = turn
     const isSame = ({ place }: OwnPermits): boolean =>
       place === undefined || keyAt(terms.keys, place) === keyAt(keys, place)
-    return terms.cost === cost && turn.policies === policies && this.shared.permits.every(isSame)
+    return (
+      terms.cost === cost &&
+      turn.policies === policies &&
+      terms.settle === settle &&
+      this.shared.permits.every(isSame)
+    )
   }
 
   /**
@@ -246,7 +259,8 @@ export class KeyQueue {
 }
 
 /** A limiter, or unknown rates in its place. Only those have a window of their own. */
-export type TurnSource = Pick<Limiter, 'acquire' | 'hold'> & { readonly windowMs?: number }
+export type TurnSource = Pick<Limiter, 'acquire' | 'hold'> &
+  Partial<Pick<Limiter, 'reserve' | 'reserves'>> & { readonly windowMs?: number }
 
 /** A limiter and semaphores, with the queues of their keys. Clients that share all of them share the queues. */
 export class KeyQueues {

@@ -30,7 +30,7 @@ export class LimitedRequest {
     readonly request: OutboundRequest,
     readonly traits: RequestTraits,
   ) {
-    const { cost, priority, fair, weight, maxWait } = settings
+    const { cost, priority, fair, weight, maxWait, settle } = settings
     const tenant = fair?.(request)
     this.terms = {
       keys: keysOf(settings, request),
@@ -40,6 +40,7 @@ export class LimitedRequest {
       weight: tenant === undefined ? 1 : (weight?.(tenant) ?? 1),
       maxWaitMs: maxWait,
       signal: traits.signal,
+      settle,
     }
   }
 

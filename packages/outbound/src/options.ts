@@ -4,6 +4,7 @@ import {
   type DeclarationOf,
   expected,
   func,
+  nested,
   oneOf,
   type Option,
   read,
@@ -16,6 +17,7 @@ import { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import { PROVIDERS } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
+import { SETTLE, type SettleOptions } from './settle.js'
 import type { RefusalKind } from './verdict.js'
 import {
   checkSources,
@@ -25,6 +27,7 @@ import {
   type OneOrSeveral,
   oneOrSeveral,
   priority,
+  sourcesOf,
   WAITING,
   type WaitingOptions,
 } from './waiting-options.js'
@@ -101,6 +104,12 @@ export interface OutboundOptions extends WaitingOptions {
    * @default those of errors (from 400 on), and of successes with a `Content-Length`
    */
   readonly readBody?: 'all'
+  /**
+   * Reserves the cost of each call at the limiters that were made with `reservations`, and settles it by what the call has used once
+   * its response has ended, was given up or failed. The reservation is extended while the call is under way.
+   * @default the cost stays charged
+   */
+  readonly settle?: SettleOptions
   /** Called with what happens to calls. */
   readonly onEvent?: (event: OutboundEvent) => void
 }
@@ -118,6 +127,7 @@ const OUTBOUND = {
   isRefusal: func<NonNullable<OutboundOptions['isRefusal']>>(),
   provider: oneOf(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[]),
   readBody: custom("'all'", (value) => (value === 'all' ? value : REFUSED)),
+  settle: nested(SETTLE),
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 
@@ -154,6 +164,9 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
   const settings = read(OUTBOUND, options, { what })
   const { isRetryable = isIdempotent, retries = isSearched(settings) ? 5 : 2, onEvent } = settings
   checkSources(settings)
+  if (settings.settle && !sourcesOf(settings).limiters.some(({ reserves }) => reserves)) {
+    throw new PolicyError('INVALID_OPTION', 'settle needs a limiter that was made with reservations: {}')
+  }
   const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.on(type, onEvent)
   const hasHooks = Boolean(settings.isRetryable ?? settings.isRefusal ?? settings.pauseOf)

@@ -4,6 +4,7 @@ import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
 import { RelayController, type RequestController } from './relay-controller.js'
+import { BodyEnd, NOTHING, type Used } from './settle.js'
 import type { Turn } from './turn.js'
 import {
   type Dispatch,
@@ -25,6 +26,7 @@ export class RelayedRequest implements Handler {
   #history: readonly URL[] = []
   /** The response, while its verdict waits for its body. */
   #held: HeldResponse | undefined
+  #body: BodyEnd | undefined
   /** Whether the end of the current attempt is reported. */
   #isJudged = false
   /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
@@ -119,7 +121,10 @@ export class RelayedRequest implements Handler {
       if (this.#observe(verdict)) {
         this.#skipped = 0
         this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
-      } else pass()
+      } else {
+        this.#body = new BodyEnd(this.settings.settle, reply)
+        pass()
+      }
       held.release()
     }
     const fail = (error: Error): void =>
@@ -143,7 +148,10 @@ export class RelayedRequest implements Handler {
    */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
-    if (this.#skipped === undefined) return this.handler.onResponseData?.(this.#controller, chunk)
+    if (this.#skipped === undefined) {
+      if (this.#body?.reply.header('content-encoding') === undefined) this.#body?.add(chunk)
+      return this.handler.onResponseData?.(this.#controller, chunk)
+    }
     this.#skipped += chunk.byteLength
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
@@ -152,7 +160,7 @@ export class RelayedRequest implements Handler {
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#run(() => this.#sendAgain())
-    this.#end()
+    this.#end(this.#body?.used(true))
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
@@ -162,7 +170,7 @@ export class RelayedRequest implements Handler {
       this.#held = undefined
       if (this.#skipped !== undefined) return this.#sendAgain()
       if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })
-      this.#end()
+      this.#end(this.#body?.used(false))
       this.#fail(error)
     })
   }
@@ -185,7 +193,7 @@ export class RelayedRequest implements Handler {
    */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#request.terms, this.#turn)
-    this.#end()
+    this.#end(NOTHING)
     this.#send(turn).catch(() => {})
   }
 
@@ -194,10 +202,10 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseError?.(this.#controller, error)
   }
 
-  /** Ends the attempt, with its permit, and stops the timer of a response that is skipped. */
-  #end(): void {
+  /** Ends the attempt, with its permit and its reservation, and stops the timer of a response that is skipped. */
+  #end(used?: Used): void {
     clearTimeout(this.#skipTimer)
-    this.#turn?.returned()
+    this.#turn?.returned(used)
   }
 }
 

@@ -1,30 +1,31 @@
 /**
  * Returns a response like the given one, and calls `ended` when its body has arrived, failed or was cancelled; at once if it has
- * none. Up to 64 KiB are read in advance, so that a small body ends even if the caller never reads it. A larger body that is
+ * none. `ended` gets whether the body came to its end, and `seen` each piece of a web stream. Up to 64 KiB are read in advance, so that a small body ends even if the caller never reads it. A larger body that is
  * never read ends when it is garbage-collected (`unread`). A web stream is observed, and the response made anew around it; the
  * Node stream of node-fetch reports its end by events, so that response is returned itself.
  */
-export function untilEnd(response: Response, ended: () => void): Response {
+export function untilEnd(response: Response, ended: Ended, seen?: (piece: Uint8Array) => void): Response {
   const { body } = response
   if (!body) {
-    ended()
+    ended(true)
     return response
   }
   // `unread` calls `ended` if the body is garbage-collected before its end. At its end this is not needed any more: unless it is
   // unregistered, the registry keeps `ended` in memory, and with it the call and its permit, until the body is collected.
-  const end = (): void => {
+  const end: Ended = (isWhole) => {
     unread.unregister(ended)
-    ended()
+    ended(isWhole)
   }
   if (isNodeStream(body)) {
     unread.register(response, ended, ended)
-    for (const event of ['finish', 'end', 'close', 'error']) body.once(event, end)
+    for (const event of ['finish', 'end', 'close', 'error'])
+      body.once(event, () => end(event === 'finish' || event === 'end'))
     // node-fetch buffers the body: it has arrived once it is in the buffer, whether it is read from there or not.
-    if (body.writableFinished === true || body.destroyed === true) end()
+    if (body.writableFinished === true || body.destroyed === true) end(body.writableFinished === true)
     return response
   }
   const Same = response.constructor as typeof Response
-  const whole = observed(body, end)
+  const whole = observed(body, end, seen)
   const same = posingAs(response, new Same(whole, { headers: response.headers }))
   // Not the response: its body and its clones can be read without it.
   unread.register(whole, ended, ended)
@@ -32,12 +33,13 @@ export function untilEnd(response: Response, ended: () => void): Response {
 }
 
 /**
- * Returns a stream of the same bytes, and calls `ended` when the stream has ended, failed or was cancelled. It reads `stream` as
- * it is read itself, and up to 64 KiB (`READ_AHEAD`) ahead.
+ * Returns a stream of the same bytes, and calls `ended` when the stream has ended (true), failed or was cancelled, and `seen` with
+ * each piece. It reads `stream` as it is read itself, and up to 64 KiB (`READ_AHEAD`) ahead.
  */
 export function observed<T extends Uint8Array>(
   stream: ReadableStream<T>,
-  ended: () => void,
+  ended: Ended,
+  seen?: (piece: Uint8Array) => void,
 ): ReadableStream<T> {
   // Locked at the first read, so that the stream can still be discarded if no response is made of this one.
   let reader: ReadableStreamDefaultReader<T> | undefined
@@ -49,24 +51,29 @@ export function observed<T extends Uint8Array>(
        * reading it fails, the new stream ends in the same way and `ended` is called.
        */
       async pull(controller) {
+        let isWhole = false
         try {
           reader ??= stream.getReader()
           const { done, value } = await reader.read()
-          if (!done) return controller.enqueue(ownBytes(value))
+          if (!done) {
+            seen?.(value)
+            return controller.enqueue(ownBytes(value))
+          }
+          isWhole = true
           controller.close()
           // A reader with a buffer of its own gets it back.
           controller.byobRequest?.respond(0)
         } catch (error) {
           controller.error(error)
         }
-        ended()
+        ended(isWhole)
       },
       /**
        * Called when the reader of the new stream wants no more of it: calls `ended` and cancels the body, by its reader if it has
        * one, as a stream with a reader cannot be cancelled otherwise.
        */
       cancel(reason) {
-        ended()
+        ended(false)
         return (reader ?? stream).cancel(reason)
       },
     },
@@ -101,6 +108,7 @@ export interface NodeStream {
   destroy(): void
   readonly destroyed?: boolean
   readonly writableFinished?: boolean
+  readonly readableEnded?: boolean
 }
 
 /** Whether a value is a stream of Node, by its methods. */
@@ -123,4 +131,7 @@ function posingAs(response: Response, same: Response): Response {
 }
 
 const READ_AHEAD = 65_536
-const unread = new FinalizationRegistry<() => void>((ended) => ended())
+const unread = new FinalizationRegistry<Ended>((ended) => ended(false))
+
+/** Called at the end of a body, with whether all of it has arrived. */
+export type Ended = (isWhole: boolean) => void

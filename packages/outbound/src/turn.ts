@@ -12,6 +12,7 @@ import {
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
 import type { TenantQueue } from './priority-queue.js'
+import { heldUntilEnd, type SettleSettings, type Used } from './settle.js'
 import { type Ending, UNJUDGED } from './verdict.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -27,6 +28,8 @@ export interface CallTerms {
   /** Over all its attempts. Infinity: for as long as it takes. */
   readonly maxWaitMs: number
   readonly signal: AbortSignal | undefined
+  /** How its units are reserved, and settled at its end. */
+  readonly settle?: SettleSettings | undefined
   /** Marks the rejection of the call's promise as handled. */
   readonly silence?: () => void
 }
@@ -71,6 +74,7 @@ export class Turn {
   sentAt = 0
   ending: Ending = UNJUDGED
   #permits: readonly Permit[] = []
+  #settle: ((used: Used) => void) | undefined
   #booking: BookedTurn | undefined
   #isOverdue = false
   #isOut = false
@@ -157,6 +161,8 @@ export class Turn {
     if (this.client.movesOn(this)) return
     this.#isOut = true
     this.sentAt = nowMs()
+    const { settle, cost } = this.terms
+    this.#settle = settle && heldUntilEnd(this.decisions, settle, cost)
     this.#endWait('granted')
     this.#resolve()
   }
@@ -174,12 +180,16 @@ export class Turn {
     this.reports = [...(this.reports ?? []), ...reports]
   }
 
-  /** Ends the attempt: the permits go back, with what became of the call (`ending`). Does nothing the second time. */
-  returned(): void {
+  /**
+   * Ends the attempt: the permits go back, with what became of the call (`ending`), and reservations are settled at what it has
+   * `used`. Does nothing the second time.
+   */
+  returned(used?: Used): void {
     if (!this.#isOut) return
     this.#isOut = false
     const { outcome, tookMs } = this.ending
     for (const permit of this.#permits) permit.release(outcome, tookMs).catch(() => {})
+    this.#settle?.(used)
     this.client.ended(this, 'returned')
   }
 
@@ -220,6 +230,7 @@ export class BookedTurn {
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   readonly keys: CallTerms['keys']
+  readonly settle: SettleSettings | undefined
   /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
   until: number
   #turn: Turn | undefined
@@ -231,6 +242,7 @@ export class BookedTurn {
     this.cost = turn.terms.cost
     this.policies = turn.policies
     this.keys = turn.terms.keys
+    this.settle = turn.terms.settle
     this.until = turn.until
   }
 

@@ -4,8 +4,8 @@ import { clearTimer, setTimer } from '../values/clock.js'
 
 /**
  * Asks for units of a limiter that reserves, again and again until a call is allowed, or denied for longer than `maxWait`
- * microseconds. While units are reserved the next question comes at the next end of a reservation, but no sooner than in a second;
- * otherwise at the instant at which the cost passes. Returns the last answer and the microseconds of the wait.
+ * microseconds. While units are reserved it asks each second, as they may be settled long before their end; otherwise at the instant
+ * at which the cost passes. Returns the last answer and the microseconds of the wait.
  */
 export async function askAgain(
   ask: () => MaybePromise<Answer>,
@@ -20,8 +20,7 @@ export async function askAgain(
     const waited = now() - start
     const { reason, at, nextEnd } = answer
     const isFinal = !isDenied(answer) || reason === 'cost' || reason === 'blocked' || waited >= maxWait
-    const wait =
-      nextEnd === undefined ? at - answer.now : Math.max(Math.min(at, nextEnd) - answer.now, SECOND)
+    const wait = nextEnd === undefined ? at - answer.now : SECOND
     if (isFinal || (nextEnd === undefined && wait > maxWait - waited)) return { answer, waited }
     await sleep(Math.ceil(Math.min(wait, maxWait - waited) / 1000), signal)
   }

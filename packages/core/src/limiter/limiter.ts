@@ -90,7 +90,8 @@ export class Limiter {
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
   readonly #leaseMs: number
-  readonly #reserves: boolean
+  /** Whether it was made with `reservations`. */
+  readonly reserves: boolean
   #closed = false
 
   /**
@@ -119,7 +120,7 @@ export class Limiter {
     const report: Report = (notice) => this.#events.receive(notice)
     const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
     this.#sets = new PolicySets({ limiter: name, enforce, nearing }, settings, this.#store, report)
-    this.#reserves = settings.reservations !== undefined
+    this.reserves = settings.reservations !== undefined
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -268,18 +269,15 @@ export class Limiter {
       if (!isDenied(asked)) booked?.(asked)
       return asked
     }
-    const { answer, waited, late, asked } = this.#reserves
+    const { answer, waited, late, asked } = this.reserves
       ? await this.#asked(consume, us, options.signal)
       : await this.#queue.turn(asking, stored, cost, us, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    if (this.#events.listeners.heard.decision) {
-      const report = (): void => this.#events.decided('acquire', cost, decision, asked / 1000)
-      if (checked[REPORTS]) checked[REPORTS].keep(report)
-      else report()
-    }
+    if (this.#events.listeners.heard.decision)
+      this.#report(() => this.#events.decided('acquire', cost, decision, asked / 1000), options)
     return decision
   }
 
@@ -314,7 +312,8 @@ export class Limiter {
     const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     set.nearing?.charged(set.policies, key, cost, answer)
-    if (this.#events.listeners.heard.decision) this.#events.decided('consume', cost, decision, asked / 1000)
+    if (this.#events.listeners.heard.decision)
+      this.#report(() => this.#events.decided('consume', cost, decision, asked / 1000), options)
     return decision
   }
 
@@ -467,8 +466,15 @@ export class Limiter {
 
   /** @throws {PolicyError} INVALID_OPTION where the limiter was made without `reservations`. */
   #requireReservations(): void {
-    if (this.#reserves) return
+    if (this.reserves) return
     throw new PolicyError('INVALID_OPTION', 'a limiter reserves only if it was made with reservations: {}')
+  }
+
+  /** Has a function report a decision to the listeners: at once, or when the call that it is for is told. */
+  #report(report: () => void, options: AcquireOptions): void {
+    const { [REPORTS]: reports } = options as Partial<CheckedOptions>
+    if (reports) reports.keep(report)
+    else report()
   }
 
   /** Asks as `askAgain` does, until the limiter is closed. */

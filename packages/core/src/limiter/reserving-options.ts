@@ -13,8 +13,8 @@ export interface ReserveOptions extends AcquireOptions {
    */
   readonly atEnd?: number
   /**
-   * The longest wait for units, up to 1 day; a number is in milliseconds. While units are reserved, the call asks again at each
-   * end of a reservation, at most once a second.
+   * The longest wait for units, up to 1 day; a number is in milliseconds. While units are reserved, the call asks again each
+   * second.
    * @default 0
    */
   readonly maxWait?: Duration

@@ -1,0 +1,108 @@
+import type { Decision, Duration } from '@sluice/core'
+import {
+  checkCost,
+  custom,
+  type DeclarationOf,
+  duration,
+  func,
+  REFUSED,
+  required,
+  type Settings,
+  warnProcessOnce,
+  whileExtended,
+} from '@sluice/core/internal'
+import { MOST_BYTES } from './other-side/json.js'
+import type { OutboundReply } from './request.js'
+
+/** How the calls of a client reserve their cost, and settle it by what they have used. */
+export interface SettleOptions {
+  /**
+   * Units that a call has used, by the end of its reply; undefined: its cost. `text` has the last 65,536 characters of the body as far as it
+   * arrived (`isWhole`: to its end): the usage that a stream states last. It is '' of a body of bytes, of a Node stream, and of one
+   * that the client leaves compressed.
+   */
+  readonly units: (outcome: {
+    readonly reply: OutboundReply
+    readonly text: string
+    readonly isWhole: boolean
+  }) => number | undefined
+  /**
+   * How long after the death of its process a call's units are given back, 1s to 30 days; a number is in milliseconds.
+   * @default '1m'
+   */
+  readonly ttl?: Duration
+  /**
+   * `'cost'`: a call without a reply, or of a process that died, stays charged, as one whose provider may bill it.
+   * @default nothing stays charged
+   */
+  readonly atEnd?: 'cost'
+}
+
+export const SETTLE = {
+  units: required(func<SettleOptions['units']>()),
+  ttl: duration('1s', '30d', '1m'),
+  atEnd: custom("'cost'", (value) => (value === 'cost' ? value : REFUSED)),
+} satisfies DeclarationOf<SettleOptions>
+
+export type SettleSettings = Settings<typeof SETTLE>
+
+/** Tells what a call used; undefined where no reply does. */
+export type Used = (() => number | undefined) | undefined
+
+/** A call that was refused has used nothing. */
+export const NOTHING: Used = () => 0
+
+/**
+ * Extends the reservations of an attempt until the function that is returned is called, which settles them: at what was used, or
+ * without it at what stays charged at an end. A hook that fails, and a store that does, is reported once.
+ */
+export function heldUntilEnd(
+  decisions: readonly Decision[],
+  { ttl, atEnd }: SettleSettings,
+  cost: number,
+): (used: Used) => void {
+  const left = atEnd ? cost : 0
+  let end!: (units: number) => void
+  const ended = new Promise<number>((resolve) => (end = resolve))
+  for (const { reservation } of decisions) {
+    if (!reservation) continue
+    const use = async (): Promise<unknown> => reservation.settle(await ended)
+    whileExtended(reservation, { ttl, cost, atEnd: left }, use).catch(failed)
+  }
+  return (used = () => left) => {
+    try {
+      end(checkCost(used() ?? cost, 'units'))
+    } catch (error) {
+      end(cost)
+      failed(error)
+    }
+  }
+}
+
+function failed(error: unknown): void {
+  warnProcessOnce('SETTLE_FAILED', `a call was not settled by what it used: ${String(error)}`)
+}
+
+/** The end of a reply's body, of which the hook reads what a call used. Without the hook it keeps nothing. */
+export class BodyEnd {
+  #text = ''
+  readonly #decoder = new TextDecoder()
+
+  /** The end of the body of `reply`. */
+  constructor(
+    readonly settle: SettleSettings | undefined,
+    readonly reply: OutboundReply,
+  ) {}
+
+  readonly add = (chunk: Uint8Array | string): void => {
+    if (!this.settle) return
+    this.#text += typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true })
+    if (this.#text.length > 2 * MOST_BYTES) this.#text = this.#text.slice(-MOST_BYTES)
+  }
+
+  /** What the call used, as the hook says of what has arrived, which is all of the body or not. */
+  used(isWhole: boolean): Used {
+    const { settle, reply } = this
+    return settle && (() => settle.units({ reply, text: this.#text.slice(-MOST_BYTES), isWhole }))
+  }
+}
