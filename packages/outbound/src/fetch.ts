@@ -74,10 +74,11 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
          * reservation until its body has been read.
          */
         deliver(response, turn) {
-          const body = new BodyEnd(settle, replyOf(response))
-          if (!endsLate) turn.returned()
-          const end = (isWhole: boolean): void => turn.returned(body.used(isWhole))
-          const whole = endsLate ? untilEnd(response, end, body.add) : response
+          let whole = response
+          if (endsLate) {
+            const body = new BodyEnd(settle, replyOf(response))
+            whole = untilEnd(response, (isWhole) => turn.returned(body.used(isWhole)), body.add)
+          } else turn.returned()
           remember(whole, turn.decisions, response)
           return whole
         },
