@@ -134,6 +134,13 @@ export const INSTRUMENTS = {
     attributes: ['limiter', 'share'],
     meaning: 'Shares of limits that a charge of this process has crossed: those of the option `nearing`',
   },
+  held: {
+    name: 'sluice.reservations.held',
+    kind: 'up-down counter',
+    unit: '{unit}',
+    attributes: ['limiter'],
+    meaning: 'Units that reservations of this process hold: neither settled nor at their end',
+  },
   policiesAge: {
     name: 'sluice.policies.age',
     kind: 'gauge',

@@ -224,6 +224,32 @@ describe.each(READERS)('with %s', (_, openReader) => {
     ])
   })
 
+  it('reports the units that reservations hold, until they are settled or end', async () => {
+    let now = 0
+    const store = memoryStore({ clock: () => now })
+    const limiter = open({
+      policies: [fixedWindow({ limit: 100, window: '1h' })],
+      reservations: {},
+      store,
+    })
+    expect(await reader.read('held')).toEqual([{ attributes: { limiter: 'api' }, value: 0 }])
+    const [a, b] = [
+      await limiter.reserve('a', { cost: 30, ttl: '1m' }),
+      await limiter.reserve('b', { cost: 50, ttl: '1m' }),
+    ]
+    expect((await limiter.reserve('a', { cost: 90, ttl: '1m' })).allowed).toBe(false)
+    expect(await reader.read('held')).toEqual([{ attributes: { limiter: 'api' }, value: 80 }])
+    await a.reservation!.settle(10)
+    expect(await reader.read('held')).toEqual([{ attributes: { limiter: 'api' }, value: 50 }])
+    await b.reservation!.extend('2m')
+    now += 90_000_000
+    expect(limiter.held).toBe(50)
+    now += 90_000_000
+    expect(await reader.read('held')).toEqual([{ attributes: { limiter: 'api' }, value: 0 }])
+    open({ name: 'plain' })
+    expect(await reader.read('held')).toHaveLength(1)
+  })
+
   it('reports the limits that nobody knows, as they were found last', async () => {
     const limited = async () => new Response('ok')
     const limit = { initial: 1, follow: () => ({ limit: 7, ended: () => 'served' as const }) }

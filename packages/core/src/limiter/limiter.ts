@@ -35,6 +35,7 @@ import {
   waitOf,
 } from './limiter-options.js'
 import type { AcquireOptions, BlockOptions, CallOptions, ShapeOptions } from './limiter-options.js'
+import { HeldUnits } from './held-units.js'
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import {
@@ -92,6 +93,7 @@ export class Limiter {
   readonly #leaseMs: number
   /** Whether it was made with `reservations`. */
   readonly reserves: boolean
+  readonly #held = new HeldUnits()
   #closed = false
 
   /**
@@ -308,6 +310,7 @@ export class Limiter {
     const reservation = new Reservation(kept, made, () => this.#store.now())
     // In shadow mode a refused call goes on with one that holds nothing, as a call on an exempt key does.
     const hasOne = kept !== undefined || !set.enforce || set.exempt
+    if (kept) this.#held.add(reservation, cost, answer.now)
     const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
     const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
@@ -431,6 +434,11 @@ export class Limiter {
   /** Calls of `acquire` in this process that wait for their turn. */
   get waiting(): number {
     return this.#queue.size
+  }
+
+  /** Units that reservations of this process hold: neither settled nor at their end. */
+  get held(): number {
+    return this.#held.sum(this.#store.now())
   }
 
   /** Whether `close` was called. */

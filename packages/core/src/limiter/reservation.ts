@@ -38,6 +38,11 @@ export class Reservation {
     return this.#settling !== undefined
   }
 
+  /** Whether it holds its units at `now`, in microseconds of the store's time. */
+  isOpen(now: number): boolean {
+    return !this.isSettled && now < this.#reserved.end
+  }
+
   /**
    * Corrects the cost to the real one and ends the reservation: once, however often it is called and from whichever process.
    * After a failure it may be called again until the reservation's end, and after that only where it was surely not carried out.

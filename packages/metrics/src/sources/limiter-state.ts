@@ -67,6 +67,13 @@ export class LimiterState {
       let waiting = 0
       for (const limiter of this.#open) waiting += limiter.waiting
       observe(waiting, { kind: 'limiter', name: this.name })
+    } else if (instrument === 'held') {
+      const reserving = [...this.#open].filter(({ reserves }) => reserves)
+      if (reserving.length > 0)
+        observe(
+          reserving.reduce((units, { held }) => units + held, 0),
+          of,
+        )
     }
   }
 
