@@ -25,7 +25,7 @@ export type { WatchedPolicies }
 
 export interface WatchPoliciesOptions {
   /**
-   * The time between two reads, 10ms to 1h. A good file is in force at most twice this time after it was written.
+   * The time between two reads, 10ms to 1h. A good file is in force at most twice this time, and two reads, after it was written.
    * @default '1s'
    */
   readonly every?: Duration
@@ -67,8 +67,9 @@ const WATCH = {
 /** A policy file that is watched. */
 class WatchedPolicies implements PoliciesInForce {
   readonly #source: WatchedSource
-  readonly #options: Omit<Settings<typeof WATCH>, 'every'>
-  readonly #timer: NodeJS.Timeout
+  readonly #options: Settings<typeof WATCH>
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
   readonly #first: Promise<void>
   /** The file in force. */
   #read: ReadPolicies | undefined
@@ -81,17 +82,13 @@ class WatchedPolicies implements PoliciesInForce {
   /** What the last read found; undefined if it failed. */
   #last: string | undefined
   #foundAt = performance.now()
-  #isReading = false
   #errors = 0
   #error: Error | undefined
 
   /** @internal {@link watchPolicies} makes one. */
   constructor(source: WatchedSource, options: WatchPoliciesOptions) {
-    const { every, ...reports } = read(WATCH, options, { what: 'watchPolicies' })
     this.#source = source
-    this.#options = reports
-    this.#timer = setInterval(() => void this.#look().catch(() => {}), every)
-    this.#timer.unref()
+    this.#options = read(WATCH, options, { what: 'watchPolicies' })
     this.#first = this.#look(true)
     this.#first.catch(() => {}) // who does not wait for it gets the report
   }
@@ -142,16 +139,15 @@ class WatchedPolicies implements PoliciesInForce {
 
   /** Ends the reads. The file in force stays. */
   close(): void {
-    clearInterval(this.#timer)
+    this.#isClosed = true
+    clearTimeout(this.#timer)
   }
 
   /**
-   * Reads once. Another text than that in force has to be found by two reads, but by the first read of all. A read that takes
-   * longer than a beat is waited for. Throws what it reports.
+   * Reads once, and again a beat after that has ended, so that two reads are as far apart, however long each takes. Another text than
+   * that in force has to be found by two reads, but by the first read of all. Throws what it reports.
    */
   async #look(isFirst = false): Promise<void> {
-    if (this.#isReading) return
-    this.#isReading = true
     const startedAt = performance.now()
     try {
       const before = this.#last
@@ -166,8 +162,14 @@ class WatchedPolicies implements PoliciesInForce {
       this.#report(error as Error)
       throw error
     } finally {
-      this.#isReading = false
+      this.#wait()
     }
+  }
+
+  #wait(): void {
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => void this.#look().catch(() => {}), this.#options.every)
+    this.#timer.unref()
   }
 
   /** Puts a text into force. @throws {PolicyError} INVALID_OPTION for one that must not be. */

@@ -72,7 +72,7 @@ async function opened(store: string, open: Open, file: PolicyFile) {
   const name = `api-${++names}`
   const named = (each: PolicyFile): PolicyFile => ({ limiters: { [name]: each.limiters['api']! } })
   const { inForce, change, close } = await open(named(file))
-  const limiter = limiterFrom(inForce, name, { store: stores[store]! })
+  const limiter = limiterFrom(inForce, name, { store: stores[store]!, deadline: '10s' })
   return {
     limiter,
     change: (next: PolicyFile) => change(named(next)),

@@ -73,6 +73,20 @@ describe('a watched file', () => {
     expect(limit()).toBe(1000)
   })
 
+  it('is read a beat after a read has ended, so that a slow read and the next are no two that agree', async () => {
+    jest.useFakeTimers()
+    const reads: (readonly [number, number])[] = []
+    const slow = async () => {
+      const began = Date.now()
+      await new Promise((resolve) => setTimeout(resolve, 900))
+      reads.push([began, Date.now()])
+      return fileOf(5)
+    }
+    open.push(watchPolicies(slow))
+    await jest.advanceTimersByTimeAsync(6000)
+    expect(reads.slice(1).map(([began], i) => began - reads[i]![1])).toEqual([1000, 1000])
+  })
+
   it('does not count a read before a failed one as the same twice', async () => {
     const { beat, limit } = await watching(fileOf(5))
     await beat(fileOf(6))

@@ -15,8 +15,8 @@ export interface WatchingJob {
 
 export interface WatchingResult {
   readonly decisions: number
-  /** Decisions of no good file: one with errors, or whose limit is not the same three digits twice. */
-  readonly wrong: number
+  /** Decisions of no good file, by its limit, which is not the same three digits twice; 0 for a file with errors. */
+  readonly wrong: Readonly<Record<number, number>>
   /** How many limits decided. */
   readonly limits: number
   /** How many files were refused or not read. */
@@ -30,14 +30,16 @@ serve<WatchingJob, WatchingResult>(async ({ path, end, everyMs }) => {
   const limiter = limiterFrom(watched, 'api', { store: memoryStore() })
   return async () => {
     let decisions = 0
-    let wrong = 0
+    const wrong: Record<number, number> = {}
     let last = 0
     const limits = new Set<number>()
     while (!existsSync(end)) {
       for (let i = 0; i < 50; i++) {
         const { limit } = await limiter.consume(`key ${i}`)
         decisions++
-        if (Math.floor(limit / 1000) !== limit % 1000 || watched.current.errors.length > 0) wrong++
+        const hasErrors = watched.current.errors.length > 0
+        const of = hasErrors ? 0 : limit
+        if (hasErrors || Math.floor(limit / 1000) !== limit % 1000) wrong[of] = 1 + (wrong[of] ?? 0)
         limits.add(limit)
         last = limit
       }
