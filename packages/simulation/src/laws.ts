@@ -1,6 +1,7 @@
 import { ruleOf } from '@sluice/testing/internal'
-import { type Member, scaled } from './member.js'
-import type { History, Record } from './simulation.js'
+import { LEASE_MS, type Member, PERMITS, scaled } from './member.js'
+import type { FaultName } from './plan.js'
+import { type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
 export interface Law {
@@ -41,7 +42,8 @@ export const LAWS: readonly Law[] = [
     source: 'onStoreError',
     *breaches({ plan, records }, count) {
       for (const { call, told, error } of records) {
-        if (call.does === 'ledger' || (!told?.degraded && error === undefined)) continue
+        if (['ledger', 'both', 'permit'].includes(call.does) || (!told?.degraded && error === undefined))
+          continue
         count(1)
         const isAllowed = told?.allowed === true
         const isWrong =
@@ -90,19 +92,52 @@ export const LAWS: readonly Law[] = [
     source: 'At most once',
     *breaches({ records, counted, server }, count) {
       for (const [key, used] of counted) {
-        const calls = records.filter(({ call }) => call.key === key)
-        count(calls.length)
-        const admitted = calls.filter(
-          ({ told, execution }) => told?.allowed && execution?.life === server.life,
+        const calls = records.filter(
+          ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
         )
-        const isLost = server.starts > 0
-        const least = isLost
-          ? admitted.filter(({ execution }) => execution).length
-          : calls.filter(({ told }) => told?.allowed).length
-        const unknown = calls.filter(({ told }) => !told)
-        if (used < least) yield `${key} counts ${used}, and ${least} were admitted since`
-        const most = calls.filter(({ told }) => told?.allowed).length + unknown.length
+        count(calls.length)
+        const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
+        const here =
+          server.starts > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
+        const unknown = calls.filter(({ told }) => !told || told.degraded)
+        if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
+        const most = admitted.length + unknown.length
         if (used > most) yield `${key} counts ${used}, and ${most} were admitted or may have been`
+      }
+    },
+  },
+  {
+    name: 'no more permits are held than there are, or twice as many after a loss of state or an outage as long as the lease',
+    source: 'at most `limit` permits are held at once',
+    *breaches({ members, faults }, count) {
+      const holds = members.flatMap((member) => member.holds).toSorted((a, b) => a.from - b.from)
+      const isLost = faults.some(({ fault, lasts }) => LOSSES.has(fault) || lasts > (LEASE_MS * 1000) / 4)
+      const most = isLost ? 2 * PERMITS : PERMITS
+      for (const hold of holds) {
+        count(1)
+        const held = holds.filter(
+          ({ key, from, until }) => key === hold.key && from <= hold.from && until > hold.from,
+        )
+        if (held.length > most)
+          yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
+      }
+    },
+  },
+  {
+    name: 'permits are free again once their holders are gone',
+    source: 'is free soon after Redis is back, at the latest when its lease ends',
+    *breaches({ late, members, faults }, count) {
+      // The permit of a dead holder then lasts until the clock has caught up, or an hour.
+      if (
+        faults.some(({ fault }) => fault === "server's clock back") &&
+        members.some(({ process }) => process.isDead)
+      )
+        return
+      const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
+      for (const { call, error } of late) {
+        if (call.does !== 'permit') continue
+        count(1)
+        if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
       }
     },
   },
@@ -170,6 +205,7 @@ export const LAWS: readonly Law[] = [
     source: 'The first reply closes the circuit',
     *breaches({ late }, count) {
       for (const { call, member, told, error } of late) {
+        if (call.does === 'permit') continue
         count(1)
         if (told?.allowed !== true || told.degraded)
           yield `call ${call.id} of ${member.name}: ${error ?? JSON.stringify(told)}`
@@ -187,6 +223,14 @@ export const LAWS: readonly Law[] = [
   },
 ]
 
+/** Faults by which permits are lost, or counted anew. */
+const LOSSES = new Set<FaultName>([
+  'server restarted',
+  'server fails over',
+  "server's clock forward",
+  "server's clock back",
+])
+
 /** The first calls of a process wait so long for the connection. */
 const START_US = 1_000_000
 /** By how much a timer may be late: deadlines are checked to the millisecond. */
@@ -197,7 +241,7 @@ function decided({ records }: History, isChosen: (record: Record) => boolean): R
 }
 
 function isAdmitted({ call, told }: Record): boolean {
-  return told?.allowed === true && ['consume', 'settle', 'acquire'].includes(call.does)
+  return told?.allowed === true && ['consume', 'settle', 'acquire', 'both'].includes(call.does)
 }
 
 /** The life of the state that has decided: undefined where the execution is not known. */

@@ -62,6 +62,17 @@ export class Link implements RedisConnection {
   evalsha: RedisConnection['evalsha'] = (sha, keys, args) =>
     this.#call({ sha, script: undefined, keys, args })
   eval: RedisConnection['eval'] = (script, keys, args) => this.#call({ sha: undefined, script, keys, args })
+  /** Messages are lost while the connection is broken, or those from the server vanish. */
+  subscribe: RedisConnection['subscribe'] = (channel, receive) =>
+    this.server.subscribe(channel, (message) => {
+      const { world } = this.process
+      const epoch = this.#epoch
+      if (!this.#isUp || world.now < this.lost.from) return
+      this.#lastFrom = Math.max(this.#lastFrom, world.now + this.options.delay())
+      world.after(this.#lastFrom - world.now, this.process, () => {
+        if (epoch === this.#epoch) receive(message)
+      })
+    })
   inOneWrite(send: () => void): void {
     send()
   }

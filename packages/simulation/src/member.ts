@@ -1,5 +1,5 @@
 import { randomFrom } from '@sluice/harness/figures'
-import type { Limiter, Policy } from '@sluice/core'
+import type { Limiter, Policy, Semaphore } from '@sluice/core'
 import type { RedisStore } from '@sluice/core/redis'
 import type { Options } from '@sluice/testing/internal'
 import { Link } from './link.js'
@@ -7,6 +7,18 @@ import type { Plan, PolicySpec } from './plan.js'
 import { Process, type Program } from './process.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
+
+/** Permits of a key, and their lease. */
+export const PERMITS = 3
+export const LEASE_MS = 2000
+
+/** A permit that a call holds, from its grant until its release begins, it is known to be lost, or its process dies. */
+export interface Hold {
+  readonly key: string
+  readonly id: number
+  readonly from: number
+  until: number
+}
 
 /** Microseconds a day. */
 const DAY_US = 86_400_000_000
@@ -20,7 +32,10 @@ export class Member {
   readonly limiter: Limiter
   /** Counts for a year and throws in an outage, so that what the server has counted can be compared with what was admitted. */
   readonly ledger: Limiter
+  readonly semaphore: Semaphore
   readonly policies: readonly Policy[]
+  /** Permits that calls of this process hold or have held, in the order of the grants. */
+  readonly holds: Hold[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
   readonly stills: (readonly [from: number, to: number])[] = []
   /** By how much slower each way is, in microseconds. */
@@ -49,6 +64,12 @@ export class Member {
     const { onStoreError, deadline } = plan
     const all = { store: this.store, deadline }
     this.limiter = createLimiter({ name: 'api', policies: this.policies, onStoreError, ...all })
+    const onLost = (key: string): void => {
+      const held = this.holds.find((hold) => hold.key === key && hold.until === Infinity)
+      if (held) held.until = this.world.now
+    }
+    const permits = { name: 'permits', limit: PERMITS, lease: LEASE_MS, store: this.store, onLost }
+    this.semaphore = this.process.core.createSemaphore(permits)
     const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
   }
@@ -61,11 +82,12 @@ export class Member {
   /** Ends it: nothing of it happens any more. Its connection breaks, and what is on its way to the server arrives. */
   kill(): void {
     this.process.isDead = true
+    for (const hold of this.holds) hold.until = Math.min(hold.until, this.world.now)
     this.link.isClosed = true
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.limiter.close(), this.ledger.close()])
+    await Promise.all([this.limiter.close(), this.ledger.close(), this.semaphore.close()])
     await this.store.close()
   }
 }

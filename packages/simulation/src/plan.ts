@@ -10,13 +10,16 @@ export interface Call {
   readonly at: number
   /** The number of the place in the fleet whose process makes it. */
   readonly place: number
-  readonly does: 'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger'
+  readonly does:
+    'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger' | 'both' | 'permit'
   readonly key: string
   readonly cost: number
-  /** To settle: the real cost. To acquire: the longest wait in milliseconds, and after how many its caller hangs up. */
+  /** To settle: the real cost. To acquire or to get a permit: the longest wait in milliseconds, and after how many its caller hangs up. */
   readonly units: number
   readonly maxWait: number
   readonly hangsUp: number | undefined
+  /** Milliseconds for which a permit is held. */
+  readonly holds: number
 }
 
 export interface Fault {
@@ -154,6 +157,30 @@ function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
   })
 }
 
+/** Calls by how many of all they and those before them are. */
+const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
+  ['consume', 0.46],
+  ['peek', 0.5],
+  ['settle', 0.6],
+  ['acquire', 0.68],
+  ['refund', 0.695],
+  ['reset', 0.705],
+  ['block', 0.715],
+  ['permit', 0.79],
+  ['both', 0.84],
+  ['ledger', 1],
+]
+
+/** The key of a call. Those that are plain get no corrections, so that each denial can be judged; one of them is hot. */
+function keyOf(does: Call['does'], random: number, whole: Draws['whole']): string {
+  if (does === 'ledger') return `ledger${whole(0, 3)}`
+  if (does === 'permit') return `permits${whole(0, 1)}`
+  if (does === 'acquire') return `turns${whole(0, 1)}`
+  if (!['consume', 'peek'].includes(does)) return `mixed${whole(0, 3)}`
+  if (random < 0.55) return 'plain0'
+  return random < 0.85 ? `plain${whole(1, 5)}` : random < 0.93 ? 'turns0' : `mixed${whole(0, 3)}`
+}
+
 /** Calls in bursts, steady, on hot keys and on many; some keys get plain calls alone, so that each denial can be judged. */
 function drawCalls({ random, whole }: Draws, places: number, policies: readonly PolicySpec[]): Call[] {
   const most = Math.min(
@@ -167,12 +194,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
     at += kind < 0.35 ? 0 : kind < 0.99 ? -Math.log(1 - random()) * 33_000 : random() * 800_000
     if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
     const what = random()
-    const does =
-      what < 0.55 ? 'consume' : what < 0.6 ? 'peek' : what < 0.7 ? 'settle' : what < 0.78 ? 'acquire'
-      : what < 0.795 ? 'refund' : what < 0.805 ? 'reset' : what < 0.815 ? 'block' : 'ledger' // prettier-ignore
-    const isPlain = does === 'consume' || does === 'peek'
-    // prettier-ignore
-    const key = does === 'ledger' ? `ledger${whole(0, 3)}` : isPlain && random() < 0.7 ? `plain${random() < 0.6 ? 0 : whole(1, 5)}` : does === 'acquire' || random() < 0.2 ? `turns${whole(0, 1)}` : `mixed${whole(0, 3)}`
+    const does = WHAT.find(([, most]) => what < most)![0]
+    const key = keyOf(does, random(), whole)
     const cost = random() < 0.7 ? 1 : whole(1, Math.max(1, Math.ceil(most / 2)))
     calls.push({
       kind: 'call',
@@ -185,6 +208,7 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
       units: whole(0, cost),
       maxWait: whole(0, 3000),
       hangsUp: random() < 0.2 ? whole(1, 1500) : undefined,
+      holds: Math.ceil(4000 * random() ** 3),
     })
   }
   return calls

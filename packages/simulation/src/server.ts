@@ -56,6 +56,8 @@ export class Server implements Owner {
   life = 0
   starts = 0
   readonly executions: Execution[] = []
+  /** Who hears the messages of a channel. */
+  readonly #listeners = new Map<string, Set<(message: string) => void>>()
   /** Called when it dies: connections break. */
   readonly broken: (() => void)[] = []
   readonly #lua = (lua ??= startLuaRedis('packages/core/test/lua/redis.lua'))
@@ -91,10 +93,24 @@ export class Server implements Owner {
     this.stillUntil = Math.max(this.stillUntil, this.world.now + SCRIPT_US)
     const calls = call.keys.map((key, i) => [Buffer.from(key), call.args[i] ?? call.args.at(-1)] as const)
     const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
+    if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
     const number = this.executions.length
     const execution = { number, life: this.life, clock, keys, sentAt, process, isDelivered: false }
     this.executions.push(execution)
     return { reply, execution }
+  }
+
+  /** Has `receive` called with each message of a channel, until the returned function is called. */
+  subscribe(channel: string, receive: (message: string) => void): () => void {
+    const all = this.#listeners.get(channel) ?? new Set()
+    this.#listeners.set(channel, all.add(receive))
+    return () => all.delete(receive)
+  }
+
+  #publish(): void {
+    for (const [channel, text] of this.#lua.messages()) {
+      for (const receive of this.#listeners.get(channel) ?? []) receive(text)
+    }
   }
 
   refuse(refusal: Refusal, isOn: boolean): void {

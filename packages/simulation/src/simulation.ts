@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { Member } from './member.js'
+import { Member, PERMITS } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { type Execution, type Refusal, Server } from './server.js'
@@ -103,6 +103,7 @@ class Fleet {
     for (const member of this.members) member.isCalm = true
     await world.runUntil(Math.max(calmAt, CALLS_UNTIL) + LIVELY_US)
     await this.#callLate()
+    await this.#holdLate()
     const counted = await this.#count()
     await this.#close()
     const left = this.#left()
@@ -251,7 +252,7 @@ class Fleet {
     for (const [place, member] of this.#places.entries()) {
       for (let i = 0; i < 3 && member; i++) {
         const id = 10_000 + place * 10 + i
-        const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined }
+        const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
         const call = { kind: 'call', id, does: 'consume', key: `late${id}`, ...rest } as const
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
@@ -259,6 +260,18 @@ class Fleet {
       }
     }
     await world.runUntil(world.now + 2_000_000)
+  }
+
+  /** Asks for permits of each key, which nobody holds any more. */
+  async #holdLate(): Promise<void> {
+    const { world } = this
+    const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
+    for (let i = 0; i < 2 * PERMITS; i++) {
+      const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
+      const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
+      world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
+    }
+    await world.runUntil(world.now + LIVELY_US)
   }
 
   async #count(): Promise<Map<string, number>> {
@@ -311,12 +324,27 @@ function toldBy(decision: Decision, member: Member): Told {
   return { allowed, degraded, reason, now, at, isCached: from === 'cache' }
 }
 
+/** The key of the ledger that a call on two keys charges. */
+export function ledgerOf({ id }: Call): string {
+  return `ledger${id % 4}`
+}
+
+/** Waits for a permit, holds it for a while, and releases it. */
+async function hold(call: Call, { semaphore, process, holds }: Member, world: World): Promise<void> {
+  const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
+  if (!permit.allowed) return
+  const held = { key: call.key, id: call.id, from: world.now, until: Infinity }
+  holds.push(held)
+  world.trace(`permit ${call.id}`)
+  world.after(call.holds * 1000, process, () => {
+    held.until = Math.min(held.until, world.now)
+    void permit.release()
+  })
+}
+
 /** Does what a call says. Resolves to its decision, if it has one. */
-async function act(
-  call: Call,
-  { limiter, ledger, process }: Member,
-  world: World,
-): Promise<Decision | undefined> {
+async function act(call: Call, member: Member, world: World): Promise<Decision | undefined> {
+  const { limiter, ledger, process } = member
   const { key, cost } = call
   switch (call.does) {
     case 'consume':
@@ -336,6 +364,17 @@ async function act(
         world.after(call.hangsUp * 1000, process, () => caller.abort(new Error('hung up')))
       }
       return limiter.acquire(key, { cost, maxWait: call.maxWait, signal: caller.signal })
+    }
+    case 'permit':
+      await hold(call, member, world)
+      return undefined
+    case 'both': {
+      const parts = [
+        { limiter, key, cost },
+        { limiter: ledger, key: ledgerOf(call) },
+      ]
+      const { decisions } = await process.core.consumeAll(parts)
+      return decisions.find(({ allowed }) => !allowed) ?? decisions[0]
     }
     case 'refund':
       await limiter.refund(key, { cost })

@@ -62,6 +62,9 @@ end
 
 function commands.PEXPIRE(key, ms)
   assert(ms % 1 == 0, 'ERR value is not an integer or out of range')
+  if not keys[key] then
+    return 0
+  end
   keys[key].expires = now + ms * 1000
   return 1
 end
@@ -247,6 +250,14 @@ end
 
 redis = {}
 
+local writes = {}
+for name in string.gmatch('SET SETRANGE PEXPIRE DEL HSET HDEL ZADD ZREM ZREMRANGEBYSCORE', '%S+') do
+  writes[name] = true
+end
+
+-- Whether the script has written: the memory is looked at before its first write alone.
+local has_written = false
+
 -- Redis hands numbers to commands as texts of up to 17 digits.
 function redis.call(name, key, ...)
   local arguments = { ... }
@@ -258,9 +269,10 @@ function redis.call(name, key, ...)
   if keys[key] and keys[key].expires <= now then
     keys[key] = nil
   end
-  if refused[name] then
+  if refused[name] and not (has_written and string.find(refused[name], '^OOM')) then
     error({ err = refused[name] })
   end
+  has_written = has_written or writes[name] or false
   return commands[name](key, unpack(arguments))
 end
 
@@ -389,7 +401,7 @@ function requests.restore(name)
 end
 
 function requests.call(number, time, ...)
-  now, KEYS, ARGV = tonumber(time), {}, {}
+  now, KEYS, ARGV, has_written = tonumber(time), {}, {}, false
   for i = 1, select('#', ...), 2 do
     local key, argument = select(i, ...)
     KEYS[#KEYS + 1] = from_hex(key)
