@@ -76,6 +76,10 @@ export const leftOut = {
       'packages/faults/test/long-keys.test.ts',
     ],
   },
+  'stand-in': {
+    about: 'the server of simulations beside a real Redis, by 10,000 calls',
+    tests: ['packages/simulation/test/stand-in.test.ts'],
+  },
   proofs: {
     about: 'the proofs of outbound calls by fleets of processes, at a twentieth of their load',
     tests: ['packages/outbound/test/proofs/proofs.test.ts'],

@@ -1,6 +1,6 @@
-import { ruleOf } from '@sluice/testing/internal'
-import { LEASE_MS, type Member, PERMITS, scaled } from './member.js'
-import type { FaultName } from './plan.js'
+import { type Rule, ruleOf } from '@sluice/testing/internal'
+import { LEASE_MS, type Member, PERMITS } from './member.js'
+import { type FaultName, type Plan, scaled } from './plan.js'
 import { type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
@@ -17,6 +17,7 @@ export const LAWS: readonly Law[] = [
     name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
     source: 'what each one guarantees',
     *breaches(history, count) {
+      if (history.plan.extras.leases && isClockMoved(history)) return
       const admitted = decided(history, isAdmitted).filter(({ told }) => !told!.degraded)
       for (const [life, records] of grouped(
         admitted,
@@ -63,6 +64,7 @@ export const LAWS: readonly Law[] = [
     name: 'a denied caller is denied until the instant that it was told, and allowed then',
     source: 'Denied until the wait is over, allowed exactly then',
     *breaches(history, count) {
+      if (history.plan.extras.leases) return // units of a lease are charged before their calls
       const consumed = history.records.filter(({ call, execution }) => call.does === 'consume' && execution)
       for (const [key, records] of grouped(consumed, ({ call }) => call.key)) {
         if (!key.startsWith('plain')) continue // on others there are corrections
@@ -77,8 +79,8 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a remembered denial ends at the instant that the server named',
     source: 'remembered denials',
-    *breaches({ records, faults }, count) {
-      if (faults.some(({ fault }) => fault.startsWith("server's clock"))) return
+    *breaches({ records, faults, plan }, count) {
+      if (isClockMoved({ faults }) || plan.extras.leases) return
       for (const { call, told, clock } of records) {
         if (!told?.isCached || told.allowed || told.degraded) continue
         count(1)
@@ -176,7 +178,7 @@ export const LAWS: readonly Law[] = [
     source: 'acquire',
     *breaches(history, count) {
       const { records, server, faults } = history
-      if (faults.some(({ fault }) => fault.startsWith("server's clock"))) return
+      if (isClockMoved({ faults })) return
       const turns = records.filter(
         ({ call, told }) => call.does === 'acquire' && told?.allowed && !told.degraded,
       )
@@ -244,6 +246,10 @@ function isAdmitted({ call, told }: Record): boolean {
   return told?.allowed === true && ['consume', 'settle', 'acquire', 'both'].includes(call.does)
 }
 
+function isClockMoved({ faults }: Pick<History, 'faults'>): boolean {
+  return faults.some(({ fault }) => fault.startsWith("server's clock"))
+}
+
 /** The life of the state that has decided: undefined where the execution is not known. */
 function lifeOf({ told, execution }: Record, { server }: History): number | undefined {
   return execution?.life ?? server.executions.findLast(({ clock }) => clock <= told!.now)?.life
@@ -277,30 +283,40 @@ function* beyond(
   const charges = records
     .map((each) => ({
       id: each.call.id,
-      at: each.told!.at,
+      // What is served from a lease counts when it is served.
+      at: isLeased(each, plan) ? each.clock : each.told!.at,
       cost: each.call.does === 'settle' ? Math.min(each.call.cost, each.call.units) : each.call.cost,
     }))
     .toSorted((a, b) => a.at - b.at)
   const factors = faults.some(({ fault }) => fault === 'processes replaced') ? [1, plan.factor] : [1]
   for (const { shape, options } of plan.policies) {
     const rules = factors.map((factor) => ruleOf(shape.model, scaled(options, factor)))
+    const { model } = shape
+    const bound = (rule: Rule, from: bigint, to: bigint): bigint =>
+      plan.extras.leases && model.leasedBound
+        ? model.leasedBound(rule, from, to)
+        : model.bound(rule, from, to)
     const most = (from: number, to: number): number =>
-      Math.max(...rules.map((rule) => Number(shape.model.bound(rule, BigInt(from), BigInt(to)))))
+      Math.max(...rules.map((rule) => Number(bound(rule, BigInt(from), BigInt(to)))))
     for (const [last, charge] of charges.entries()) {
       let sum = 0
       for (let first = last; first >= Math.max(0, last - FARTHEST); first--) {
         sum += charges[first]!.cost
         // Most spans are far below what passes at once.
         if (sum <= Number(rules[0]!.capacity)) continue
-        const bound = most(charges[first]!.at, charge.at)
+        const allowed = most(charges[first]!.at, charge.at)
         count(1)
-        if (sum <= bound * (1 + resets) + refunded) continue
+        if (sum <= allowed * (1 + resets) + refunded) continue
         const span = charge.at - charges[first]!.at
-        yield `${life}: ${sum} units in ${span} us, up to call ${charge.id}, where ${shape.title} lets ${bound} pass`
+        yield `${life}: ${sum} units in ${span} us, up to call ${charge.id}, where ${shape.title} lets ${allowed} pass`
         return
       }
     }
   }
+}
+
+function isLeased({ call, told, execution }: Record, { extras }: Plan): boolean {
+  return extras.leases !== undefined && !told!.degraded && !execution && call.does !== 'acquire'
 }
 
 /** Charges that are looked at before each. */
@@ -313,7 +329,8 @@ function* toldWrong(
   count: (checked: number) => void,
 ): Iterable<string> {
   for (const [i, denied] of records.entries()) {
-    if (denied.told!.allowed || denied.told!.reason !== 'limit') continue
+    const isBlocked = denied.told!.reason === 'blocked'
+    if (denied.told!.allowed || (denied.told!.reason !== 'limit' && !isBlocked)) continue
     for (const later of records.slice(i + 1, i + 40)) {
       if (
         later.execution!.life !== denied.execution!.life ||
@@ -326,7 +343,13 @@ function* toldWrong(
       const isBefore = told!.now < denied.told!.at
       if (told!.allowed && isBefore && call.cost >= denied.call.cost)
         yield `call ${call.id} was allowed ${denied.told!.at - told!.now} us before the instant that ${denied.call.id} was told`
-      if (!told!.allowed && !isBefore && call.cost <= denied.call.cost && told!.reason === 'limit')
+      if (
+        !told!.allowed &&
+        !isBefore &&
+        !isBlocked &&
+        call.cost <= denied.call.cost &&
+        told!.reason === 'limit'
+      )
         yield `call ${call.id} was denied ${told!.now - denied.told!.at} us after the instant that ${denied.call.id} was told`
       if (told!.allowed) break
     }

@@ -1,9 +1,8 @@
 import { randomFrom } from '@sluice/harness/figures'
 import type { Limiter, Policy, Semaphore } from '@sluice/core'
 import type { RedisStore } from '@sluice/core/redis'
-import type { Options } from '@sluice/testing/internal'
 import { Link } from './link.js'
-import type { Plan, PolicySpec } from './plan.js'
+import { type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
@@ -63,7 +62,13 @@ export class Member {
     this.policies = plan.policies.map((spec) => policyOf(this.process, spec, factor))
     const { onStoreError, deadline } = plan
     const all = { store: this.store, deadline }
-    this.limiter = createLimiter({ name: 'api', policies: this.policies, onStoreError, ...all })
+    this.limiter = createLimiter({
+      name: 'api',
+      policies: this.policies,
+      onStoreError,
+      ...plan.extras,
+      ...all,
+    })
     const onLost = (key: string): void => {
       const held = this.holds.find((hold) => hold.key === key && hold.until === Infinity)
       if (held) held.until = this.world.now
@@ -97,11 +102,4 @@ function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: num
   const numbers = scaled(options, factor)
   const make = core[shape.algorithm as 'gcra'] as (options: object) => Policy
   return make({ ...numbers, window: `${numbers.window}ms` })
-}
-
-/** The options of a policy with its limit and capacity multiplied. */
-export function scaled(options: Options, factor: number): Options {
-  const numbers = ['limit', 'capacity', 'burst'].filter((name) => name in options)
-  const larger = numbers.map((name) => [name, Math.max(1, Math.floor(Number(options[name]) * factor))])
-  return { ...options, ...(Object.fromEntries(larger) as object) }
 }

@@ -58,6 +58,13 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS
 
+/** The options of a policy with its limit and capacity multiplied. */
+export function scaled(options: Options, factor: number): Options {
+  const numbers = ['limit', 'capacity', 'burst'].filter((name) => name in options)
+  const larger = numbers.map((name) => [name, Math.max(1, Math.floor(Number(options[name]) * factor))])
+  return { ...options, ...(Object.fromEntries(larger) as object) }
+}
+
 /** A policy: a shape of the conformance kit with its numbers, as each process makes it and as the kit's models judge it. */
 export interface PolicySpec {
   readonly shape: Shape
@@ -71,6 +78,11 @@ export interface Plan {
   /** Limits of the processes that replace others, as a factor. */
   readonly factor: number
   readonly onStoreError: 'local' | 'allow' | 'deny' | 'throw'
+  /** Of the limiter, where it has them: leases, and a penalty. */
+  readonly extras: Readonly<{
+    leases?: { readonly ttl: number; readonly size: number }
+    penalty?: { readonly after: number; readonly block: number; readonly forgetAfter: number }
+  }>
   readonly deadline: number
   /** Whether connections are the stores' own, which close after a second without a reply. */
   readonly isWatched: boolean
@@ -94,7 +106,7 @@ interface Draws {
 }
 
 function drawsFrom(seed: number): Draws {
-  const random = randomFrom(seed * 2_654_435_761)
+  const random = randomFrom(Math.imul(seed, 2_654_435_761))
   const whole = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
   return { random, whole, of: (list) => list[whole(0, list.length - 1)]! }
 }
@@ -132,6 +144,7 @@ export function draw(seed: number): Plan {
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
+    extras: drawExtras(draws, policies),
     deadline: of([20, 50, 50, 200]),
     isWatched: random() < 0.7,
     delay: of([
@@ -155,6 +168,16 @@ function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
     const most = capacity ? { [capacity]: whole(1, 30) } : {}
     return { shape, options: { ...numbers, ...most, ...shape.variant } }
   })
+}
+
+function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[]): Plan['extras'] {
+  const kind = random()
+  const ttl = of([20, 50, 200])
+  // Also of processes with half of the limits.
+  const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
+  if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
+  if (kind > 0.8) return { penalty: { after: whole(1, 4), block: of([300, 2000]), forgetAfter: 5000 } }
+  return {}
 }
 
 /** Calls by how many of all they and those before them are. */

@@ -38,7 +38,9 @@ describe('a clock of Redis that is set back by a day', () => {
   let now: number
   const stores: RedisStore[] = []
   beforeEach(() => (now = 86_400 * SECOND))
-  afterEach(() => Promise.all(stores.splice(0).map((store) => store.close())))
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close()
+  })
   const asks = () => {
     const store = redisStore({ host: server.host, port: server.port }, { clock: () => now })
     stores.push(store)
