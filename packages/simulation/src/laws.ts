@@ -129,12 +129,10 @@ export const LAWS: readonly Law[] = [
     name: 'permits are free again once their holders are gone',
     source: 'is free soon after Redis is back, at the latest when its lease ends',
     *breaches({ late, members, faults }, count) {
-      // The permit of a dead holder then lasts until the clock has caught up, or an hour.
-      if (
-        faults.some(({ fault }) => fault === "server's clock back") &&
-        members.some(({ process }) => process.isDead)
-      )
-        return
+      // Then a permit that nobody holds, as its holder died or its grant was lost, lasts until the clock has caught up, or an hour.
+      const mayBeLost =
+        members.some(({ process }) => process.isDead) || faults.some(({ fault }) => LOSING.has(fault))
+      if (mayBeLost && faults.some(({ fault }) => fault === "server's clock back")) return
       const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
       for (const { call, error } of late) {
         if (call.does !== 'permit') continue
@@ -224,6 +222,15 @@ export const LAWS: readonly Law[] = [
     },
   },
 ]
+
+/** Faults by which the reply to a call that was carried out is lost, or comes too late. */
+const LOSING = new Set<FaultName>([
+  'connection lost',
+  'half-open to',
+  'half-open from',
+  'unreachable',
+  'slow network',
+])
 
 /** Faults by which permits are lost, or counted anew. */
 const LOSSES = new Set<FaultName>([
