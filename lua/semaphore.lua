@@ -44,6 +44,11 @@ end
 -- Remove what has expired: permits that were not renewed, semaphores that did not poll.
 call('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)
 call('ZREMRANGEBYSCORE', key, format('(%.0f', PERMITS + now + FAR), '+inf')
+-- No semaphore is alive for longer than from now on, and no time of grace lasts longer: one that says so was written before the
+-- clock was set back. It would keep its tickets in the queue, or all tickets from their permits, until the clock has caught up.
+for _, ahead in ipairs(call('ZRANGEBYSCORE', key, '-inf', format('(%.0f', -now - alive))) do
+  call('ZADD', key, -now - alive, ahead)
+end
 for _, dead in ipairs(call('ZRANGEBYSCORE', key, -now, 0)) do
   call('ZREM', key, dead, 'limit:' .. dead)
 end

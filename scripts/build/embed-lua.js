@@ -1,40 +1,8 @@
-// Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments and spaces that
-// only people read are left out; comments that begin with "-- word:" say what a module needs and stay.
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-
-/** A comment that says what a module needs. */
-const DECLARATION = /^--\s*@|^-- (needs|functions|cells|brings|slots|valid( of [\w-]+)?): /
-
-/** A text in quotes, which stays, or a comma or an operator with spaces that Lua does not need, or a comment behind a line. */
-const SPACED = /'(?:[^'\\]|\\.)*'|(,) | ([=~<>]=|[=<>+*/%]|-(?= [^-])|(?<=\D )\.\.) | -- (?!\s*@).*$/g
+// Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { luaModules } from './lua-modules.js'
 
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
-const modules = readdirSync('lua')
-  .filter((file) => file.endsWith('.lua'))
-  .toSorted()
-  .map((file) => [file.slice(0, -4), stripped(readFileSync(`lua/${file}`, 'utf8'))])
-const object = JSON.stringify(Object.fromEntries(modules), undefined, 2)
-const text = `// Made from lua/ by scripts/build/embed-lua.js.
-export const modules: Readonly<Record<string, string>> = ${object}
-`
+const text = luaModules()
 // The compiler reads what has changed.
 if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text)
-
-/** @param {string} lua */
-function stripped(lua) {
-  return lua
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && (!line.startsWith('--') || DECLARATION.test(line)))
-    .map((line) => (/^--(?!@)/.test(line) ? line : line.replace(SPACED, tight)))
-    .join('\n')
-}
-
-/**
- * @param {string} text
- * @param {string | undefined} comma
- * @param {string | undefined} operator
- */
-function tight(text, comma, operator) {
-  return text.startsWith("'") ? text : (comma ?? operator ?? '')
-}

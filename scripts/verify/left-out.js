@@ -76,6 +76,11 @@ export const leftOut = {
       'packages/faults/test/long-keys.test.ts',
     ],
   },
+  simulated: {
+    about:
+      'the server of simulations beside a real Redis, by 10,000 calls, and the traces of 50 seeds, each twice',
+    tests: ['packages/simulation/test/same-trace.test.ts', 'packages/simulation/test/stand-in.test.ts'],
+  },
   proofs: {
     about: 'the proofs of outbound calls by fleets of processes, at a twentieth of their load',
     tests: ['packages/outbound/test/proofs/proofs.test.ts'],

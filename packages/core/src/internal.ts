@@ -24,11 +24,20 @@ export { denialCache, type DenialCacheOptions } from './stores/denial-cache-opti
 export * from './stores/memory/permit-queues.js'
 export { decideAtOnce, MOST_PARTS } from './stores/together.js'
 export { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
-export { REASONS } from './stores/store.js'
+export type { RedisConnection, RedisKey, ScriptReply } from './stores/redis/redis-connection.js'
+export { type Answer, REASONS } from './stores/store.js'
 export { onAbort } from './values/abort.js'
 export { clearTimer, machineClock, nowMs, setTimer, systemClock, type TimerHandle } from './values/clock.js'
 export { Closing, storeClosed } from './values/closing.js'
-export { checkContract, CONTRACT, CONTRACT_NUMBER, FOLLOW, inCommon, SETTINGS } from './values/contract.js'
+export {
+  checkContract,
+  CONNECTION,
+  CONTRACT,
+  CONTRACT_NUMBER,
+  FOLLOW,
+  inCommon,
+  SETTINGS,
+} from './values/contract.js'
 export { KeyLimits } from './semaphore/adaptive-limit.js'
 export { checkCost } from './values/cost.js'
 export { DURATION, formatDuration, millisecondsOf } from './values/duration.js'

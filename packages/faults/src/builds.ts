@@ -56,6 +56,7 @@ export class Builds {
     for (const path of [
       'package.json',
       'scripts/build/embed-lua.js',
+      'scripts/build/lua-modules.js',
       'lua',
       'packages/core/src',
       'packages/core/package.json',

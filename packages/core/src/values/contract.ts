@@ -22,6 +22,9 @@ export const SETTINGS = Symbol.for('sluice.settings')
  */
 export const FOLLOW = Symbol.for('sluice.follow')
 
+/** Under this symbol what is handed to `redisStore` in place of a client has its connection: that of a simulated server. */
+export const CONNECTION = Symbol.for('sluice.connection')
+
 /** Under this symbol a limiter opens a part of a call on several keys. */
 export const OPEN_PART = Symbol.for('sluice.part')
 

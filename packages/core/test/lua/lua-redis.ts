@@ -14,17 +14,24 @@ export interface LuaRedis {
   runAll(script: string, now: number, calls: LuaCalls): Buffer | Buffer[]
   /** Makes a command fail from now on; without an error it does its work again. */
   refuse(command: string, error?: string): void
+  /** The messages that scripts have published since it was asked last. */
+  messages(): (readonly [channel: string, text: string])[]
+  /** Keeps a copy of all keys, in place of the last one of this name. */
+  snapshot(name: string): void
+  /** Puts all keys back as they were in a snapshot; without a name there are none. */
+  restore(name?: string): void
   close(): void
 }
 
 export type LuaCalls = readonly (readonly [key: Buffer, argument?: Buffer])[]
 
-export function startLuaRedis(): LuaRedis {
+/** Starts it. `program` is the path of redis.lua. */
+export function startLuaRedis(program = join(__dirname, 'redis.lua')): LuaRedis {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
   const [requests, replies] = [join(folder, 'requests'), join(folder, 'replies')]
   execFileSync('mkfifo', [requests, replies])
   const line = 'exec lua5.1 "$0" <"$1" >"$2"'
-  spawn('sh', ['-c', line, join(__dirname, 'redis.lua'), requests, replies], { stdio: 'inherit' }).unref()
+  spawn('sh', ['-c', line, program, requests, replies], { stdio: 'inherit' }).unref()
   const [to, from] = [openSync(requests, 'w'), openSync(replies, 'r')]
   rmSync(folder, { recursive: true })
   const numbers = new Map<string, string>()
@@ -48,6 +55,17 @@ export function startLuaRedis(): LuaRedis {
     refuse(command, error) {
       ask('refuse', command, ...(error === undefined ? [] : [hex(Buffer.from(error))]))
     },
+    messages() {
+      const words = ask('messages')
+        .split(' ')
+        .map((word) => Buffer.from(word, 'hex').toString())
+      return Array.from({ length: Math.floor(words.length / 2) }, (_, i) => [
+        words[2 * i]!,
+        words[2 * i + 1]!,
+      ])
+    },
+    snapshot: (name) => void ask('snapshot', name),
+    restore: (name = '') => void ask('restore', name),
     close() {
       closeSync(to)
       closeSync(from)

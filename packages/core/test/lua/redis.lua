@@ -17,7 +17,11 @@ function commands.TIME()
 end
 
 function commands.GET(key)
-  return keys[key] and keys[key].value or false
+  local found = keys[key]
+  if found and type(found.value) == 'table' then
+    error({ err = 'WRONGTYPE Operation against a key holding the wrong kind of value' })
+  end
+  return found and found.value or false
 end
 
 function commands.MGET(...)
@@ -58,6 +62,9 @@ end
 
 function commands.PEXPIRE(key, ms)
   assert(ms % 1 == 0, 'ERR value is not an integer or out of range')
+  if not keys[key] then
+    return 0
+  end
   keys[key].expires = now + ms * 1000
   return 1
 end
@@ -68,7 +75,188 @@ function commands.DEL(key)
   return existed
 end
 
+function commands.INFO()
+  return '\nmaxmemory:0\r'
+end
+
+function commands.EXISTS(key)
+  return keys[key] and 1 or 0
+end
+
+function commands.PTTL(key)
+  if not keys[key] then
+    return -2
+  end
+  return keys[key].expires == math.huge and -1 or math.floor((keys[key].expires - now) / 1000)
+end
+
+-- Messages that were published and not asked for yet: channel and text, one after the other.
+local published = {}
+
+function commands.PUBLISH(channel, text)
+  published[#published + 1] = channel
+  published[#published + 1] = text
+  return 0
+end
+
+-- The members of a hash or a sorted set, by name. A text in its place is of another type; both would be tables.
+local function members(key)
+  local found = keys[key]
+  if found and type(found.value) ~= 'table' then
+    error({ err = 'WRONGTYPE Operation against a key holding the wrong kind of value' })
+  end
+  return found and found.value or {}
+end
+
+-- Puts a member in its place, or takes it away. A key without members is gone.
+local function put(key, member, value)
+  local value_before = members(key)[member]
+  if value ~= nil and not keys[key] then
+    keys[key] = { value = {}, expires = math.huge }
+  end
+  if keys[key] then
+    keys[key].value[member] = value
+    if next(keys[key].value) == nil then
+      keys[key] = nil
+    end
+  end
+  return value_before == nil
+end
+
+function commands.HSET(key, ...)
+  local added, pairs_of = 0, { ... }
+  for i = 1, #pairs_of, 2 do
+    added = added + (put(key, pairs_of[i], pairs_of[i + 1]) and 1 or 0)
+  end
+  return added
+end
+
+function commands.HMGET(key, ...)
+  local values = {}
+  for i, field in ipairs({ ... }) do
+    values[i] = members(key)[field] or false
+  end
+  return values
+end
+
+function commands.HKEYS(key)
+  local fields = {}
+  for field in pairs(members(key)) do
+    fields[#fields + 1] = field
+  end
+  table.sort(fields)
+  return fields
+end
+
+function commands.HGETALL(key)
+  local all = {}
+  for _, field in ipairs(commands.HKEYS(key)) do
+    all[#all + 1] = field
+    all[#all + 1] = members(key)[field]
+  end
+  return all
+end
+
+-- Takes members of a hash or a sorted set away.
+function commands.HDEL(key, ...)
+  local gone = 0
+  for _, member in ipairs({ ... }) do
+    gone = gone + (put(key, member, nil) and 0 or 1)
+  end
+  return gone
+end
+
+commands.ZREM = commands.HDEL
+
+function commands.ZADD(key, ...)
+  local words, added = { ... }, 0
+  local only = words[1] == 'XX'
+  for i = only and 2 or 1, #words, 2 do
+    if not only or members(key)[words[i + 1]] then
+      added = added + (put(key, words[i + 1], tonumber(words[i])) and 1 or 0)
+    end
+  end
+  return added
+end
+
+function commands.ZSCORE(key, member)
+  local score = members(key)[member]
+  return score and string.format('%.17g', score) or false
+end
+
+local function bound(text)
+  local word = string.match(text, '^%((.*)') or text
+  local infinite = { ['+inf'] = math.huge, ['-inf'] = -math.huge }
+  return infinite[word] or tonumber(word), word ~= text
+end
+
+-- The members between two scores, by score and name.
+local function between(key, least, most)
+  local from, is_after = bound(least)
+  local to, is_before = bound(most)
+  local found = {}
+  for member, score in pairs(members(key)) do
+    if score >= from and score <= to and not (is_after and score == from) and not (is_before and score == to) then
+      found[#found + 1] = { member = member, score = score }
+    end
+  end
+  table.sort(found, function(a, b)
+    return a.score < b.score or a.score == b.score and a.member < b.member
+  end)
+  return found
+end
+
+function commands.ZCOUNT(key, least, most)
+  return #between(key, least, most)
+end
+
+function commands.ZREMRANGEBYSCORE(key, least, most)
+  local found = between(key, least, most)
+  for _, each in ipairs(found) do
+    put(key, each.member, nil)
+  end
+  return #found
+end
+
+-- The members of `found` that LIMIT leaves, with their scores where they are asked for.
+local function listed(found, ...)
+  local words, listing, offset, count, with_scores = { ... }, {}, 0, #found, false
+  for i, word in ipairs(words) do
+    with_scores = with_scores or word == 'WITHSCORES'
+    if word == 'LIMIT' then
+      offset, count = tonumber(words[i + 1]), tonumber(words[i + 2])
+    end
+  end
+  for i = offset + 1, math.min(#found, offset + count) do
+    listing[#listing + 1] = found[i].member
+    if with_scores then
+      listing[#listing + 1] = string.format('%.17g', found[i].score)
+    end
+  end
+  return listing
+end
+
+function commands.ZRANGEBYSCORE(key, least, most, ...)
+  return listed(between(key, least, most), ...)
+end
+
+function commands.ZREVRANGEBYSCORE(key, most, least, ...)
+  local found, reversed = between(key, least, most), {}
+  for i, each in ipairs(found) do
+    reversed[#found + 1 - i] = each
+  end
+  return listed(reversed, ...)
+end
+
 redis = {}
+
+local writes = {}
+for name in string.gmatch('SET SETRANGE PEXPIRE DEL HSET HDEL ZADD ZREM ZREMRANGEBYSCORE', '%S+') do
+  writes[name] = true
+end
+
+-- Whether the script has written: the memory is looked at before its first write alone.
+local has_written = false
 
 -- Redis hands numbers to commands as texts of up to 17 digits.
 function redis.call(name, key, ...)
@@ -81,9 +269,10 @@ function redis.call(name, key, ...)
   if keys[key] and keys[key].expires <= now then
     keys[key] = nil
   end
-  if refused[name] then
+  if refused[name] and not (has_written and string.find(refused[name], '^OOM')) then
     error({ err = refused[name] })
   end
+  has_written = has_written or writes[name] or false
   return commands[name](key, unpack(arguments))
 end
 
@@ -174,8 +363,45 @@ function requests.refuse(command, err)
   return '+'
 end
 
+-- Answers the messages that were published since it was asked last, as words.
+function requests.messages()
+  local words = {}
+  for i, text in ipairs(published) do
+    words[i] = to_hex(text)
+  end
+  published = {}
+  return '+' .. table.concat(words, ' ')
+end
+
+local snapshots = {}
+
+local function copy(entries)
+  local copied = {}
+  for key, entry in pairs(entries) do
+    copied[key] = { value = entry.value, expires = entry.expires }
+    if type(entry.value) == 'table' then
+      copied[key].value = {}
+      for member, value in pairs(entry.value) do
+        copied[key].value[member] = value
+      end
+    end
+  end
+  return copied
+end
+
+function requests.snapshot(name)
+  snapshots[name] = copy(keys)
+  return '+'
+end
+
+-- Puts the keys of a snapshot back; where no name is given, none.
+function requests.restore(name)
+  keys = copy(snapshots[name] or {})
+  return '+'
+end
+
 function requests.call(number, time, ...)
-  now, KEYS, ARGV = tonumber(time), {}, {}
+  now, KEYS, ARGV, has_written = tonumber(time), {}, {}, false
   for i = 1, select('#', ...), 2 do
     local key, argument = select(i, ...)
     KEYS[#KEYS + 1] = from_hex(key)

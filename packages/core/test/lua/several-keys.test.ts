@@ -154,11 +154,11 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const policies = [fixedWindow(minute)]
     const [known, fresh] = someKeys(2) as [Buffer, Buffer]
     alone(policies, known)
-    redis.refuse('SET', 'OOM command not allowed')
+    redis.refuse('SET', 'ERR no room here')
     const calls = [fresh, known, fresh].map((key) => [key, pack(policies)] as const)
     const replies = together(policies, calls)
     redis.refuse('SET')
-    const message = 'OOM command not allowed'
+    const message = 'ERR no room here'
     expect(replies.map(failureOf)).toEqual([message, undefined, message])
     expect(answersOf(policies, replies[1]!)[0]!.remaining).toBe(3)
   })

@@ -9,7 +9,7 @@ import {
   type Semaphore,
   type SemaphoreOptions,
 } from '../../../src/index.js'
-import { redisStore } from '../../../src/stores/redis/index.js'
+import { redisStore, type RedisStore } from '../../../src/stores/redis/index.js'
 import { stepOf } from './permit-steps.js'
 import { oneRedis } from './one-redis.js'
 import { expectWarnings } from '@sluice/harness/warnings'
@@ -30,6 +30,44 @@ afterEach(async () => {
   const ended = await Promise.allSettled(permits.splice(0))
   const held = ended.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   await Promise.all(held.map((permit) => permit.release())) // they would be renewed
+})
+
+// Found by the simulation (seeds 9 and 10), beside permits, which end within an hour.
+describe('a clock of Redis that is set back by a day', () => {
+  const SECOND = 1_000_000
+  let now: number
+  const stores: RedisStore[] = []
+  beforeEach(() => (now = 86_400 * SECOND))
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close()
+  })
+  const asks = () => {
+    const store = redisStore({ host: server.host, port: server.port }, { clock: () => now })
+    stores.push(store)
+    const { ask } = store.permits!(name, 2000)
+    return (step: 'take' | 'wait' | 'poll', ticket: number) => ask(step, 'k', [ticket], 1)
+  }
+
+  it('makes no time of grace longer', async () => {
+    const ask = asks()
+    await ask('poll', 1)
+    expect(await ask('take', 2)).not.toEqual(['held'])
+    now = 0
+    expect(await ask('take', 2)).not.toEqual(['held'])
+    now += SECOND
+    expect(await ask('take', 2)).toEqual(['held'])
+  })
+
+  it('keeps no ticket of a dead process in the queue', async () => {
+    const [holder, dead, other] = [asks(), asks(), asks()]
+    await holder('take', 1)
+    await dead('wait', 1)
+    await dead('wait', 2)
+    now = 0
+    expect(await other('take', 1)).not.toEqual(['held']) // the first of the queue has a permit that it does not claim
+    now = 3 * SECOND
+    expect(await other('take', 1)).toEqual(['held'])
+  })
 })
 
 /** To Redis each semaphore is a process of its own. */

@@ -1,3 +1,4 @@
+import { CONNECTION } from '../../../values/contract.js'
 import type { RedisConnection } from '../redis-connection.js'
 import { type IoredisClient, ioredisConnection } from './ioredis.js'
 import { type NodeRedisClient, nodeRedisConnection } from './node-redis.js'
@@ -17,10 +18,11 @@ export const CLIENTS =
   'a client of ioredis or iovalkey (Redis, Cluster) or of node-redis 5 or later (client, pool, cluster, sentinel)'
 
 /**
- * Returns a connection over a client that was handed in, of ioredis, iovalkey or node-redis; undefined for any other value.
- * Closing the connection leaves the client open.
+ * Returns a connection over a client that was handed in, of ioredis, iovalkey or node-redis, or the connection that was handed in
+ * itself; undefined for any other value. Closing the connection leaves the client open.
  */
 export function connectionOf(value: unknown): RedisConnection | undefined {
+  if (isRecord(value) && CONNECTION in value) return value[CONNECTION] as RedisConnection
   if (isIoredis(value)) return ioredisConnection(value)
   return isNodeRedis(value) ? nodeRedisConnection(value) : undefined
 }

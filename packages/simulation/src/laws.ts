@@ -1,0 +1,414 @@
+import { type Rule, ruleOf } from '@sluice/testing/internal'
+import { LEASE_MS, type Member, PERMITS } from './member.js'
+import { type FaultName, type Plan, scaled } from './plan.js'
+import { type History, ledgerOf, type Record } from './simulation.js'
+
+/** A law, and whether a history keeps it. */
+export interface Law {
+  readonly name: string
+  /** Where it is promised: a section of the design, or of docs/outages.md. */
+  readonly source: string
+  /** Each breach in words, and in `checked` how often the law was applied. */
+  breaches(history: History, count: (checked: number) => void): Iterable<string>
+}
+
+export const LAWS: readonly Law[] = [
+  {
+    name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
+    source: 'what each one guarantees',
+    *breaches(history, count) {
+      if (history.plan.extras.leases && isClockMoved(history)) return
+      const admitted = decided(history, isAdmitted).filter(({ told }) => !told!.degraded)
+      for (const [life, records] of grouped(
+        admitted,
+        (each) => `${lifeOf(each, history)} ${each.call.key}`,
+      )) {
+        yield* beyond(life, records, history, count)
+      }
+    },
+  },
+  {
+    name: 'what a process admits in an outage keeps the promise too',
+    source: "`'local'` (default)",
+    *breaches(history, count) {
+      if (history.plan.onStoreError !== 'local') return
+      const admitted = decided(history, isAdmitted).filter(({ told }) => told!.degraded)
+      for (const [life, records] of grouped(admitted, ({ member, call }) => `${member.name} ${call.key}`)) {
+        yield* beyond(life, records, history, count)
+      }
+    },
+  },
+  {
+    name: 'each failure mode answers as it says',
+    source: 'onStoreError',
+    *breaches({ plan, records }, count) {
+      for (const { call, told, error } of records) {
+        if (['ledger', 'both', 'permit'].includes(call.does) || (!told?.degraded && error === undefined))
+          continue
+        count(1)
+        const isAllowed = told?.allowed === true
+        const isWrong =
+          (plan.onStoreError === 'deny' && isAllowed) ||
+          (plan.onStoreError === 'throw' && told !== undefined && told.reason !== 'cost') ||
+          (plan.onStoreError === 'allow' &&
+            told !== undefined &&
+            !isAllowed &&
+            told.reason !== 'blocked' &&
+            told.reason !== 'cost') ||
+          (plan.onStoreError !== 'throw' && call.does === 'consume' && error !== undefined)
+        if (isWrong) yield `${plan.onStoreError}: call ${call.id} got ${error ?? JSON.stringify(told)}`
+      }
+    },
+  },
+  {
+    name: 'a denied caller is denied until the instant that it was told, and allowed then',
+    source: 'Denied until the wait is over, allowed exactly then',
+    *breaches(history, count) {
+      if (history.plan.extras.leases) return // units of a lease are charged before their calls
+      const consumed = history.records.filter(({ call, execution }) => call.does === 'consume' && execution)
+      for (const [key, records] of grouped(consumed, ({ call }) => call.key)) {
+        if (!key.startsWith('plain')) continue // on others there are corrections
+        yield* toldWrong(
+          records.toSorted((a, b) => a.execution!.number - b.execution!.number),
+          history,
+          count,
+        )
+      }
+    },
+  },
+  {
+    name: 'a remembered denial ends at the instant that the server named',
+    source: 'remembered denials',
+    *breaches({ records, faults, plan }, count) {
+      if (isClockMoved({ faults }) || plan.extras.leases) return
+      for (const { call, told, clock } of records) {
+        if (!told?.isCached || told.allowed || told.degraded) continue
+        count(1)
+        if (told.reason === 'limit' && clock >= told.at)
+          yield `call ${call.id} was denied from memory ${clock - told.at} us late`
+      }
+    },
+  },
+  {
+    name: 'a call is carried out once at most, and one that was admitted is counted',
+    source: 'At most once',
+    *breaches({ records, counted, server }, count) {
+      for (const [key, used] of counted) {
+        const calls = records.filter(
+          ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
+        )
+        count(calls.length)
+        const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
+        const here =
+          server.starts > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
+        const unknown = calls.filter(({ told }) => !told || told.degraded)
+        if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
+        const most = admitted.length + unknown.length
+        if (used > most) yield `${key} counts ${used}, and ${most} were admitted or may have been`
+      }
+    },
+  },
+  {
+    name: 'no more permits are held than there are, or twice as many after a loss of state or an outage as long as the lease',
+    source: 'at most `limit` permits are held at once',
+    *breaches({ members, faults }, count) {
+      const holds = members.flatMap((member) => member.holds).toSorted((a, b) => a.from - b.from)
+      const isLost = faults.some(({ fault, lasts }) => LOSSES.has(fault) || lasts > (LEASE_MS * 1000) / 4)
+      const most = isLost ? 2 * PERMITS : PERMITS
+      for (const hold of holds) {
+        count(1)
+        const held = holds.filter(
+          ({ key, from, until }) => key === hold.key && from <= hold.from && until > hold.from,
+        )
+        if (held.length > most)
+          yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
+      }
+    },
+  },
+  {
+    name: 'permits are free again once their holders are gone',
+    source: 'is free soon after Redis is back, at the latest when its lease ends',
+    *breaches({ late, members, faults }, count) {
+      // Then a permit that nobody holds, as its holder died or its grant was lost, lasts until the clock has caught up, or an hour.
+      const mayBeLost =
+        members.some(({ process }) => process.isDead) || faults.some(({ fault }) => LOSING.has(fault))
+      if (mayBeLost && faults.some(({ fault }) => fault === "server's clock back")) return
+      const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
+      for (const { call, error } of late) {
+        if (call.does !== 'permit') continue
+        count(1)
+        if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
+      }
+    },
+  },
+  {
+    name: 'a call is decided by its deadline',
+    source: '`consume` and `peek` decide within `deadline`',
+    *breaches({ records, plan, late }, count) {
+      const firsts = new Map<Member, number>()
+      for (const { member, startedAt } of records)
+        firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
+      for (const record of [...records, ...late]) {
+        const { call, member, startedAt, settledAt } = record
+        if (!['consume', 'peek', 'ledger'].includes(call.does) || settledAt === undefined) continue
+        count(1)
+        const first = (firsts.get(member) ?? startedAt) + START_US
+        const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
+        const late = settledAt - from - plan.deadline * 1000
+        if (late > TIMER_US)
+          yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`
+      }
+    },
+  },
+  {
+    name: 'each call has an outcome',
+    source: 'nothing unsettled',
+    *breaches({ records, late }, count) {
+      for (const { call, member, settledAt } of [...records, ...late]) {
+        if (member.process.isDead) continue
+        count(1)
+        if (settledAt === undefined) yield `call ${call.id} of ${member.name} has none`
+      }
+    },
+  },
+  {
+    name: 'a turn is never early, and turns come in the order of the bookings',
+    source: 'acquire',
+    *breaches(history, count) {
+      const { records, server, faults } = history
+      if (isClockMoved({ faults })) return
+      const turns = records.filter(
+        ({ call, told }) => call.does === 'acquire' && told?.allowed && !told.degraded,
+      )
+      for (const { call, told, clock } of turns) {
+        count(1)
+        if (clock < told!.at) yield `call ${call.id} had its turn ${told!.at - clock} us early`
+      }
+      const executions = new Map(server.executions.map((each) => [each.clock, each]))
+      for (const [key, all] of grouped(turns, ({ call }) => call.key)) {
+        const booked = all.flatMap(({ told, call }) => {
+          const execution = executions.get(told!.now)
+          return execution ? { execution, at: told!.at, id: call.id } : []
+        })
+        booked.sort((a, b) => a.execution.number - b.execution.number)
+        for (const [i, turn] of booked.entries()) {
+          const before = booked[i - 1]
+          if (before?.execution.life !== turn.execution.life || isReset(key, history)) continue
+          if (turn.at < before.at)
+            yield `call ${turn.id} has its turn before ${before.id}, which was booked first`
+        }
+      }
+    },
+  },
+  {
+    name: 'the store decides again within 5 s of the last fault',
+    source: 'The first reply closes the circuit',
+    *breaches({ late }, count) {
+      for (const { call, member, told, error } of late) {
+        if (call.does === 'permit') continue
+        count(1)
+        if (told?.allowed !== true || told.degraded)
+          yield `call ${call.id} of ${member.name}: ${error ?? JSON.stringify(told)}`
+      }
+    },
+  },
+  {
+    name: 'nothing is left once all is closed, and nothing is thrown that nobody hears',
+    source: 'closing',
+    *breaches({ left, stray }, count) {
+      count(1)
+      yield* left
+      yield* stray
+    },
+  },
+]
+
+/** Faults by which the reply to a call that was carried out is lost, or comes too late. */
+const LOSING = new Set<FaultName>([
+  'connection lost',
+  'half-open to',
+  'half-open from',
+  'unreachable',
+  'slow network',
+])
+
+/** Faults by which permits are lost, or counted anew. */
+const LOSSES = new Set<FaultName>([
+  'server restarted',
+  'server fails over',
+  "server's clock forward",
+  "server's clock back",
+])
+
+/** The first calls of a process wait so long for the connection. */
+const START_US = 1_000_000
+/** By how much a timer may be late: deadlines are checked to the millisecond. */
+const TIMER_US = 2000
+
+function decided({ records }: History, isChosen: (record: Record) => boolean): Record[] {
+  return records.filter((record) => record.call.does !== 'ledger' && isChosen(record))
+}
+
+function isAdmitted({ call, told }: Record): boolean {
+  return told?.allowed === true && ['consume', 'settle', 'acquire', 'both'].includes(call.does)
+}
+
+function isClockMoved({ faults }: Pick<History, 'faults'>): boolean {
+  return faults.some(({ fault }) => fault.startsWith("server's clock"))
+}
+
+/** The life of the state that has decided: undefined where the execution is not known. */
+function lifeOf({ told, execution }: Record, { server }: History): number | undefined {
+  return execution?.life ?? server.executions.findLast(({ clock }) => clock <= told!.now)?.life
+}
+
+function grouped<T>(list: readonly T[], by: (each: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const each of list) {
+    const group = groups.get(by(each))
+    if (group) group.push(each)
+    else groups.set(by(each), [each])
+  }
+  return groups
+}
+
+/** Breaches of a promise by calls that one state has admitted, net of what was given back. */
+function* beyond(
+  life: string,
+  records: readonly Record[],
+  history: History,
+  count: (checked: number) => void,
+): Iterable<string> {
+  const { plan, faults } = history
+  const [{ call }] = records as [Record]
+  const corrections = history.records.filter((each) => each.call.key === call.key)
+  const resets = corrections.filter((each) => each.call.does === 'reset').length
+  const refunded = corrections.reduce(
+    (sum, each) => sum + (each.call.does === 'refund' ? each.call.cost : 0),
+    0,
+  )
+  const charges = records
+    .map((each) => ({
+      id: each.call.id,
+      // What is served from a lease counts when it is served.
+      at: isLeased(each, plan) ? each.clock : each.told!.at,
+      cost: each.call.does === 'settle' ? Math.min(each.call.cost, each.call.units) : each.call.cost,
+    }))
+    .toSorted((a, b) => a.at - b.at)
+  const factors = faults.some(({ fault }) => fault === 'processes replaced') ? [1, plan.factor] : [1]
+  for (const { shape, options } of plan.policies) {
+    const rules = factors.map((factor) => ruleOf(shape.model, scaled(options, factor)))
+    const { model } = shape
+    const bound = (rule: Rule, from: bigint, to: bigint): bigint =>
+      plan.extras.leases && model.leasedBound
+        ? model.leasedBound(rule, from, to)
+        : model.bound(rule, from, to)
+    const most = (from: number, to: number): number =>
+      Math.max(...rules.map((rule) => Number(bound(rule, BigInt(from), BigInt(to)))))
+    for (const [last, charge] of charges.entries()) {
+      let sum = 0
+      for (let first = last; first >= Math.max(0, last - FARTHEST); first--) {
+        sum += charges[first]!.cost
+        // Most spans are far below what passes at once.
+        if (sum <= Number(rules[0]!.capacity)) continue
+        const allowed = most(charges[first]!.at, charge.at)
+        count(1)
+        if (sum <= allowed * (1 + resets) + refunded) continue
+        const span = charge.at - charges[first]!.at
+        yield `${life}: ${sum} units in ${span} us, up to call ${charge.id}, where ${shape.title} lets ${allowed} pass`
+        return
+      }
+    }
+  }
+}
+
+function isLeased({ call, told, execution }: Record, { extras }: Plan): boolean {
+  return extras.leases !== undefined && !told!.degraded && !execution && call.does !== 'acquire'
+}
+
+/** Charges that are looked at before each. */
+const FARTHEST = 100
+
+/** Breaches by the decisions on one key, in the order of their executions. */
+function* toldWrong(
+  records: readonly Record[],
+  history: History,
+  count: (checked: number) => void,
+): Iterable<string> {
+  for (const [i, denied] of records.entries()) {
+    const isBlocked = denied.told!.reason === 'blocked'
+    if (denied.told!.allowed || (denied.told!.reason !== 'limit' && !isBlocked)) continue
+    for (const later of records.slice(i + 1, i + 40)) {
+      if (
+        later.execution!.life !== denied.execution!.life ||
+        (later.member.policies !== denied.member.policies && !haveEqualNumbers(later, denied))
+      )
+        break
+      if (isHidden(denied, later, history)) break
+      count(1)
+      const { told, call } = later
+      const isBefore = told!.now < denied.told!.at
+      if (told!.allowed && isBefore && call.cost >= denied.call.cost)
+        yield `call ${call.id} was allowed ${denied.told!.at - told!.now} us before the instant that ${denied.call.id} was told`
+      if (
+        !told!.allowed &&
+        !isBefore &&
+        !isBlocked &&
+        call.cost <= denied.call.cost &&
+        told!.reason === 'limit'
+      )
+        yield `call ${call.id} was denied ${told!.now - denied.told!.at} us after the instant that ${denied.call.id} was told`
+      if (told!.allowed) break
+    }
+  }
+}
+
+function haveEqualNumbers(a: Record, b: Record): boolean {
+  return a.member.policies.every(({ limit, capacity }, i) => {
+    const other = b.member.policies[i]!
+    return limit === other.limit && capacity === other.capacity
+  })
+}
+
+/** Whether something on the key was carried out between two decisions of which nobody was told. */
+function isHidden(denied: Record, later: Record, { server, records }: History): boolean {
+  const { key } = denied.call
+  const between = server.executions.slice(denied.execution!.number, later.execution!.number + 1)
+  return between.some((each) => {
+    if (!each.keys.some((name) => name.endsWith(`:${key}`))) return false
+    return records.some(({ call, member, startedAt, settledAt = Infinity, execution }) => {
+      const isOnIt =
+        call.key === key &&
+        member.name === each.process &&
+        startedAt <= each.sentAt &&
+        settledAt >= each.sentAt
+      return isOnIt && call.does !== 'peek' && !execution
+    })
+  })
+}
+
+function isReset(key: string, { records }: History): boolean {
+  return records.some(({ call }) => call.key === key && (call.does === 'reset' || call.does === 'block'))
+}
+
+/** The end of the last time in which the process of a call stood still while the call was under way, or 0. */
+function stoodUntil({ member, startedAt }: Record, settledAt: number): number {
+  const during = member.stills.filter(([from, to]) => from <= settledAt && to >= startedAt)
+  return Math.max(0, ...during.map(([, to]) => to))
+}
+
+/** The first breach of each law, and how often each was applied. */
+export function judge(history: History): {
+  readonly broken: readonly (readonly [law: Law, breach: string])[]
+  readonly checked: number
+} {
+  let checked = 0
+  const broken: (readonly [Law, string])[] = []
+  for (const law of LAWS) {
+    for (const breach of law.breaches(history, (n) => (checked += n))) {
+      broken.push([law, breach])
+      break
+    }
+  }
+  return { broken, checked }
+}

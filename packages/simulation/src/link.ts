@@ -1,0 +1,213 @@
+import type { RedisConnection, ScriptReply } from '@sluice/core/internal'
+import type { Process } from './process.js'
+import type { Execution, ScriptCall, Server } from './server.js'
+
+/** A call without an outcome. */
+interface Pending extends ScriptCall {
+  readonly resolve: (reply: ScriptReply) => void
+  readonly reject: (error: Error) => void
+  /** When the store made it; it may have waited for the connection since. */
+  readonly sentAt: number
+}
+
+export interface LinkOptions {
+  /** Whether it closes itself after a second without a reply, as connections of the store's own do. */
+  readonly isWatched: boolean
+  /** Microseconds of one way, drawn anew for each message. */
+  readonly delay: () => number
+}
+
+const SILENCE_US = 1_000_000
+const CONNECT_US = 500
+
+/**
+ * The connection of one process to the server: what a client of Redis is to the store. Messages of one way keep their order. When it
+ * breaks, each call without a reply fails, whether or not the server has carried it out; nothing is sent twice.
+ */
+export class Link implements RedisConnection {
+  readonly isCluster = false
+  readonly replays = false
+  readonly address = 'simulated:6379'
+  /** Calls that the server has answered with a script's reply: read by the simulation, in the step of their delivery. */
+  delivered: Execution | undefined
+  /** The instants until which messages to the server, and from it, vanish. */
+  readonly lost = { to: 0, from: 0 }
+  /** The instant until which no connection comes about. */
+  unreachableUntil = 0
+  #isUp = false
+  #trouble: unknown
+  /** Counts connections, and those of them of which what was on its way arrives though they broke. */
+  #epoch = 0
+  readonly #arriving = new Set<number>()
+  #attempts = 0
+  #lastTo = 0
+  #lastFrom = 0
+  readonly #waiting: Pending[] = []
+  readonly #pending = new Set<Pending>()
+  readonly #connected: ((error: unknown) => void)[] = []
+  /** When calls were made of which the server did not know the script, by their keys. */
+  readonly #unknown = new Map<string, number>()
+  #heardAt = 0
+  isClosed = false
+
+  constructor(
+    readonly process: Process,
+    readonly server: Server,
+    readonly options: LinkOptions,
+  ) {
+    server.broken.push(() => this.break('the server closed the connection'))
+    this.#connect()
+  }
+
+  evalsha: RedisConnection['evalsha'] = (sha, keys, args) =>
+    this.#call({ sha, script: undefined, keys, args })
+  eval: RedisConnection['eval'] = (script, keys, args) => this.#call({ sha: undefined, script, keys, args })
+  /** Messages are lost while the connection is broken, or those from the server vanish. */
+  subscribe: RedisConnection['subscribe'] = (channel, receive) =>
+    this.server.subscribe(channel, (message) => {
+      const { world } = this.process
+      const epoch = this.#epoch
+      if (!this.#isUp || world.now < this.lost.from) return
+      this.#lastFrom = Math.max(this.#lastFrom, world.now + this.options.delay())
+      world.after(this.#lastFrom - world.now, this.process, () => {
+        if (epoch === this.#epoch) receive(message)
+      })
+    })
+  inOneWrite(send: () => void): void {
+    send()
+  }
+  isReady(): boolean {
+    return this.#isUp
+  }
+  trouble(): unknown {
+    return this.#isUp ? undefined : this.#trouble
+  }
+  connect(): Promise<unknown> | undefined {
+    if (this.#isUp || this.#trouble !== undefined) return undefined
+    return new Promise<void>((resolve, reject) =>
+      this.#connected.push((error) => (error === undefined ? resolve() : reject(error))),
+    )
+  }
+  /** The client was handed in, and stays open. */
+  close(): void {}
+
+  /** Calls without an outcome. */
+  get unanswered(): number {
+    return this.#pending.size + this.#waiting.length
+  }
+
+  /** Breaks the connection, as the process hears by its next event. Calls on their way are carried out where they still `arrive`. */
+  break(why: string, arrive = false): void {
+    if (!this.#isUp) return
+    this.#isUp = false
+    if (arrive) this.#arriving.add(this.#epoch)
+    this.#epoch++
+    const error = new Error(`Connection is closed: ${why}`)
+    this.#trouble = error
+    const pending = [...this.#pending]
+    this.#pending.clear()
+    this.process.world.after(0, this.process, () => {
+      for (const call of pending) call.reject(error)
+    })
+    this.#connectLater()
+  }
+
+  #connectLater(): void {
+    if (this.isClosed) return
+    const pause = Math.min(10 * 2 ** this.#attempts++, 200) * 1000
+    this.process.world.after(pause, this.process, () => this.#connect())
+  }
+
+  #connect(): void {
+    const { process, server } = this
+    process.world.after(CONNECT_US, process, () => {
+      if (this.isClosed) return
+      const isRefused = server.isDead || process.world.now < this.unreachableUntil
+      // A server that stands still accepts no connection that is ready, as it answers nothing on it.
+      const isSilent = server.stillUntil > process.world.now + SILENCE_US
+      if (isRefused || isSilent) {
+        this.#trouble = new Error(isRefused ? 'connect ECONNREFUSED' : 'connect ETIMEDOUT')
+        for (const each of this.#connected.splice(0)) each(this.#trouble)
+        return this.#connectLater()
+      }
+      this.#isUp = true
+      this.#attempts = 0
+      this.#trouble = undefined
+      this.#heardAt = process.world.now
+      for (const each of this.#connected.splice(0)) each(undefined)
+      for (const call of this.#waiting.splice(0)) this.#send(call)
+    })
+  }
+
+  #call(call: ScriptCall): Promise<ScriptReply> {
+    return new Promise((resolve, reject) => {
+      const name = call.keys.map(String).join()
+      // A script that the server did not know is sent again with its text: it is the call that was made before.
+      const sentAt = this.#unknown.get(name) ?? this.process.world.now
+      this.#unknown.delete(name)
+      const pending = { ...call, resolve, reject, sentAt }
+      if (this.#isUp) this.#send(pending)
+      else this.#waiting.push(pending)
+    })
+  }
+
+  #send(call: Pending): void {
+    const { process, server, options, lost } = this
+    const { world } = process
+    const [epoch, { starts }] = [this.#epoch, server]
+    if (this.#pending.size === 0) this.#heardAt = world.now
+    this.#pending.add(call)
+    if (options.isWatched) this.#watch()
+    if (world.now < lost.to) return
+    this.#lastTo = Math.max(this.#lastTo, world.now + options.delay())
+    world.after(this.#lastTo - world.now, server, () => {
+      // What was written is carried out though its process has died.
+      const isCut = epoch !== this.#epoch && !process.isDead && !this.#arriving.has(epoch)
+      if (isCut || starts !== server.starts) return
+      let outcome: { readonly reply: ScriptReply; readonly execution: Execution } | Error
+      try {
+        outcome = server.run(call, process.name, call.sentAt)
+      } catch (error) {
+        outcome = error as Error
+      }
+      const what =
+        outcome instanceof Error
+          ? outcome.message.slice(0, 30)
+          : `run ${outcome.execution.number} ${keysOf(call)}`
+      world.trace(`server ${process.name} ${what}`)
+      if (world.now < lost.from) return
+      this.#lastFrom = Math.max(this.#lastFrom, world.now + options.delay())
+      world.after(this.#lastFrom - world.now, process, () => this.#receive(call, outcome, epoch))
+    })
+  }
+
+  #receive(
+    call: Pending,
+    outcome: { readonly reply: ScriptReply; readonly execution: Execution } | Error,
+    epoch: number,
+  ): void {
+    if (epoch !== this.#epoch || !this.#pending.delete(call)) return
+    this.#heardAt = this.process.world.now
+    if (outcome instanceof Error) {
+      if (outcome.message.startsWith('NOSCRIPT '))
+        this.#unknown.set(call.keys.map(String).join(), call.sentAt)
+      return call.reject(outcome)
+    }
+    this.delivered = outcome.execution
+    outcome.execution.isDelivered = true
+    call.resolve(outcome.reply)
+  }
+
+  /** Breaks the connection once calls have had no reply for a second. */
+  #watch(): void {
+    const epoch = this.#epoch
+    this.process.world.after(SILENCE_US, this.process, () => {
+      if (epoch !== this.#epoch || this.#pending.size === 0) return
+      if (this.process.world.now - this.#heardAt >= SILENCE_US) this.break('no reply for a second')
+    })
+  }
+}
+
+function keysOf({ keys }: ScriptCall): string {
+  return keys.map((key) => String(key).slice(String(key).lastIndexOf(':') + 1)).join()
+}

@@ -1,0 +1,238 @@
+import { randomFrom } from '@sluice/harness/figures'
+import { findShapes, type Options, ruleOf, type Shape } from '@sluice/testing/internal'
+
+/** One thing that is done in a world, at an instant in microseconds. Everything is drawn before the world begins, so that a part can be left out. */
+export type Item = Call | Fault
+
+export interface Call {
+  readonly kind: 'call'
+  readonly id: number
+  readonly at: number
+  /** The number of the place in the fleet whose process makes it. */
+  readonly place: number
+  readonly does:
+    'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger' | 'both' | 'permit'
+  readonly key: string
+  readonly cost: number
+  /** To settle: the real cost. To acquire or to get a permit: the longest wait in milliseconds, and after how many its caller hangs up. */
+  readonly units: number
+  readonly maxWait: number
+  readonly hangsUp: number | undefined
+  /** Milliseconds for which a permit is held. */
+  readonly holds: number
+}
+
+export interface Fault {
+  readonly kind: 'fault'
+  readonly id: number
+  readonly at: number
+  readonly fault: FaultName
+  /** Microseconds until it is over, or for a clock, by which it is moved. */
+  readonly lasts: number
+  readonly place: number
+  /** A second choice: whether a state is lost, or a call on its way arrives. */
+  readonly choice: boolean
+}
+
+/** Faults, with the shortest and longest time that each lasts in milliseconds. */
+export const FAULTS = {
+  'server stopped': [10, 3000],
+  'server restarted': [50, 3000],
+  'server fails over': [20, 2000],
+  'server out of memory': [50, 2000],
+  'server read only': [50, 2000],
+  'server busy': [50, 1500],
+  'scripts flushed': [1, 1],
+  "server's clock forward": [1000, 86_400_000],
+  "server's clock back": [1000, 86_400_000],
+  'process stopped': [10, 3000],
+  'process busy': [10, 1500],
+  'process killed': [10, 1500],
+  'processes replaced': [100, 1500],
+  'connection lost': [1, 1],
+  'half-open to': [50, 2000],
+  'half-open from': [50, 2000],
+  unreachable: [50, 2000],
+  'slow network': [100, 3000],
+} as const satisfies Record<string, readonly [number, number]>
+
+export type FaultName = keyof typeof FAULTS
+
+/** The options of a policy with its limit and capacity multiplied. */
+export function scaled(options: Options, factor: number): Options {
+  const numbers = ['limit', 'capacity', 'burst'].filter((name) => name in options)
+  const larger = numbers.map((name) => [name, Math.max(1, Math.floor(Number(options[name]) * factor))])
+  return { ...options, ...(Object.fromEntries(larger) as object) }
+}
+
+/** A policy: a shape of the conformance kit with its numbers, as each process makes it and as the kit's models judge it. */
+export interface PolicySpec {
+  readonly shape: Shape
+  readonly options: Options
+}
+
+export interface Plan {
+  readonly seed: number
+  readonly places: number
+  readonly policies: readonly PolicySpec[]
+  /** Limits of the processes that replace others, as a factor. */
+  readonly factor: number
+  readonly onStoreError: 'local' | 'allow' | 'deny' | 'throw'
+  /** Of the limiter, where it has them: leases, and a penalty. */
+  readonly extras: Readonly<{
+    leases?: { readonly ttl: number; readonly size: number }
+    penalty?: { readonly after: number; readonly block: number; readonly forgetAfter: number }
+  }>
+  readonly deadline: number
+  /** Whether connections are the stores' own, which close after a second without a reply. */
+  readonly isWatched: boolean
+  /** Microseconds of one way: at least, and the mean of what comes on top. */
+  readonly delay: readonly [number, number]
+  readonly items: readonly Item[]
+}
+
+/** Microseconds in which faults happen, and in which calls are made. */
+const FAULTS_FROM = 1_500_000
+const FAULTS_UNTIL = 9_000_000
+export const CALLS_UNTIL = 12_000_000
+const CALLS = 520
+
+interface Draws {
+  /** From 0 up to 1. */
+  random(this: void): number
+  /** A whole number between these, both included. */
+  whole(this: void, from: number, to: number): number
+  of<T>(this: void, list: readonly T[]): T
+}
+
+function drawsFrom(seed: number): Draws {
+  const random = randomFrom(Math.imul(seed, 2_654_435_761))
+  const whole = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
+  return { random, whole, of: (list) => list[whole(0, list.length - 1)]! }
+}
+
+/** Draws a plan from a seed. */
+export function draw(seed: number): Plan {
+  const draws = drawsFrom(seed)
+  const { random, whole, of } = draws
+  const places = whole(4, 6)
+  const policies = drawPolicies(draws)
+  const faults: Fault[] = []
+  for (let i = whole(3, 7); i > 0; i--) {
+    const fault = of(Object.keys(FAULTS) as FaultName[])
+    const [least, most] = FAULTS[fault]
+    // Evenly over magnitudes.
+    const lasts = Math.round(least * (most / least) ** random() * 1000)
+    // Half of them begin while another one lasts.
+    const other = faults.length > 0 && random() < 0.5 ? of(faults) : undefined
+    const at = other
+      ? other.at + random() * Math.min(other.lasts, 1_000_000)
+      : FAULTS_FROM + random() * (FAULTS_UNTIL - FAULTS_FROM)
+    faults.push({
+      kind: 'fault',
+      id: i,
+      at: Math.round(at),
+      fault,
+      lasts,
+      place: whole(0, places - 1),
+      choice: random() < 0.5,
+    })
+  }
+  return {
+    seed,
+    places,
+    policies,
+    factor: of([0.5, 2, 3]),
+    onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
+    extras: drawExtras(draws, policies),
+    deadline: of([20, 50, 50, 200]),
+    isWatched: random() < 0.7,
+    delay: of([
+      [100, 50],
+      [100, 50],
+      [2000, 1000],
+      [300, 5000],
+    ] as const),
+    items: [...faults, ...drawCalls(draws, places, policies)].toSorted((a, b) => a.at - b.at),
+  }
+}
+
+/** Calendars have no window that ends in a world. */
+const SHAPES = findShapes().shapes.filter(({ model }) => !model.onlyWindow)
+
+function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
+  return Array.from({ length: random() < 0.6 ? 1 : 2 }, (_, i): PolicySpec => {
+    const shape = of(SHAPES)
+    const { capacity } = shape.model
+    const numbers = { limit: whole(1, 20), window: of([200, 1000, 1000, 3000, 10_000]), name: `policy ${i}` }
+    const most = capacity ? { [capacity]: whole(1, 30) } : {}
+    return { shape, options: { ...numbers, ...most, ...shape.variant } }
+  })
+}
+
+function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[]): Plan['extras'] {
+  const kind = random()
+  const ttl = of([20, 50, 200])
+  // Also of processes with half of the limits.
+  const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
+  if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
+  if (kind > 0.8) return { penalty: { after: whole(1, 4), block: of([300, 2000]), forgetAfter: 5000 } }
+  return {}
+}
+
+/** Calls by how many of all they and those before them are. */
+const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
+  ['consume', 0.46],
+  ['peek', 0.5],
+  ['settle', 0.6],
+  ['acquire', 0.68],
+  ['refund', 0.695],
+  ['reset', 0.705],
+  ['block', 0.715],
+  ['permit', 0.79],
+  ['both', 0.84],
+  ['ledger', 1],
+]
+
+/** The key of a call. Those that are plain get no corrections, so that each denial can be judged; one of them is hot. */
+function keyOf(does: Call['does'], random: number, whole: Draws['whole']): string {
+  if (does === 'ledger') return `ledger${whole(0, 3)}`
+  if (does === 'permit') return `permits${whole(0, 1)}`
+  if (does === 'acquire') return `turns${whole(0, 1)}`
+  if (!['consume', 'peek'].includes(does)) return `mixed${whole(0, 3)}`
+  if (random < 0.55) return 'plain0'
+  return random < 0.85 ? `plain${whole(1, 5)}` : random < 0.93 ? 'turns0' : `mixed${whole(0, 3)}`
+}
+
+/** Calls in bursts, steady, on hot keys and on many; some keys get plain calls alone, so that each denial can be judged. */
+function drawCalls({ random, whole }: Draws, places: number, policies: readonly PolicySpec[]): Call[] {
+  const most = Math.min(
+    ...policies.map(({ shape: { model }, options }) => Number(ruleOf(model, options).capacity)),
+  )
+  const calls: Call[] = []
+  let at = 0
+  for (let id = 0; id < CALLS; id++) {
+    // A burst has no time in between, a silence much.
+    const kind = random()
+    at += kind < 0.35 ? 0 : kind < 0.99 ? -Math.log(1 - random()) * 33_000 : random() * 800_000
+    if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
+    const what = random()
+    const does = WHAT.find(([, most]) => what < most)![0]
+    const key = keyOf(does, random(), whole)
+    const cost = random() < 0.7 ? 1 : whole(1, Math.max(1, Math.ceil(most / 2)))
+    calls.push({
+      kind: 'call',
+      id,
+      at: Math.round(at),
+      place: whole(0, places - 1),
+      does,
+      key,
+      cost,
+      units: whole(0, cost),
+      maxWait: whole(0, 3000),
+      hangsUp: random() < 0.2 ? whole(1, 1500) : undefined,
+      holds: Math.ceil(4000 * random() ** 3),
+    })
+  }
+  return calls
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import type { RedisKey, ScriptReply } from '@sluice/core/internal'
+import { type LuaRedis, startLuaRedis } from '../../core/test/lua/lua-redis.js'
+import { EPOCH_MS } from './process.js'
+import type { Owner, World } from './world.js'
+
+/** One call of a script, as a connection sends it: by its SHA-1, or with its text. */
+export interface ScriptCall {
+  readonly sha: string | undefined
+  readonly script: string | undefined
+  readonly keys: readonly RedisKey[]
+  readonly args: readonly Buffer[]
+}
+
+/** A script that was run. */
+export interface Execution {
+  readonly number: number
+  /** Counts losses of state: two executions of one life have seen the same state. */
+  readonly life: number
+  /** The server's clock, in microseconds. */
+  readonly clock: number
+  readonly keys: readonly string[]
+  /** When and by which process the call was sent. */
+  readonly sentAt: number
+  readonly process: string
+  isDelivered: boolean
+}
+
+/** Commands that need memory, and those that write. */
+const GROWING = ['SET', 'SETRANGE', 'HSET', 'ZADD']
+const WRITING = [...GROWING, 'DEL', 'PEXPIRE', 'HDEL', 'ZREM', 'ZREMRANGEBYSCORE']
+
+/** What the server answers while it refuses. */
+export const REFUSALS = {
+  oom: { words: "OOM command not allowed when used memory > 'maxmemory'.", commands: GROWING },
+  readonly: { words: "READONLY You can't write against a read only replica.", commands: WRITING },
+  busy: { words: 'BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.' },
+  loading: { words: 'LOADING Redis is loading the dataset in memory' },
+} as const satisfies Record<string, { readonly words: string; readonly commands?: readonly string[] }>
+
+export type Refusal = keyof typeof REFUSALS
+
+/** The microseconds that a script takes. */
+const SCRIPT_US = 20
+
+let lua: LuaRedis | undefined
+/** Scripts that any world has run, by SHA-1. */
+const texts = new Map<string, string>()
+
+/** One Redis: the real scripts on Lua 5.1, with time and expiry by the world's clock. One at a time. */
+export class Server implements Owner {
+  stillUntil = 0
+  isDead = false
+  /** Microseconds by which its clock was moved. */
+  skew = 0
+  life = 0
+  starts = 0
+  readonly executions: Execution[] = []
+  /** Who hears the messages of a channel. */
+  readonly #listeners = new Map<string, Set<(message: string) => void>>()
+  /** Called when it dies: connections break. */
+  readonly broken: (() => void)[] = []
+  readonly #lua = (lua ??= startLuaRedis('packages/core/test/lua/redis.lua'))
+  readonly #known = new Set<string>()
+  readonly #refusals = new Set<Refusal>()
+
+  constructor(readonly world: World) {
+    this.#lua.restore()
+    this.#refuse()
+  }
+
+  get clock(): number {
+    return EPOCH_MS * 1000 + this.world.now + this.skew
+  }
+
+  /** Runs a script, or throws what the server answers in its place. */
+  run(
+    call: ScriptCall,
+    process: string,
+    sentAt: number,
+  ): { readonly reply: ScriptReply; readonly execution: Execution } {
+    for (const refusal of ['loading', 'busy'] as const) {
+      if (this.#refusals.has(refusal)) throw new Error(REFUSALS[refusal].words)
+    }
+    const sha = call.sha ?? createHash('sha1').update(call.script!).digest('hex')
+    if (call.script !== undefined) {
+      texts.set(sha, call.script)
+      this.#known.add(sha)
+    }
+    if (!this.#known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
+    const keys = call.keys.map(String)
+    const clock = this.clock
+    this.stillUntil = Math.max(this.stillUntil, this.world.now + SCRIPT_US)
+    const calls = call.keys.map((key, i) => [Buffer.from(key), call.args[i] ?? call.args.at(-1)] as const)
+    const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
+    if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
+    const number = this.executions.length
+    const execution = { number, life: this.life, clock, keys, sentAt, process, isDelivered: false }
+    this.executions.push(execution)
+    return { reply, execution }
+  }
+
+  /** Has `receive` called with each message of a channel, until the returned function is called. */
+  subscribe(channel: string, receive: (message: string) => void): () => void {
+    const all = this.#listeners.get(channel) ?? new Set()
+    this.#listeners.set(channel, all.add(receive))
+    return () => all.delete(receive)
+  }
+
+  #publish(): void {
+    for (const [channel, text] of this.#lua.messages()) {
+      for (const receive of this.#listeners.get(channel) ?? []) receive(text)
+    }
+  }
+
+  refuse(refusal: Refusal, isOn: boolean): void {
+    if (isOn) this.#refusals.add(refusal)
+    else this.#refusals.delete(refusal)
+    this.#refuse()
+  }
+
+  flushScripts(): void {
+    this.#known.clear()
+  }
+
+  /** Keeps the state as it is now, in place of what was kept before. */
+  save(): void {
+    this.#lua.snapshot('kept')
+  }
+
+  kill(): void {
+    this.isDead = true
+    for (const each of this.broken) each()
+  }
+
+  /** Starts again, with the state that was saved last, or with none. */
+  start(isEmpty: boolean): void {
+    this.isDead = false
+    this.stillUntil = 0
+    this.starts++
+    this.life++
+    this.flushScripts()
+    this.#lua.restore(isEmpty ? undefined : 'kept')
+  }
+
+  /** Moves its clock. Back by more than windows last is a loss of state. */
+  moveClock(by: number): void {
+    this.skew += by
+    if (by < 0) this.life++
+  }
+
+  #refuse(): void {
+    for (const command of WRITING) this.#lua.refuse(command)
+    for (const refusal of ['oom', 'readonly'] as const) {
+      const { words, commands } = REFUSALS[refusal]
+      if (this.#refusals.has(refusal)) for (const command of commands) this.#lua.refuse(command, words)
+    }
+  }
+}

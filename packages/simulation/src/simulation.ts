@@ -1,0 +1,389 @@
+import type { Decision } from '@sluice/core'
+import { Member, PERMITS } from './member.js'
+import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
+import type { Program } from './process.js'
+import { type Execution, type Refusal, Server } from './server.js'
+import { World } from './world.js'
+
+/** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
+export interface Told {
+  readonly allowed: boolean
+  readonly degraded: string | undefined
+  readonly reason: string | undefined
+  readonly now: number
+  readonly at: number
+  readonly isCached: boolean
+}
+
+/** A call that was made, and what came of it. Instants are those of the world, in microseconds. */
+export interface Record {
+  readonly call: Call
+  readonly member: Member
+  readonly startedAt: number
+  settledAt: number | undefined
+  told: Told | undefined
+  error: string | undefined
+  /** The execution whose reply decided it, where that was heard in the same step. */
+  execution: Execution | undefined
+  /** The server's clock when it was settled. */
+  clock: number
+}
+
+/** All that happened in a world. */
+export interface History {
+  readonly plan: Plan
+  readonly world: World
+  readonly server: Server
+  readonly members: readonly Member[]
+  readonly records: readonly Record[]
+  /** The instant of the last fault's end, and calls that were made to see whether the store decides again. */
+  readonly calmAt: number
+  readonly late: readonly Record[]
+  /** Counts of the ledger in the end, by key. */
+  readonly counted: ReadonlyMap<string, number>
+  /** What was thrown into the loop, or rejected and heard by nobody. */
+  readonly stray: readonly string[]
+  /** What is left after all was closed. */
+  readonly left: readonly string[]
+  readonly faults: readonly Fault[]
+}
+
+/** After the last fault, the time until the store decides each call. */
+const LIVELY_US = 5_000_000
+/** After all is closed, the time until nothing of it is left. */
+const CLOSED_US = 61_000_000
+
+/** Runs a plan. Everything that happens follows from the plan and the program. */
+export async function simulate(plan: Plan, program: Program): Promise<History> {
+  const world = new World()
+  const fleet = new Fleet(plan, program, world, new Server(world))
+  const hear = (reason: unknown): unknown =>
+    fleet.stray.push(String(reason instanceof Error ? reason.stack : reason))
+  process.on('unhandledRejection', hear)
+  process.on('uncaughtException', hear)
+  try {
+    return await fleet.run()
+  } finally {
+    process.off('unhandledRejection', hear)
+    process.off('uncaughtException', hear)
+  }
+}
+
+class Fleet {
+  readonly members: Member[] = []
+  readonly records: Record[] = []
+  readonly late: Record[] = []
+  readonly stray: string[] = []
+  /** The member at each place; undefined while there is none. */
+  readonly #places: (Member | undefined)[]
+  readonly #faults: Fault[]
+  #started = 0
+
+  constructor(
+    readonly plan: Plan,
+    readonly program: Program,
+    readonly world: World,
+    readonly server: Server,
+  ) {
+    this.#faults = plan.items.filter((item) => item.kind === 'fault')
+    this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
+    world.beforeStep.push(() => {
+      for (const { link } of this.members) link.delivered = undefined
+    })
+  }
+
+  async run(): Promise<History> {
+    const { plan, world, server } = this
+    for (const item of plan.items) {
+      world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
+    }
+    await world.runUntil(CALLS_UNTIL)
+    const calmAt = Math.max(...this.#faults.map((fault) => fault.at + lasting(fault)), 0)
+    await world.runUntil(calmAt)
+    for (const member of this.members) member.isCalm = true
+    await world.runUntil(Math.max(calmAt, CALLS_UNTIL) + LIVELY_US)
+    await this.#callLate()
+    await this.#holdLate()
+    const counted = await this.#count()
+    await this.#close()
+    const left = this.#left()
+    const { members, records, late, stray } = this
+    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults: this.#faults }
+  }
+
+  #start(place: number, factor: number): Member {
+    const number = this.#started++
+    const seed = this.plan.seed * 7919 + number * 104_729
+    const name = `p${place}.${number}`
+    const member = new Member(this.world, this.server, this.program, this.plan, name, seed, factor)
+    this.members.push(member)
+    this.world.trace(`start ${name}`)
+    return member
+  }
+
+  /** Makes a call in the process of its place, as soon as that does not stand still. */
+  #call(call: Call): void {
+    const member = this.#places[call.place]
+    if (!member) return
+    this.world.after(0, member.process, () => this.#make(call, member, this.records))
+  }
+
+  #make(call: Call, member: Member, records: Record[]): void {
+    const { world, server } = this
+    const outcome = {
+      settledAt: undefined,
+      told: undefined,
+      error: undefined,
+      execution: undefined,
+      clock: 0,
+    }
+    const record: Record = { call, member, startedAt: world.now, ...outcome }
+    records.push(record)
+    world.trace(`${member.name} ${call.id} ${call.does} ${call.key} ${call.cost}`)
+    const settled = (told: Told | undefined, error: string | undefined): void => {
+      if (member.process.isDead) return
+      Object.assign(record, { settledAt: world.now, told, error, clock: server.clock })
+      if (told && !told.degraded && !told.isCached) record.execution = member.link.delivered
+      world.trace(`${member.name} ${call.id} -> ${error ?? JSON.stringify(told)}`)
+    }
+    act(call, member, world).then(
+      (decision) => settled(decision && toldBy(decision, member), undefined),
+      (error: Error & { code?: string }) => settled(undefined, error.code ?? String(error)),
+    )
+  }
+
+  #begin(fault: Fault): void {
+    const { world, server } = this
+    const member = this.#places[fault.place]
+    world.trace(`fault ${fault.fault} ${fault.lasts} at ${fault.place} ${fault.choice}`)
+    const afterwards = (act: () => void): void => void world.after(fault.lasts, undefined, act)
+    const refuse = (refusal: Refusal): void => {
+      server.refuse(refusal, true)
+      afterwards(() => server.refuse(refusal, false))
+    }
+    switch (fault.fault) {
+      case 'server stopped':
+        server.stillUntil = Math.max(server.stillUntil, world.now + fault.lasts)
+        return
+      case 'server restarted':
+      case 'server fails over':
+        return this.#restart(fault)
+      case 'server out of memory':
+        return refuse('oom')
+      case 'server read only':
+        return refuse('readonly')
+      case 'server busy':
+        return refuse('busy')
+      case 'scripts flushed':
+        return server.flushScripts()
+      case "server's clock forward":
+        return server.moveClock(fault.lasts)
+      case "server's clock back":
+        return server.moveClock(-fault.lasts)
+      case 'process stopped':
+      case 'process busy':
+        return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'process killed':
+        this.#replace(fault.place, fault.lasts, 1)
+        return
+      case 'processes replaced':
+        for (const place of this.#places.keys()) {
+          const wait = (fault.lasts * place) / this.plan.places
+          world.after(wait, undefined, () => this.#replace(place, 1000, this.plan.factor))
+        }
+        return
+      case 'connection lost':
+        return member?.link.break('lost', fault.choice)
+      case 'half-open to':
+      case 'half-open from':
+        return member && this.#halfOpen(member, fault)
+      case 'unreachable':
+        for (const { link } of fault.choice ? this.members : member ? [member] : []) {
+          link.unreachableUntil = Math.max(link.unreachableUntil, world.now + fault.lasts)
+          link.break('unreachable')
+        }
+        return
+      case 'slow network':
+        for (const each of this.members) each.slowness += 40_000
+        afterwards(() => {
+          for (const each of this.members) each.slowness = Math.max(0, each.slowness - 40_000)
+        })
+    }
+  }
+
+  /** Kills the server and starts it again: empty, as it was saved a moment before, or as a replica that lags has it. */
+  #restart({ fault, lasts, choice }: Fault): void {
+    const { world, server } = this
+    if (server.isDead) return
+    const isEmpty = fault === 'server restarted' && choice
+    const kill = (): void => {
+      if (server.isDead) return
+      server.kill()
+      world.after(lasts, undefined, () => {
+        server.start(isEmpty)
+        world.trace(`server started ${isEmpty}`)
+      })
+    }
+    server.save()
+    if (fault === 'server fails over') world.after(LAG_US, undefined, kill)
+    else kill()
+  }
+
+  #replace(place: number, pause: number, factor: number): void {
+    const member = this.#places[place]
+    if (!member) return
+    member.kill()
+    this.world.trace(`kill ${member.name}`)
+    this.#places[place] = undefined
+    this.world.after(pause, undefined, () => (this.#places[place] = this.#start(place, factor)))
+  }
+
+  /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
+  #halfOpen({ link, process }: Member, { fault, lasts, choice }: Fault): void {
+    const until = this.world.now + lasts
+    if (fault === 'half-open to') link.lost.to = Math.max(link.lost.to, until)
+    else link.lost.from = Math.max(link.lost.from, until)
+    this.world.after(lasts, process, () => link.break('found dead', choice))
+  }
+
+  /** Calls of each process on keys of its own, to see who decides them. */
+  async #callLate(): Promise<void> {
+    const { world } = this
+    for (const [place, member] of this.#places.entries()) {
+      for (let i = 0; i < 3 && member; i++) {
+        const id = 10_000 + place * 10 + i
+        const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
+        const call = { kind: 'call', id, does: 'consume', key: `late${id}`, ...rest } as const
+        // While the circuit is open only calls probe, so nobody is told anything by the first.
+        const records = i === 0 ? [] : this.late
+        world.after(i * 300_000, member.process, () => this.#make(call, member, records))
+      }
+    }
+    await world.runUntil(world.now + 2_000_000)
+  }
+
+  /** Asks for permits of each key, which nobody holds any more. */
+  async #holdLate(): Promise<void> {
+    const { world } = this
+    const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
+    for (let i = 0; i < 2 * PERMITS; i++) {
+      const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
+      const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
+      world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
+    }
+    await world.runUntil(world.now + LIVELY_US)
+  }
+
+  async #count(): Promise<Map<string, number>> {
+    const counted = new Map<string, number>()
+    const member = this.#places.find((each) => each !== undefined)
+    const keys = new Set(this.records.flatMap(({ call }) => (call.does === 'ledger' ? call.key : [])))
+    for (const key of keys) {
+      member?.ledger.peek(key).then(
+        ({ policies }) => counted.set(key, policies[0]!.used),
+        (error: unknown) => this.stray.push(`the ledger cannot be read: ${String(error)}`),
+      )
+    }
+    await this.world.runUntil(this.world.now + 2_000_000)
+    return counted
+  }
+
+  async #close(): Promise<void> {
+    const { world } = this
+    for (const member of this.#places) {
+      if (!member) continue
+      world.after(0, member.process, () => {
+        member.close().catch((error: unknown) => this.stray.push(`close: ${String(error)}`))
+      })
+    }
+    await world.runUntil(world.now + CLOSED_US)
+  }
+
+  #left(): string[] {
+    const left: string[] = []
+    for (const member of this.#places) {
+      const timers = member ? [...member.process.timers].filter((timer) => timer.isRef) : []
+      if (timers.length > 0) left.push(`${member!.name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
+      if (member && member.link.unanswered > 0) left.push(`${member.name}: ${member.link.unanswered} calls`)
+    }
+    return left
+  }
+}
+
+/** By how much a replica lags, in microseconds. */
+const LAG_US = 30_000
+
+/** Microseconds until a fault is over. That of a clock is at once. */
+function lasting({ fault, lasts }: Fault): number {
+  return fault.startsWith("server's clock") ? 0 : lasts + LAG_US
+}
+
+function toldBy(decision: Decision, member: Member): Told {
+  const { now, at, from } = decision[member.process.core.ANSWER]
+  const { allowed, degraded, reason } = decision
+  return { allowed, degraded, reason, now, at, isCached: from === 'cache' }
+}
+
+/** The key of the ledger that a call on two keys charges. */
+export function ledgerOf({ id }: Call): string {
+  return `ledger${id % 4}`
+}
+
+/** Waits for a permit, holds it for a while, and releases it. */
+async function hold(call: Call, { semaphore, process, holds }: Member, world: World): Promise<void> {
+  const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
+  if (!permit.allowed) return
+  const held = { key: call.key, id: call.id, from: world.now, until: Infinity }
+  holds.push(held)
+  world.trace(`permit ${call.id}`)
+  world.after(call.holds * 1000, process, () => {
+    held.until = Math.min(held.until, world.now)
+    void permit.release()
+  })
+}
+
+/** Does what a call says. Resolves to its decision, if it has one. */
+async function act(call: Call, member: Member, world: World): Promise<Decision | undefined> {
+  const { limiter, ledger, process } = member
+  const { key, cost } = call
+  switch (call.does) {
+    case 'consume':
+      return limiter.consume(key, { cost })
+    case 'peek':
+      return limiter.peek(key, { cost })
+    case 'ledger':
+      return ledger.consume(key)
+    case 'settle': {
+      const decision = await limiter.consume(key, { cost })
+      if (decision.allowed) await decision.settle(call.units)
+      return decision
+    }
+    case 'acquire': {
+      const caller = new AbortController()
+      if (call.hangsUp !== undefined) {
+        world.after(call.hangsUp * 1000, process, () => caller.abort(new Error('hung up')))
+      }
+      return limiter.acquire(key, { cost, maxWait: call.maxWait, signal: caller.signal })
+    }
+    case 'permit':
+      await hold(call, member, world)
+      return undefined
+    case 'both': {
+      const parts = [
+        { limiter, key, cost },
+        { limiter: ledger, key: ledgerOf(call) },
+      ]
+      const { decisions } = await process.core.consumeAll(parts)
+      return decisions.find(({ allowed }) => !allowed) ?? decisions[0]
+    }
+    case 'refund':
+      await limiter.refund(key, { cost })
+      return undefined
+    case 'reset':
+      await limiter.reset(key)
+      return undefined
+    case 'block':
+      await limiter.block(key, call.maxWait + 1)
+      return undefined
+  }
+}

@@ -1,0 +1,45 @@
+import type { History } from './simulation.js'
+
+/** What was run, in counts. */
+export class Tally {
+  #schedules = 0
+  #calls = 0
+  #steps = 0
+  #executions = 0
+  #degraded = 0
+  #checked = 0
+  readonly #faults = new Map<string, number>()
+  readonly #pairs = new Map<string, number>()
+  readonly #began = performance.now()
+
+  add({ records, world, server, faults }: History, checked: number): void {
+    this.#schedules++
+    this.#calls += records.length
+    this.#steps += world.steps
+    this.#executions += server.executions.length
+    this.#degraded += records.filter(({ told, error }) => told?.degraded ?? error).length
+    this.#checked += checked
+    const names = faults.map(({ fault }) => fault)
+    for (const name of names) add(this.#faults, name)
+    const pairs = names.flatMap((one, i) =>
+      names.slice(i + 1).map((two) => [one, two].toSorted().join(' + ')),
+    )
+    for (const pair of new Set(pairs)) add(this.#pairs, pair)
+  }
+
+  report(): string {
+    const seconds = (performance.now() - this.#began) / 1000
+    const kinds = [...this.#faults].toSorted((a, b) => b[1] - a[1])
+    const counts = [...this.#pairs.values()].toSorted((a, b) => a - b)
+    return [
+      `${this.#schedules} schedules in ${seconds.toFixed(0)} s: ${this.#calls} calls, ${this.#degraded} of them in outages;`,
+      `${this.#executions} scripts, ${this.#steps} steps, ${this.#checked} checks of laws`,
+      ...kinds.map(([name, n]) => `  ${name}: ${n}`),
+      `  ${this.#pairs.size} pairs of faults, the rarest ${counts[0] ?? 0} times, half of them ${counts[counts.length >> 1] ?? 0} times or more`,
+    ].join('\n')
+  }
+}
+
+function add(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1)
+}
