@@ -15,10 +15,8 @@ export async function verify(part) {
     if (now.length !== stored.length || !now.every((each, i) => isLike(each, stored[i]))) stale.push(name)
   })
   const which = stale.length > 0 ? `: ${stale.join(', ')}; npm run verify -- site pictures draws them` : ''
-  part.check(
-    stale.length === 0,
-    `${count} screenshots, ${stale.length} show something else than the site${which}`,
-  )
+  const shown = `${count} screenshots, ${stale.length} show something else than the site${which}`
+  part.check(stale.length === 0, shown)
 }
 
 /**

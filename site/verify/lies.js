@@ -20,21 +20,14 @@ const LIES = /** @type {[path: string, from: RegExp, to: string, named: RegExp][
   ['docs/benchmarks/memory.md', /\d(?= \|)/, '$&7', /memory\.md:\d+ is not what/],
 ])
 
+const COPIED = 'docs packages README.md CHANGELOG.md site/pages site/generated site/dist'.split(' ')
+
 /** @param {import('../verify.js').Part} part */
 export async function verify({ check }) {
   const root = temporaryFolder('lies')
   const filter = (/** @type {string} */ from) =>
     !/node_modules|packages\/\w+\/(?:dist|test)\b|fixtures/.test(from)
-  for (const path of [
-    'docs',
-    'packages',
-    'README.md',
-    'CHANGELOG.md',
-    'site/pages',
-    'site/generated',
-    'site/dist',
-  ])
-    cpSync(path, join(root, path), { recursive: true, filter })
+  for (const path of COPIED) cpSync(path, join(root, path), { recursive: true, filter })
   const found = async () => [
     ...brokenLinks(join(root, 'site/dist')),
     ...missingExports(root),

@@ -1,12 +1,11 @@
 // A log in the tab: the figures are the command line's, in at most twice its time and memory, the page does not stand still, nothing
 // leaves the tab, and the page learns the names of the callers that it shows alone.
 import { spawnSync } from 'node:child_process'
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
-import { randomFrom } from '../playground/traffic.ts'
+import { longLog } from '../../packages/bench/src/logs/sample.js'
 import { kept, openPage, visit } from './page.js'
 
 const LINES = 1_000_000
@@ -27,7 +26,7 @@ export async function verify(part) {
     asked.length = site.asked.length = 0
 
     const file = join(folder, 'access.log')
-    await writeLog(file)
+    writeLog(file)
     const before = memoryOfChildren()
     const started = performance.now()
     await page.setInputFiles('input[type=file]', file)
@@ -45,14 +44,10 @@ export async function verify(part) {
     await page.waitForSelector('.facts:has-text("access.log.gz")')
     const callers = namesIn(told.find(({ highest }) => highest))
     const names = namesIn(seen)
-    check(
-      same(seen, command.report),
-      `${LINES} lines: the figures of the command line, ${shown} callers shown`,
-    )
-    check(
-      names === 0 && callers <= 10,
-      `the page learns ${callers} names, at most 10, and ${names} with the counts`,
-    )
+    const figures = `${LINES} lines: the figures of the command line, ${shown} callers shown`
+    check(same(seen, command.report), figures)
+    const learnt = `the page learns ${callers} names, at most 10, and ${names} with the counts`
+    check(names === 0 && callers <= 10, learnt)
     check(!JSON.stringify(told).includes(MARK), 'no line of the log reaches the page')
     const requests = asked.length + site.asked.length
     check(requests === 0, `${requests} requests while logs are read`)
@@ -74,21 +69,10 @@ function namesIn(told) {
   return new Set(JSON.stringify(told).match(/10\.\d+\.\d+\.\d+/g)).size
 }
 
-/** @param {string} file */
-async function writeLog(file) {
-  const out = createWriteStream(file)
-  const random = randomFrom(3)
-  const start = Date.UTC(2026, 0, 5)
-  for (let i = 0; i < LINES; i++) {
-    const at = new Date(start + i * 50)
-    const time = `${String(at.getUTCHours()).padStart(2, '0')}:${at.toISOString().slice(14, 19)}`
-    const caller = Math.floor(50_000 ** random())
-    const ip = `10.${caller >> 16}.${(caller >> 8) & 255}.${caller & 255}`
-    const line = `${ip} - - [05/Jan/2026:${time} +0000] "GET /${MARK}/${i % 97} HTTP/1.1" 200 512 "-" "${MARK}"\n`
-    if (!out.write(i % 1000 === 7 ? `${MARK} is no line of a log\n` : line)) await once(out, 'drain')
-  }
-  out.end()
-  await once(out, 'finish')
+/** A log with a mark in each line that is read, and in some that are none. @param {string} file */
+function writeLog(file) {
+  for (const piece of longLog(LINES, 50_000))
+    appendFileSync(file, `${piece.replaceAll('/api/', `/${MARK}/`)}${MARK} is no line of a log\n`)
 }
 
 /**

@@ -83,7 +83,7 @@ async function choose(page) {
 /** @param {Page} page */
 async function takeSample(page) {
   await page.getByRole('button', { name: 'Take the sample' }).click()
-  await page.waitForSelector('.log td >> text=192.0.2.66')
+  await page.waitForSelector('.log td >> text=203.0.113.7')
 }
 
 /**

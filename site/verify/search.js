@@ -23,11 +23,8 @@ export async function verify(part) {
   }
   for (const [kind, list] of Object.entries(terms)) {
     const lost = list.filter((term) => !first(term).some(({ title }) => title.replace('?', '') === term))
-    const which = lost.slice(0, 8).join(' ')
-    check(
-      lost.length === 0 && list.length > 5,
-      `${list.length} ${kind}, ${lost.length} not in the first three hits ${which}`,
-    )
+    const which = `${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`
+    check(lost.length === 0 && list.length > 5, `${list.length} ${kind}, ${which}`)
   }
   const leads = (/** @type {string} */ query, /** @type {string} */ path) =>
     first(query).some(({ id }) => id.includes(path))
