@@ -36,7 +36,7 @@ export async function verify(part) {
   const home = await page.locator('#home').evaluate((link) => Object(link).href)
   check(home === url, `a missing page is answered by 404.html with a way home, ${home}`)
   await page.close()
-  await other.close()
+  other.close()
   await withoutScripts(part)
 }
 

@@ -1,8 +1,8 @@
 // A static host: files of a folder under a base path, and 404.html for all else.
 import express from 'express'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { resolve } from 'node:path'
+import { listening } from '../../scripts/verify/started.js'
 
 /** @typedef {Awaited<ReturnType<typeof serve>>} Site */
 
@@ -15,11 +15,9 @@ export async function serve(folder, base) {
   /** @type {string[]} */
   const asked = []
   const app = express()
-  app.use((req, _, next) => void next(asked.push(req.path) && undefined))
+  app.use(({ path }, _, next) => (asked.push(path), next()))
   app.use(base, express.static(folder))
-  app.use((_, res) => void res.status(404).sendFile(resolve(folder, '404.html')))
-  const server = createServer(app).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  return { url: `http://127.0.0.1:${port}${base}`, asked, close: () => server.close().closeAllConnections() }
+  app.use((_, res) => res.status(404).sendFile(resolve(folder, '404.html')))
+  const { origin, stop } = await listening(createServer(app))
+  return { url: origin + base, asked, close: stop }
 }

@@ -45,7 +45,9 @@ it('a log of more calls than a tab holds names the command', async () => {
 })
 
 it('the sample is a log of which every line is read', async () => {
-  const reading = await readLogs([{ name: 'sample', chunks: chunks([...shopLog()].join('')) }], { selectors: [{}] })
+  const reading = await readLogs([{ name: 'sample', chunks: chunks([...shopLog()].join('')) }], {
+    selectors: [{}],
+  })
   const { basis, windows } = await suggest(reading, {
     windows: [60_000],
     algorithm: 'slidingLog',
