@@ -6,6 +6,7 @@ import { limitNodeRequest } from '@sluice/http'
 import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -72,6 +73,8 @@ process.env.AWS_MAX_ATTEMPTS = '3'
 process.removeAllListeners('warning')
 process.on('unhandledRejection', () => {})
 const running = []
+const delays = monitorEventLoopDelay()
+delays.enable()
 const seen = {}
 const scored = byName(Object.keys(SETS), () => [])
 for (const name of Object.keys(clients)) {
@@ -83,6 +86,9 @@ for (const name of Object.keys(clients)) {
 }
 const [protocols] = await Promise.all([PROTOCOLS(), ...running])
 
+// Waits are told apart by a second, so what a busy machine holds up for as long is no client's doing.
+if (delays.max > 1e9)
+  throw new Error(`held up for ${(delays.max / 1e9).toFixed(1)} s: run this on an idle machine`)
 writeOrCompare(PAGE, { clients: clientsTable(), score: scoreTable(), protocols })
 for (const child of children) child.kill()
 // Clients that still wait have timers and sockets of their own.
