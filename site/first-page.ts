@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { columnsHtml } from './playground/draw.js'
-import { run, shownTime } from './playground/run.js'
-import { readScenario } from './playground/scenario.js'
-import { scenarioAt } from './playground/address.js'
+import { decided } from './pictures.js'
+import { escaped } from './playground/draw.js'
 
 /*
  * What moves and what is copied on the first page. Code and answer are those of the packages' own pages, which tests run; the picture
@@ -10,7 +8,6 @@ import { scenarioAt } from './playground/address.js'
  */
 
 const FRAMEWORKS = { Express: 'express', Fastify: 'fastify', Hono: 'hono', Koa: 'koa', Nest: 'nest' }
-const BINS = 200
 /** Twenty calls before the edge of a window, and twenty after it. */
 const SCENARIO =
   '2&kind=edge&window=10s&burst=20&span=24s&limits=fixedWindow(limit:20,window:10s)&limits=slidingLog(limit:20,window:10s)'
@@ -23,11 +20,6 @@ export async function firstPage(root: string): Promise<ReadonlyMap<string, strin
     ['answer', blockOf(text('README.md'), 'http')],
     ['picture', await picture()],
   ])
-}
-
-/** Puts the blocks in the place of their comments. */
-export function withFirstPage(markdown: string, blocks: ReadonlyMap<string, string>): string {
-  return markdown.replace(/^<!-- first: (\w+) -->$/gm, (_, name: string) => blocks.get(name)!)
 }
 
 /** A tab for each framework: how it is installed, and a first route behind a limit. */
@@ -52,28 +44,17 @@ function blockOf(markdown: string, language: string): string {
 
 /** The same calls through two limits, side by side, as they come. */
 async function picture(): Promise<string> {
-  const { scenario } = readScenario(scenarioAt(SCENARIO).scenario)
-  const [fixed, log] = (await run(scenario))!
-  const drawn = columnsHtml([fixed!, log!], shownTime(scenario), BINS)
-  const [twice, exact] = [fixed!, log!].map(({ policies }) => policies[0]!.most)
+  const { results, drawn } = await decided(SCENARIO)
+  const [twice = 0, exact] = results.map(({ policies }) => policies[0]!.most)
   const panel = (title: string, about: string, said: string, i: number): string =>
     `<div class="column"><h3>${title}</h3><p>${about}</p><div class="moving">${drawn[i]}</div><p class="said">${said}</p></div>`
-  const refused = log!.totals.denied
+  const fixed = `<b class="over">${twice} got through within 10 seconds.</b> Each of the two windows saw only ${twice / 2}.`
+  const log = `<b>${exact} got through.</b> ${results[1]!.totals.denied} were told when to come back.`
+  const link = `<a href="playground.html#${escaped(SCENARIO)}">Try your own</a>`
   return [
     '<figure class="picture race" v-pre>',
-    panel(
-      'Fixed window',
-      'Counts to 20, and begins again every 10 seconds.',
-      `<b class="over">${twice} got through within 10 seconds.</b> Each of the two windows saw only ${twice! / 2}.`,
-      0,
-    ),
-    panel(
-      'Exact log',
-      'Looks back 10 seconds from each call.',
-      `<b>${exact} got through.</b> ${refused} were told when to come back.`,
-      1,
-    ),
-    `<figcaption>The same calls, and the same limit of 20 in 10 seconds. <a href="playground.html#${SCENARIO.replaceAll('&', '&amp;')}">Try your own</a></figcaption>`,
-    '</figure>\n',
+    panel('Fixed window', 'Counts to 20, and begins again every 10 seconds.', fixed, 0),
+    panel('Exact log', 'Looks back 10 seconds from each call.', log, 1),
+    `<figcaption>The same calls, and the same limit of 20 in 10 seconds. ${link}</figcaption></figure>\n`,
   ].join('')
 }

@@ -8,19 +8,26 @@ import { type Column, readScenario } from './playground/scenario.js'
 /** Wide enough for a column of text, and for a phone. */
 const BINS = 200
 
-/** The pictures of the playground's presets, by id, as HTML without scripts. */
+/**
+ * The limits of a scenario, what they decide, and their pictures without scripts.
+ * @throws {Error} for a scenario that cannot be run.
+ */
+export async function decided(fragment: string) {
+  const { scenario: typed } = scenarioAt(fragment)
+  const { scenario, problems } = readScenario(typed)
+  const results = Object.keys(problems).length === 0 ? await run(scenario) : undefined
+  if (!results) throw new Error(`${fragment} cannot be run: ${JSON.stringify(problems)}`)
+  return { limits: typed.columns, results, drawn: columnsHtml(results, shownTime(scenario), BINS) }
+}
+
+/** The pictures of the playground's presets, by id, as HTML. */
 export async function drawPictures(base: string): Promise<ReadonlyMap<string, string>> {
   const pictures = PRESETS.map(async ({ id, title, fragment }): Promise<[string, string]> => {
-    const { scenario: typed } = scenarioAt(fragment)
-    const { scenario, problems } = readScenario(typed)
-    const results = Object.keys(problems).length === 0 ? await run(scenario) : undefined
-    if (!results) throw new Error(`the preset ${id} cannot be run: ${JSON.stringify(problems)}`)
-    const span = shownTime(scenario)
-    const drawn = columnsHtml(results, span, BINS)
-    const columns = results.map(
-      (result, i) =>
-        `<div class="column"><p class="column-title"><code>${escaped(columnTitle(typed.columns[i]!))}</code> ${totalsText(result)}</p>${drawn[i]}</div>`,
-    )
+    const { limits, results, drawn } = await decided(fragment)
+    const columns = results.map((result, i) => {
+      const about = `<code>${escaped(columnTitle(limits[i]!))}</code> ${totalsText(result)}`
+      return `<div class="column"><p class="column-title">${about}</p>${drawn[i]}</div>`
+    })
     const link = `${base}playground.html#${escaped(fragment)}`
     const caption = `<figcaption><a href="${link}">Open in the playground: ${escaped(title)}</a></figcaption>`
     return [id, `<figure class="picture" v-pre>${columns.join('')}${caption}</figure>\n`]
@@ -34,13 +41,13 @@ function columnTitle({ policies, wait, leases }: Column): string {
 }
 
 /**
- * Puts pictures in the place of comments like `<!-- playground: boundary -->`.
- * @throws {Error} for a picture that does not exist.
+ * Puts pictures, and what else is made, in the place of comments like `<!-- playground: boundary -->`.
+ * @throws {Error} for a name that none has.
  */
-export function withPictures(markdown: string, pictures: ReadonlyMap<string, string>): string {
-  return markdown.replace(/^<!-- playground: ([\w-]+) -->$/gm, (_, id: string) => {
-    const picture = pictures.get(id)
-    if (picture === undefined) throw new Error(`there is no picture '${id}' in site/playground/presets.ts`)
-    return picture
+export function withPictures(markdown: string, made: ReadonlyMap<string, string>): string {
+  return markdown.replace(/^<!-- (?:playground|first): ([\w-]+) -->$/gm, (_, id: string) => {
+    const html = made.get(id)
+    if (html === undefined) throw new Error(`there is no picture '${id}' in site/playground/presets.ts`)
+    return html
   })
 }

@@ -3,10 +3,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { writePages } from '../scripts/check/api/pages.js'
 import { publicPackages } from '../scripts/workspace.js'
+import { decided } from './pictures.ts'
 import { scenarioAt } from './playground/address.ts'
 import { totalsText } from './playground/draw.ts'
 import { PRESETS } from './playground/presets.ts'
-import { answersAt, run } from './playground/run.ts'
+import { answersAt } from './playground/run.ts'
 import { readScenario } from './playground/scenario.ts'
 
 const OUT = 'site/generated'
@@ -57,26 +58,18 @@ function recipePage(file) {
  */
 async function presetPage({ id, title, fragment }) {
   const { homepage } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const { scenario } = scenarioAt(fragment)
-  const columns = (await run(readScenario(scenario).scenario)) ?? []
-  const totals = columns.map((column, i) => {
-    const limits = scenario.columns[i]?.policies.map(
+  const { limits, results } = await decided(fragment)
+  const totals = results.map((result, i) => {
+    const written = limits[i]?.policies.map(
       (each) => `${each['algorithm']} (${each['limit']} per ${each['window'] ?? each['every']})`,
     )
-    return `${limits?.join(' and ')}: ${totalsText(column)}`
+    return `${written?.join(' and ')}: ${totalsText(result)}`
   })
+  const description = totals.join('. ')
   const image = homepage ? `${homepage}/playground/${id}.png` : `${id}.png`
-  const meta = Object.entries({ title: `${title} · Sluice`, description: totals.join('. '), image }).map(
-    ([name, content]) => ['meta', { property: `og:${name}`, content }],
-  )
-  const matter = {
-    layout: 'page',
-    title,
-    description: totals.join('. '),
-    sidebar: false,
-    aside: false,
-    head: meta,
-  }
+  const og = Object.entries({ title: `${title} · Sluice`, description, image })
+  const head = og.map(([name, content]) => ['meta', { property: `og:${name}`, content }])
+  const matter = { layout: 'page', title, description, sidebar: false, aside: false, head }
   const script = "<script setup>\nimport Playground from '../../.vitepress/theme/playground.vue'\n</script>"
   return `---\n${JSON.stringify(matter)}\n---\n\n${script}\n\n<Playground start="${id}" />\n`
 }

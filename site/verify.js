@@ -5,24 +5,11 @@ import { chromium } from 'playwright-core'
 import { programPath } from '../scripts/programs.js'
 import { serve } from './verify/serve.js'
 
-const PARTS = [
-  'equal',
-  'closed',
-  'portable',
-  'quick',
-  'typing',
-  'forms',
-  'log',
-  'search',
-  'readers',
-  'access',
-  'drawn',
-  'lies',
-  'lines',
-]
+const PARTS = 'equal closed portable quick typing forms log search readers access drawn lies lines'.split(' ')
 const wanted = process.argv.slice(2)
-const parts = wanted.length > 0 ? wanted : PARTS
 const program = programPath('chromium')
+
+/** What a part gets: the site as it is served, and what prints whether a demand is met. @typedef {ReturnType<typeof partOf>} Part */
 
 if (!process.env['SLUICE_SITE_BUILT']) {
   const { status } = spawnSync(process.execPath, ['scripts/site.js'], {
@@ -30,19 +17,26 @@ if (!process.env['SLUICE_SITE_BUILT']) {
   })
   if (status !== 0) process.exit(1)
 }
-const server = await serve('site/dist', '/a/base/')
+const site = await serve('site/dist', '/a/base/')
 const browser = await chromium.launch({ ...(program && { executablePath: program }), args: ['--no-sandbox'] })
 try {
-  for (const part of parts) {
-    /** @type {{ verify: (browser: import('playwright-core').Browser, url: string, site: import('./verify/serve.js').Site) => Promise<readonly [boolean, string][]> }} */
-    const { verify } = await import(`./verify/${part}.js`)
-    for (const [passed, line] of await verify(browser, server.url, server)) {
-      console.log(`${passed ? '✓' : '✗'} ${part.padEnd(8)} ${line}`)
-      if (!passed) process.exitCode = 1
-    }
+  for (const name of wanted.length > 0 ? wanted : PARTS) {
+    /** @type {{ verify: (part: Part) => Promise<void> }} */
+    const { verify } = await import(`./verify/${name}.js`)
+    await verify(partOf(name))
   }
 } finally {
   await browser.close()
-  await server.close()
+  site.close()
 }
 process.exit()
+
+/** @param {string} name */
+function partOf(name) {
+  /** @param {boolean} passed @param {string} line */
+  const check = (passed, line) => {
+    console.log(`${passed ? '✓' : '✗'} ${name.padEnd(8)} ${line}`)
+    if (!passed) process.exitCode = 1
+  }
+  return { browser, url: site.url, site, check }
+}

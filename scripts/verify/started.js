@@ -1,7 +1,9 @@
-// Programs of Debian that a subject starts on loopback, in a folder of their own, and stops by their handle.
+// What a subject starts on loopback, and stops by its handle: programs of Debian, in a folder of their own, and servers of this process.
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 
 process.env.PATH += ':/usr/sbin' // where Debian has its servers
 
@@ -15,6 +17,29 @@ export async function started(program, args, port) {
   const stop = async () => {
     child.kill()
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+  return { port, origin: `http://127.0.0.1:${port}`, stop }
+}
+
+/**
+ * The same with a configuration, whose file the arguments name.
+ * @param {string} program @param {string} folder @param {string} text @param {(file: string) => readonly string[]} args @param {number} port
+ */
+export function configured(program, folder, text, args, port) {
+  const file = join(folder, `${program}-${port}.cfg`)
+  writeFileSync(file, text)
+  return started(program, args(file), port)
+}
+
+/** A server of this process, which ends with all of its connections. @param {import('node:http').Server} server */
+export async function listening(server) {
+  const sockets = new Set()
+  server.on('connection', (socket) => sockets.add(socket))
+  if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+  const stop = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
   }
   return { port, origin: `http://127.0.0.1:${port}`, stop }
 }

@@ -7,7 +7,7 @@ import { build } from 'esbuild'
 import { defineConfig } from 'vitepress'
 import { githubSlug } from '../anchors.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
-import { firstPage, withFirstPage } from '../first-page.ts'
+import { firstPage } from '../first-page.ts'
 import { drawPictures, withPictures } from '../pictures.ts'
 import { themeRepairs } from '../theme-repairs.js'
 import { BASE } from '../portable.js'
@@ -19,8 +19,7 @@ const { image, socialLinks, ...site } = addressed(manifest)
 const { version } = JSON.parse(readFileSync(`${root}/packages/core/package.json`, 'utf8'))
 const parts = navigation(root)
 const files = filesOf(root)
-const pictures = await drawPictures(BASE)
-const first = await firstPage(root)
+const made = new Map([...(await drawPictures(BASE)), ...(await firstPage(root))])
 const description = 'Rate limiting for Node that is exact, in one process or across a fleet'
 
 /**
@@ -28,14 +27,8 @@ const description = 'Rate limiting for Node that is exact, in one process or acr
  * @param {string} file
  */
 async function workerScript(file) {
-  const entryPoints = [`${root}/site/playground/${file}`]
-  const { outputFiles } = await build({
-    entryPoints,
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-  })
+  const options = /** @type {const} */ ({ bundle: true, minify: true, write: false, format: 'iife' })
+  const { outputFiles } = await build({ entryPoints: [`${root}/site/playground/${file}`], ...options })
   return JSON.stringify(outputFiles[0]?.text)
 }
 
@@ -95,7 +88,7 @@ export default defineConfig({
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
-      const draw = (state) => void (state.src = withFirstPage(withPictures(state.src, pictures), first))
+      const draw = (state) => void (state.src = withPictures(state.src, made))
       md.core.ruler.before('normalize', 'pictures', draw)
     },
   },

@@ -13,13 +13,9 @@ core |  | const limiter = createLimiter({ policies$LIMITER }); const decision = 
 const PROGRAMS = new Map(
   TABLE.trim()
     .split('\n')
-    .map((line) => line.split(/ \| /))
-    .map(([adapter = '', imports = '', body = '']) => [
-      adapter,
-      { imports: imports.split('; '), body: body.split('; ') },
-    ]),
+    .map((line) => line.split(' | '))
+    .map(([adapter = '', ...parts]) => [adapter, parts.map((part) => part.split('; '))]),
 )
-type Program = { readonly imports: readonly string[]; readonly body: readonly string[] }
 export const ADAPTERS = [...PROGRAMS.keys()]
 
 /**
@@ -33,7 +29,8 @@ export function codeOf(column: Column, adapter: string, given: Typed): string | 
   return programOf(column, program, scenario.settings.cost)
 }
 
-function programOf({ policies, wait, penalty }: Column, { imports, body }: Program, cost: number): string {
+function programOf({ policies, wait, penalty }: Column, program: string[][], cost: number): string {
+  const [imports = [], body = []] = program
   const waits = wait ? `, ${listed(wait)}` : ''
   const costs = cost === 1 ? '' : `, cost: () => ${cost}`
   const blocks = penalty ? `, penalty: { ${listed(penalty)} }` : ''
@@ -45,15 +42,15 @@ function programOf({ policies, wait, penalty }: Column, { imports, body }: Progr
     $ASK: wait ? 'acquire' : 'consume',
     $GIVEN: options && `, { ${options} }`,
   }
-  const program = body.map((line) => line.replace(/\$[A-Z]+/g, (mark) => marks[mark]!))
+  const filled = body.map((line) => line.replace(/\$[A-Z]+/g, (mark) => marks[mark]!))
   const names = new Set(policies.map(({ algorithm }) => String(algorithm)))
-  if (program[0]!.includes('createLimiter')) names.add('createLimiter')
+  if (filled[0]!.includes('createLimiter')) names.add('createLimiter')
   const lines = [`{ ${[...names].sort().join(', ')} } from '@sluice/core'`, ...imports.filter(Boolean)]
   // A Temporal for the runtimes that have none.
   if (policies.some(({ every }) => every !== undefined)) lines.unshift("'@sluice/calendar'")
   const calls = policies.map(policyCode)
   const list = calls.length === 1 ? `[${calls[0]}]` : `[\n${calls.map((each) => `  ${each},\n`).join('')}]`
-  return [...lines.map((each) => `import ${each}`), '', `const policies = ${list}`, ...program, ''].join('\n')
+  return [...lines.map((each) => `import ${each}`), '', `const policies = ${list}`, ...filled, ''].join('\n')
 }
 
 /** A policy as its factory is called. */

@@ -1,7 +1,7 @@
-import { type LogSource, readLogs, Spread, suggest, type SuggestReport } from '@sluice/cli'
+import { readLogs, Spread, suggest, type SuggestReport } from '@sluice/cli'
 import { formatDuration } from '@sluice/core/internal'
+import { shopLog } from '../../packages/bench/src/logs/sample.js'
 import { boundedShelf, scenarioOf } from './log-calls.js'
-import { sampleLog } from './sample-log.js'
 
 /*
  * The worker that reads a log, as the command line does. The log stays here: the page gets counts, and the names of the callers that
@@ -39,9 +39,9 @@ async function open(given: File | 'sample'): Promise<void> {
   report = undefined
   reading?.abort()
   const { signal } = (reading = new AbortController())
-  log = given === 'sample' ? new File([sampleLog()], 'sample.log') : given
+  log = given === 'sample' ? new File([...shopLog()], 'sample.log') : given
   const options = { selectors: [{}], signal }
-  const found = await suggest(await readLogs([sourceOf(log, true)], options), {
+  const found = await suggest(await readLogs([{ name: log.name, chunks: chunksOf(log, true) }], options), {
     windows: WINDOWS,
     algorithm: 'slidingLog',
     untouched: 99.9,
@@ -52,13 +52,8 @@ async function open(given: File | 'sample'): Promise<void> {
   report = found
   const skipped = Object.entries(found.basis.skipped).map(([reason, { count }]) => [reason, count])
   const windows = found.windows.map(({ windowMs, without, peaks, recommended }) => {
-    return {
-      windowMs,
-      window: formatDuration(windowMs),
-      without,
-      peaks,
-      recommended: recommended?.policy.limit,
-    }
+    const shown = { windowMs, window: formatDuration(windowMs), without, peaks }
+    return { ...shown, recommended: recommended?.policy.limit }
   })
   postMessage({ basis: { ...found.basis, skipped, formats: Object.values(found.basis.formats) }, windows })
 }
@@ -73,7 +68,7 @@ async function answer({ windowMs, callsOf, limit = 1 }: WindowQuestion): Promise
 /** The instants of one caller's calls in milliseconds. The log is read once more, as it is not kept. */
 async function timesOf(key: string): Promise<number[]> {
   const times: number[] = []
-  const found = await readLogs([sourceOf(log, false)], { selectors: [{}] })
+  const found = await readLogs([{ name: log.name, chunks: chunksOf(log, false) }], { selectors: [{}] })
   const spread = new Spread(found)
   const take = (calls: ReturnType<Spread['end']>): void => {
     for (const call of calls) if (call.keys[0] === key) times.push(call.at / 1000)
@@ -84,10 +79,6 @@ async function timesOf(key: string): Promise<number[]> {
 }
 
 /** The bytes of a file, unpacked; while it is read the page is told how much of it was. */
-function sourceOf(file: File, tells: boolean): LogSource {
-  return { name: file.name, chunks: chunksOf(file, tells) }
-}
-
 async function* chunksOf(file: File, tells: boolean): AsyncGenerator<Uint8Array> {
   let [read, toldAt] = [0, -Infinity]
   const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({

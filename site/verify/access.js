@@ -2,6 +2,7 @@
 // its column; and the playground is used by keyboard alone.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { openPage, visit } from './page.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const PAGES = [
@@ -17,82 +18,63 @@ const PAGES = [
   'log.html',
 ]
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @returns {Promise<[boolean, string][]>}
- */
-export async function verify(browser, url) {
-  /** @type {string[]} */
-  const found = []
-  /** @type {string[]} */
-  const wide = []
+/** @param {import('../verify.js').Part} part */
+export async function verify(part) {
+  /** @type {Set<string>} */
+  const found = new Set()
+  /** @type {Set<string>} */
+  const wide = new Set()
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1280, 360]) {
-      const context = await browser.newContext({
-        colorScheme,
-        viewport: { width, height: 800 },
-        bypassCSP: true,
-        reducedMotion: 'reduce',
-      })
-      const page = await context.newPage()
+      const viewport = { width, height: 800 }
+      const page = await openPage(part, { colorScheme, viewport, bypassCSP: true, reducedMotion: 'reduce' })
       for (const name of PAGES) {
-        await page.goto(url + name, { waitUntil: 'networkidle' })
+        await visit(page, part.url + name)
         await page.evaluate(AXE)
-        const violations =
-          /** @type {{ id: string, nodes: { target: string[], failureSummary: string }[] }[]} */ (
-            await page.evaluate(async () => (await /** @type {any} */ (globalThis).axe.run()).violations)
-          )
-        for (const { id, nodes } of violations)
-          found.push(
-            `${name} ${colorScheme} ${width}: ${id} ${nodes[0]?.target.join(' ')} ${nodes[0]?.failureSummary.split('\n')[1]}`,
-          )
-        const scroll = await page.evaluate(() => document.documentElement.scrollWidth)
-        if (scroll > width) wide.push(`${name} is ${scroll} px wide`)
-        const blocks = await page.locator('pre:visible').all()
-        for (const block of width === 1280 ? blocks : [])
-          if (await block.evaluate((each) => each.scrollWidth > each.clientWidth + 1))
-            wide.push(`${name} has wider code: ${(await block.innerText()).slice(0, 60)}`)
+        for (const { id, nodes } of await page.evaluate(violations)) {
+          const { target, failureSummary } = nodes[0]
+          const how = failureSummary.split('\n')[1]
+          found.add(`${name} ${colorScheme} ${width}: ${id} ${target.join(' ')} ${how}`)
+        }
+        for (const each of await page.evaluate(wider)) wide.add(`${name} at ${width} px: ${each}`)
       }
-      await context.close()
+      await page.close()
     }
   }
-  for (const each of new Set(found)) console.log(each)
-  return [
-    [
-      found.length === 0,
-      `axe on ${PAGES.length} pages, light and dark, at 1280 and 360 px: ${found.length} findings`,
-    ],
-    [
-      wide.length === 0,
-      `nothing is wider than the page, and no code at 1280 px than its column ${wide.join('; ')}`,
-    ],
-    ...(await byKeyboard(browser, url)),
-  ]
+  for (const each of found) console.log(each)
+  const where = `axe on ${PAGES.length} pages, light and dark, at 1280 and 360 px`
+  part.check(found.size === 0, `${where}: ${found.size} findings`)
+  const which = [...wide].join('; ')
+  part.check(
+    wide.size === 0,
+    `nothing is wider than the page, and no code at 1280 px than its column ${which}`,
+  )
+  await byKeyboard(part)
 }
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @returns {Promise<[boolean, string][]>}
- */
-async function byKeyboard(browser, url) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-  await page.goto(`${url}playground.html`)
-  await page.waitForSelector('.drawing svg')
-  const label = () =>
-    page.evaluate(
-      () =>
-        document.activeElement?.getAttribute('aria-label') ??
-        /** @type {HTMLInputElement} */ (document.activeElement)?.labels?.[0]?.textContent ??
-        document.activeElement?.textContent?.trim() ??
-        '',
-    )
+/** Runs in the page. @returns {Promise<any[]>} */
+async function violations() {
+  return (await Object(globalThis).axe.run()).violations
+}
+
+/** What is wider than its place; code scrolls by itself on a phone. Runs in the page. */
+function wider() {
+  const { scrollWidth } = document.documentElement
+  const blocks = innerWidth >= 1280 ? [...document.querySelectorAll('pre')] : []
+  const code = blocks.filter((each) => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+  const page = scrollWidth > innerWidth ? [`the page is ${scrollWidth} px wide`] : []
+  return [...page, ...code.map((each) => `wider code ${each.innerText.slice(0, 60)}`)]
+}
+
+/** @param {import('../verify.js').Part} part */
+async function byKeyboard(part) {
+  const page = await openPage(part)
+  await visit(page, `${part.url}playground.html`)
   /** @param {RegExp} wanted */
   const tabTo = async (wanted, key = 'Tab') => {
     for (let i = 0; i < 120; i++) {
       await page.keyboard.press(key)
-      if (wanted.test(await label())) return true
+      if (wanted.test(await page.evaluate(nameOfActive))) return true
     }
     return false
   }
@@ -103,9 +85,7 @@ async function byKeyboard(browser, url) {
   await page.keyboard.press('Control+a')
   await page.keyboard.type('7')
   reached.push(await tabTo(/^Calls under limits 1/))
-  const outlined = await page.evaluate(
-    () => getComputedStyle(/** @type {Element} */ (document.activeElement)).outlineStyle !== 'none',
-  )
+  const outline = await page.locator(':focus').evaluate((each) => getComputedStyle(each).outlineStyle)
   for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowRight')
   await page.waitForSelector('.formats pre')
   const said = await page.locator('.chosen').first().getAttribute('aria-valuetext')
@@ -113,13 +93,15 @@ async function byKeyboard(browser, url) {
   await page.keyboard.press('Enter')
   await page.waitForFunction(() => location.hash.includes('to='))
   reached.push(await tabTo(/^Copy the link$/))
-  const { hash } = new URL(page.url())
+  const isSet = page.url().includes('limit:7') && page.url().includes('to=')
   await page.close()
-  return [
-    [
-      reached.every(Boolean) && outlined && hash.includes('limit:7') && hash.includes('to='),
-      `by keyboard alone: a limit typed, a call chosen (${said}), zoomed, the link reached`,
-    ],
-    [problem.includes('got 3.5'), `a bad number shows: ${problem}`],
-  ]
+  const done = `by keyboard alone: a limit typed, a call chosen (${said}), zoomed, the link reached`
+  part.check(reached.every(Boolean) && outline !== 'none' && isSet, done)
+  part.check(problem.includes('got 3.5'), `a bad number shows: ${problem}`)
+}
+
+/** Runs in the page. @returns {string} */
+function nameOfActive() {
+  const active = Object(document.activeElement)
+  return active.getAttribute('aria-label') ?? active.labels?.[0]?.textContent ?? active.textContent.trim()
 }

@@ -1,126 +1,78 @@
 // A log in the tab: the figures are the command line's, in at most twice its time and memory, the page does not stand still, nothing
 // leaves the tab, and the page learns the names of the callers that it shows alone.
 import { spawnSync } from 'node:child_process'
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
-import { randomFrom } from '../playground/traffic.ts'
+import { longLog } from '../../packages/bench/src/logs/sample.js'
+import { kept, openPage, visit } from './page.js'
 
 const LINES = 1_000_000
 const MARK = 'marked-7f3a'
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @param {import('./serve.js').Site} site
- * @returns {Promise<[boolean, string][]>}
- */
-export async function verify(browser, url, site) {
+/** @param {import('../verify.js').Part} part */
+export async function verify(part) {
+  const { url, site, check } = part
   const folder = mkdtempSync(join(tmpdir(), 'sluice-log-'))
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const page = await openPage(part)
   /** @type {string[]} */
   const asked = []
   page.on('request', (request) => asked.push(request.url()))
-  await page.addInitScript(watchPage)
   try {
-    await page.goto(`${url}log.html`, { waitUntil: 'networkidle' })
+    await visit(page, `${url}log.html`)
     await page.waitForTimeout(2000)
-    const idle = await page.evaluate(() => /** @type {any} */ (globalThis).longest)
+    const idle = (await kept(page)).longest
     asked.length = site.asked.length = 0
 
     const file = join(folder, 'access.log')
-    await writeLog(file)
+    writeLog(file)
     const before = memoryOfChildren()
     const started = performance.now()
     await page.setInputFiles('input[type=file]', file)
     await page.waitForSelector('.peaks', { timeout: 120_000 })
     const ms = performance.now() - started
     const memory = memoryOfChildren() - before
-    const busy = await page.evaluate(() => /** @type {any} */ (globalThis).longest)
+    const { longest, told } = await kept(page)
     const command = commandLine(file)
-    const { seen, highest } = await page.evaluate(() => /** @type {any} */ (globalThis).told)
-    const shown = await page.locator('table').last().locator('tbody tr').allInnerTexts()
+    const shown = await page.locator('table').last().locator('tbody tr').count()
+    const seen = told.find(({ windows }) => windows)
 
     const packed = join(folder, 'access.log.gz')
     writeFileSync(packed, gzipSync(readFileSync(file).subarray(0, 1_000_000)))
     await page.setInputFiles('input[type=file]', packed)
     await page.waitForSelector('.facts:has-text("access.log.gz")')
-    const callers = new Set(JSON.stringify(highest).match(/10\.\d+\.\d+\.\d+/g))
-    const names = new Set(JSON.stringify(seen).match(/10\.\d+\.\d+\.\d+/g))
-    return [
-      [
-        same(seen, command.report),
-        `${LINES} lines: the figures of the command line, ${shown.length} callers shown`,
-      ],
-      [
-        names.size === 0 && callers.size <= 10,
-        `the page learns ${callers.size} names, at most 10, and ${names.size} with the counts`,
-      ],
-      [!JSON.stringify([seen, highest]).includes(MARK), 'no line of the log reaches the page'],
-      [
-        asked.length + site.asked.length === 0,
-        `${asked.length + site.asked.length} requests while logs are read`,
-      ],
-      [
-        ms <= 2 * command.ms,
-        `read in ${Math.round(ms)} ms, the command line ${Math.round(command.ms)} ms, at most twice`,
-      ],
-      [
-        memory <= 2 * command.memory,
-        `${Math.round(memory / 1024)} MB more in the browser, the command line ${Math.round(command.memory / 1024)} MB, at most twice`,
-      ],
-      [
-        busy <= Math.max(100, idle),
-        `the longest task of the page ${busy} ms, of an idle one ${idle} ms, at most 100`,
-      ],
-    ]
+    const callers = namesIn(told.find(({ highest }) => highest))
+    const names = namesIn(seen)
+    const figures = `${LINES} lines: the figures of the command line, ${shown} callers shown`
+    check(same(seen, command.report), figures)
+    const learnt = `the page learns ${callers} names, at most 10, and ${names} with the counts`
+    check(names === 0 && callers <= 10, learnt)
+    check(!JSON.stringify(told).includes(MARK), 'no line of the log reaches the page')
+    const requests = asked.length + site.asked.length
+    check(requests === 0, `${requests} requests while logs are read`)
+    const took = `read in ${Math.round(ms)} ms, the command line ${Math.round(command.ms)} ms, at most twice`
+    check(ms <= 2 * command.ms, took)
+    const [mb, own] = [memory, command.memory].map((kib) => Math.round(kib / 1024))
+    const held = `${mb} MB more in the browser, the command line ${own} MB, at most twice`
+    check(memory <= 2 * command.memory, held)
+    const tasks = `the longest task of the page ${longest} ms, of an idle one ${idle} ms, at most 100`
+    check(longest <= Math.max(100, idle), tasks)
   } finally {
     await page.close()
     rmSync(folder, { recursive: true })
   }
 }
 
-/** Keeps the longest task of the page, and what its worker tells it. */
-function watchPage() {
-  const kept = {
-    longest: 0,
-    told: { seen: /** @type {unknown} */ (undefined), highest: /** @type {unknown} */ (undefined) },
-  }
-  const top = /** @type {any} */ (globalThis.top)
-  if (top === globalThis) Object.assign(globalThis, kept)
-  new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) top.longest = Math.max(top.longest, Math.round(duration))
-  }).observe({ type: 'longtask', buffered: true })
-  const { Worker: Own } = globalThis
-  globalThis.Worker = class extends Own {
-    /** @param {string | URL} address */
-    constructor(address) {
-      super(address)
-      this.addEventListener('message', ({ data }) => {
-        if (data.windows) top.told.seen ??= data
-        if (data.highest) top.told.highest ??= data.highest
-      })
-    }
-  }
+/** The number of callers' names in what was told. @param {unknown} told */
+function namesIn(told) {
+  return new Set(JSON.stringify(told).match(/10\.\d+\.\d+\.\d+/g)).size
 }
 
-/** @param {string} file */
-async function writeLog(file) {
-  const out = createWriteStream(file)
-  const random = randomFrom(3)
-  const start = Date.UTC(2026, 0, 5)
-  for (let i = 0; i < LINES; i++) {
-    const at = new Date(start + i * 50)
-    const time = `${String(at.getUTCHours()).padStart(2, '0')}:${at.toISOString().slice(14, 19)}`
-    const caller = Math.floor(50_000 ** random())
-    const ip = `10.${caller >> 16}.${(caller >> 8) & 255}.${caller & 255}`
-    const line = `${ip} - - [05/Jan/2026:${time} +0000] "GET /${MARK}/${i % 97} HTTP/1.1" 200 512 "-" "${MARK}"\n`
-    if (!out.write(i % 1000 === 7 ? `${MARK} is no line of a log\n` : line)) await once(out, 'drain')
-  }
-  out.end()
-  await once(out, 'finish')
+/** A log with a mark in each line that is read, and in some that are none. @param {string} file */
+function writeLog(file) {
+  for (const piece of longLog(LINES, 50_000))
+    appendFileSync(file, `${piece.replaceAll('/api/', `/${MARK}/`)}${MARK} is no line of a log\n`)
 }
 
 /**
@@ -129,18 +81,10 @@ async function writeLog(file) {
  */
 function commandLine(file) {
   const started = performance.now()
-  const { stdout, stderr } = spawnSync(
-    process.execPath,
-    [
-      '--import',
-      'data:text/javascript,process.on("exit",()=>console.error(process.resourceUsage().maxRSS))',
-      'packages/cli/bin/sluice.js',
-      'suggest',
-      file,
-      '--json',
-    ],
-    { encoding: 'utf8', maxBuffer: 2 ** 28 },
-  )
+  const tells = 'data:text/javascript,process.on("exit",()=>console.error(process.resourceUsage().maxRSS))'
+  const args = ['--import', tells, 'packages/cli/bin/sluice.js', 'suggest', file, '--json']
+  const options = /** @type {const} */ ({ encoding: 'utf8', maxBuffer: 2 ** 28 })
+  const { stdout, stderr } = spawnSync(process.execPath, args, options)
   const ms = performance.now() - started
   return { ms, memory: Number(/(\d+)\s*$/.exec(stderr)?.[1]), report: JSON.parse(stdout) }
 }
@@ -164,14 +108,12 @@ function same({ basis, windows }, report) {
 /** The resident memory of the processes that this one has started, and of theirs, in KiB. */
 function memoryOfChildren() {
   const { stdout } = spawnSync('ps', ['-eo', 'pid=,ppid=,rss='], { encoding: 'utf8' })
-  const rows = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/).map(Number))
   const family = new Set([process.pid])
-  for (const [pid = 0, parent = 0] of rows) if (family.has(parent)) family.add(pid)
-  return rows.reduce(
-    (sum, [pid = 0, , rss = 0]) => sum + (family.has(pid) && pid !== process.pid ? rss : 0),
-    0,
-  )
+  let sum = 0
+  for (const [, pid, parent, rss] of stdout.matchAll(/(\d+) +(\d+) +(\d+)/g)) {
+    if (!family.has(Number(parent))) continue
+    family.add(Number(pid))
+    sum += Number(rss)
+  }
+  return sum
 }

@@ -1,139 +1,108 @@
 // The pictures of what people look at: screenshots in site/screenshots, drawn from fixed scenarios with a JSON beside each that says what
 // stands where, and those for social networks, of the first page and of each preset. To be looked at before they are committed:
 // npm run verify -- site pictures. The part `drawn` holds the stored ones against the site.
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { PRESETS } from '../playground/presets.ts'
+import { openPage, visit } from './page.js'
 
-const OUT = 'site/screenshots'
+export const OUT = 'site/screenshots'
 const MOST_BYTES = 2_000_000
 const SIZES = { desktop: { width: 1280, height: 1000 }, phone: { width: 390, height: 800 } }
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @returns {Promise<[boolean, string][]>}
- */
-export async function verify(browser, url) {
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {import('../verify.js').Part} part */
+export async function verify(part) {
   mkdirSync(OUT, { recursive: true })
   let [bytes, count] = [0, 0]
-  await shots(browser, url, async (page, name) => {
+  await shots(part, async (page, name) => {
     const seen = await settled(page)
     writeFileSync(`${OUT}/${name}.json`, `[\n${seen.map((each) => JSON.stringify(each)).join(',\n')}\n]\n`)
     await page.screenshot({ path: `${OUT}/${name}.png` })
     bytes += statSync(`${OUT}/${name}.png`).size
     count++
   })
-  await drawCards(browser, url)
-  return [[bytes <= MOST_BYTES, `${count} screenshots take ${bytes} bytes together, at most ${MOST_BYTES}`]]
-}
-
-/**
- * The names of stored screenshots that show something else than the site.
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- */
-export async function staleShots(browser, url) {
-  /** @type {string[]} */
-  const stale = []
-  let count = 0
-  await shots(browser, url, async (page, name) => {
-    count++
-    const file = `${OUT}/${name}.json`
-    const stored = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : []
-    const now = await settled(page)
-    const isSame = now.length === stored.length && now.every((each, i) => isLike(each, stored[i]))
-    if (!isSame) stale.push(name)
-  })
-  return { count, stale }
+  await drawCards(part)
+  const taken = `${count} screenshots take ${bytes} bytes together, at most ${MOST_BYTES}`
+  part.check(bytes <= MOST_BYTES, taken)
 }
 
 /** @typedef {[what: string, text: string, ...box: number[]]} Standing */
 
 /**
- * Whether two are the same control or text in the same place, as far as fonts of machines are alike.
- * @param {Standing} one
- * @param {Standing} other
- */
-function isLike([what, text, ...box], [otherWhat, otherText, ...otherBox]) {
-  return (
-    what === otherWhat &&
-    text === otherText &&
-    box.every((each, i) => Math.abs(each - (otherBox[i] ?? 0)) <= 3)
-  )
-}
-
-/**
- * What is seen once two looks, half a second apart, find the same.
- * @param {import('playwright-core').Page} page
+ * What is seen once two looks, half a second apart, find the same: the controls and texts, with their boxes.
+ * @param {Page} page
  * @returns {Promise<Standing[]>}
  */
-async function settled(page) {
-  let [before, now] = ['', await standing(page)]
-  while (JSON.stringify(now) !== before) {
+export async function settled(page) {
+  for (let before = ''; ; await page.waitForTimeout(500)) {
+    const now = await page.evaluate(standing)
+    if (JSON.stringify(now) === before) return now
     before = JSON.stringify(now)
-    await page.waitForTimeout(500)
-    now = await standing(page)
   }
-  return now
 }
 
-/**
- * The controls and texts that are seen, with their boxes.
- * @param {import('playwright-core').Page} page
- * @returns {Promise<Standing[]>}
- */
-function standing(page) {
-  return page.evaluate(() => {
-    const all = document.querySelectorAll(
-      'a, button, input, select, textarea, label, h1, h2, h3, p, li, pre, td, th, svg, figcaption',
-    )
-    return [...all].flatMap((each) => {
-      const { x, y, width, height } = each.getBoundingClientRect()
-      const isSeen = width > 0 && height > 0 && y < innerHeight && y + height > 0 && x < innerWidth
-      if (!isSeen || !Object(each).checkVisibility()) return []
-      const text = Object(each).value ?? each.textContent.trim().replaceAll(/\s+/g, ' ').slice(0, 120)
-      return [[each.tagName.toLowerCase(), text, ...[x, y, width, height].map(Math.round)]]
-    })
+/** @returns {Standing[]} */
+function standing() {
+  const all = document.querySelectorAll(
+    'a, button, input, select, textarea, label, h1, h2, h3, p, li, pre, td, th, svg, figcaption',
+  )
+  return [...all].flatMap((each) => {
+    const { x, y, width, height } = each.getBoundingClientRect()
+    const isSeen = width > 0 && height > 0 && y < innerHeight && y + height > 0 && x < innerWidth
+    if (!isSeen || !Object(each).checkVisibility()) return []
+    const text = Object(each).value ?? each.textContent.trim().replaceAll(/\s+/g, ' ').slice(0, 120)
+    return [[each.tagName.toLowerCase(), text, ...[x, y, width, height].map(Math.round)]]
   })
 }
 
 /**
- * Opens each page that has a screenshot, in each size and theme.
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @param {(page: import('playwright-core').Page, name: string) => Promise<void>} visit
+ * What is looked at, by name: the address, what is done there, and on a phone the part that is scrolled to, with so many pixels above it.
+ * @type {Record<string, [path: string, act: (page: Page) => Promise<unknown>, part?: string, above?: number]>}
  */
-async function shots(browser, url, visit) {
-  const boundary = PRESETS.find(({ id }) => id === 'boundary')
+const SHOWN = {
+  first: ['index.html', async () => {}],
+  playground: [
+    `playground.html#${PRESETS.find(({ id }) => id === 'boundary')?.fragment}`,
+    choose,
+    '.totals',
+    360,
+  ],
+  log: ['log.html', takeSample, '.sliders', 80],
+  algorithms: ['algorithms.html#fixedwindow', async () => {}, '#fixedwindow ~ .picture', 64],
+}
+
+/** @param {Page} page */
+async function choose(page) {
+  await page.locator('.chosen').first().focus()
+  for (let i = 0; i < 24; i++) await page.keyboard.press('ArrowRight')
+  await page.waitForSelector('.formats pre')
+  await page.evaluate(() => window.scrollTo(0, 0))
+}
+
+/** @param {Page} page */
+async function takeSample(page) {
+  await page.getByRole('button', { name: 'Take the sample' }).click()
+  await page.waitForSelector('.log td >> text=203.0.113.7')
+}
+
+/**
+ * Opens each page that has a screenshot, in each size and theme.
+ * @param {import('../verify.js').Part} part
+ * @param {(page: Page, name: string) => Promise<void>} look
+ */
+export async function shots(part, look) {
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-      const page = await browser.newPage({ viewport, colorScheme, reducedMotion: 'reduce' })
-      /** @param {string} name */
-      const shot = (name) => visit(page, `${name}-${size}-${colorScheme}`)
-      /** @param {string} selector @param {number} above */
-      const scrollTo = (selector, above) =>
-        page
-          .locator(selector)
-          .first()
-          .evaluate((each, top) => scrollBy(0, each.getBoundingClientRect().top - top), above)
-      await page.goto(`${url}index.html`, { waitUntil: 'networkidle' })
-      await shot('first')
-      await page.goto(`${url}playground.html#${boundary?.fragment}`)
-      await page.waitForSelector('.drawing svg')
-      await page.locator('.chosen').first().focus()
-      for (let i = 0; i < 24; i++) await page.keyboard.press('ArrowRight')
-      await page.waitForSelector('.formats pre')
-      await page.evaluate(() => window.scrollTo(0, 0))
-      if (size === 'phone') await scrollTo('.totals', 360)
-      await shot('playground')
-      await page.goto(`${url}log.html`, { waitUntil: 'networkidle' })
-      await page.getByRole('button', { name: 'Take the sample' }).click()
-      await page.waitForSelector('.log td >> text=192.0.2.66')
-      if (size === 'phone') await scrollTo('.sliders', 80)
-      await shot('log')
-      await page.goto(`${url}algorithms.html#fixedwindow`, { waitUntil: 'networkidle' })
-      if (size === 'phone') await scrollTo('#fixedwindow ~ .picture', 64)
-      await shot('algorithms')
+      const page = await openPage(part, { viewport, colorScheme, reducedMotion: 'reduce' })
+      for (const [name, [path, act, below, above = 0]] of Object.entries(SHOWN)) {
+        await visit(page, part.url + path)
+        await act(page)
+        const place = page.locator(below ?? 'body').first()
+        const top = await place.evaluate((each) => each.getBoundingClientRect().top)
+        if (size === 'phone' && below) await page.evaluate((by) => scrollBy(0, by), top - above)
+        await look(page, `${name}-${size}-${colorScheme}`)
+      }
       await page.close()
     }
   }
@@ -146,17 +115,15 @@ const CARD = `.VPNav, .presets, .traffic, .toolbar, fieldset, .chosen, .columns 
 
 /**
  * The pictures for social networks.
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
+ * @param {import('../verify.js').Part} part
  */
-async function drawCards(browser, url) {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 630 }, reducedMotion: 'reduce' })
-  await page.goto(`${url}index.html`, { waitUntil: 'networkidle' })
+async function drawCards(part) {
+  const page = await openPage(part, { viewport: { width: 1200, height: 630 }, reducedMotion: 'reduce' })
+  await visit(page, `${part.url}index.html`)
   await page.screenshot({ path: 'site/public/social.png' })
   mkdirSync('site/public/playground', { recursive: true })
   for (const { id } of PRESETS) {
-    await page.goto(`${url}playground/${id}.html`)
-    await page.waitForSelector('.drawing svg')
+    await visit(page, `${part.url}playground/${id}.html`)
     await page.addStyleTag({ content: CARD })
     await page.screenshot({ path: `site/public/playground/${id}.png` })
   }

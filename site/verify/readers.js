@@ -1,5 +1,6 @@
 // Five readers, each from the first page, by clicks alone, to a snippet that the tests run.
 import { runs, snippetsOf } from '../../docs/test/snippets.ts'
+import { openPage, visit } from './page.js'
 
 /** The aim of each reader, and the links that are clicked. */
 const PATHS = /** @type {const} */ ([
@@ -16,37 +17,30 @@ const PATHS = /** @type {const} */ ([
   ['choosing an algorithm', ['.vp-doc a:has-text("Which algorithm")']],
 ])
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @returns {Promise<[boolean, string][]>}
- */
-export async function verify(browser, url) {
+/** @param {import('../verify.js').Part} part */
+export async function verify(part) {
+  const isTested = (/** @type {import('../../docs/test/snippets.ts').Snippet} */ each) =>
+    runs(each) || /\blisten\(|\bserve\(/.test(each.code)
   const tested = new Set(
     snippetsOf('.')
-      .filter((each) => runs(each) || /\blisten\(|\bserve\(/.test(each.code))
+      .filter(isTested)
       .map(({ code }) => spaceless(code)),
   )
-  const page = await browser.newPage()
-  /** @type {[boolean, string][]} */
-  const lines = []
+  const page = await openPage(part)
   for (const [reader, clicks] of PATHS) {
-    await page.goto(`${url}index.html`, { waitUntil: 'networkidle' })
+    await visit(page, `${part.url}index.html`)
     for (const selector of clicks) {
       await page.locator(selector).first().click()
       await page.waitForLoadState('networkidle')
     }
     await page.waitForSelector('.vp-doc h1')
     const blocks = await page.locator('.vp-doc div[class*="language-"] pre code').allTextContents()
-    const found = blocks.filter((code) => tested.has(spaceless(code)))
+    const found = blocks.filter((code) => tested.has(spaceless(code))).length
     const path = new URL(page.url()).pathname.split('/').at(-1)
-    lines.push([
-      found.length > 0 && clicks.length <= 3,
-      `${reader}: ${clicks.length} clicks to ${path}, ${found.length} snippets that are run`,
-    ])
+    const leads = `${reader}: ${clicks.length} clicks to ${path}, ${found} snippets that are run`
+    part.check(found > 0 && clicks.length <= 3, leads)
   }
   await page.close()
-  return lines
 }
 
 /** @param {string} code */

@@ -4,30 +4,16 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { optionsIn } from '../checks.js'
+import { placeOf } from '../pages.js'
+import { SEARCH, WORDS } from '../search-options.js'
+import { openPage, visit } from './page.js'
 
-/**
- * @param {import('playwright-core').Browser} browser
- * @param {string} url
- * @returns {Promise<[boolean, string][]>}
- */
-export async function verify(browser, url) {
-  const MiniSearch = createRequire(resolve('site/package.json'))('minisearch')
-  const chunks = 'site/dist/assets/chunks'
-  const name = readdirSync(chunks).find((each) => each.startsWith('@localSearchIndex'))
-  Object.assign(globalThis, { window: { __base: '/' } })
-  const { default: data } = await import(resolve(chunks, name ?? ''))
-  const { searchOptions } = (await import('../search-options.js')).SEARCH
-  const index = MiniSearch.loadJSON(data, {
-    fields: ['title', 'titles', 'text'],
-    storeFields: ['title', 'titles'],
-    searchOptions,
-  })
-  /** Whether a page is among the first three hits. */
-  const leads = (/** @type {string} */ query, /** @type {string} */ path) =>
-    index
-      .search(query)
-      .slice(0, 3)
-      .some((/** @type {any} */ { id }) => id.includes(path))
+/** @typedef {{ id: string, title: string }} Hit */
+
+/** @param {import('../verify.js').Part} part */
+export async function verify(part) {
+  const { url, check } = part
+  const first = await searcher()
   const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) =>
     [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
   const terms = {
@@ -35,34 +21,23 @@ export async function verify(browser, url) {
     options: [...new Set(optionsIn('.'))],
     headers: headings('site/generated/headers.md', /^## (\S+)$/gm),
   }
-  /** @type {[boolean, string][]} */
-  const lines = []
   for (const [kind, list] of Object.entries(terms)) {
-    const lost = list.filter(
-      (term) =>
-        !index
-          .search(term)
-          .slice(0, 3)
-          .some((/** @type {any} */ hit) => hit.title.replace('?', '') === term),
-    )
-    lines.push([
-      lost.length === 0 && list.length > 5,
-      `${list.length} ${kind}, ${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`,
-    ])
+    const lost = list.filter((term) => !first(term).some(({ title }) => title.replace('?', '') === term))
+    const which = `${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`
+    check(lost.length === 0 && list.length > 5, `${list.length} ${kind}, ${which}`)
   }
-  const asked = Object.entries(QUERIES).filter(([query, path]) => !leads(query, path))
-  lines.push([
-    asked.length === 0,
-    `${Object.keys(QUERIES).length} questions, ${asked.length} lost: ${asked.map(([query]) => query).join(', ')}`,
-  ])
+  const leads = (/** @type {string} */ query, /** @type {string} */ path) =>
+    first(query).some(({ id }) => id.includes(path))
+  const asked = [...Object.entries(FOUND_BY_ITSELF), ...wordsOfReaders()]
+  const lost = asked.filter(([query, path]) => !leads(query, path)).map(([query]) => query)
+  check(lost.length === 0, `${asked.length} questions, ${lost.length} lost: ${lost.join(', ')}`)
   const theirs = [...optionsOfOthers()]
   const away = theirs.filter((name) => !leads(name, 'migrat'))
-  lines.push([
-    away.length === 0 && theirs.length > 50,
-    `${theirs.length} options of other packages, ${away.length} do not lead to a page about coming over ${away.slice(0, 8).join(' ')}`,
-  ])
-  const page = await browser.newPage()
-  await page.goto(`${url}index.html`, { waitUntil: 'networkidle' })
+  const which = `${away.length} do not lead to a page about coming over ${away.slice(0, 8).join(' ')}`
+  check(away.length === 0 && theirs.length > 50, `${theirs.length} options of other packages, ${which}`)
+
+  const page = await openPage(part)
+  await visit(page, `${url}index.html`)
   await page.keyboard.press('Control+k')
   await page.waitForSelector('.VPLocalSearchBox input')
   await page.keyboard.type('STORE_TIMEOUT')
@@ -70,36 +45,41 @@ export async function verify(browser, url) {
   await page.keyboard.press('Enter')
   await page.waitForURL(/errors\.html#store_timeout$/)
   await page.close()
-  lines.push([true, 'by keyboard alone the search leads to errors.html#store_timeout'])
-  return lines
+  check(true, 'by keyboard alone the search leads to errors.html#store_timeout')
 }
 
-/** What newcomers and operators ask, and the page that answers. */
-const QUERIES = {
-  'redis down': '/outages.html',
-  'next.js': '/anywhere.html',
-  'deny list': '/http.html#allowed-and-denied-callers',
+/**
+ * The first three hits of the search of the site, as it is built.
+ * @returns {Promise<(query: string) => Hit[]>}
+ */
+async function searcher() {
+  const MiniSearch = createRequire(resolve('site/package.json'))('minisearch')
+  const chunks = 'site/dist/assets/chunks'
+  const name = readdirSync(chunks).find((each) => each.startsWith('@localSearchIndex'))
+  Object.assign(globalThis, { window: { __base: '/' } })
+  const { default: data } = await import(resolve(chunks, name ?? ''))
+  const fields = { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] }
+  const index = MiniSearch.loadJSON(data, { ...fields, searchOptions: SEARCH.searchOptions })
+  return (query) => index.search(query).slice(0, 3)
+}
+
+/** What newcomers and operators ask, and the part of an address that answers: by its own headings. */
+const FOUND_BY_ITSELF = {
   ban: 'bans',
-  lambda: '/anywhere.html',
-  cloudflare: '/recipes/edge.html',
-  'why refused': '/how-do-i.html#find-out-why-everybody-is-limited',
-  nginx: '/http.html#behind-a-gateway',
-  'by ip': '/http.html#keys',
-  whitelist: '/http.html#allowed-and-denied-callers',
-  'dry run': '/how-do-i.html#try-a-limit',
-  unblock: '/how-do-i.html#unblock',
-  'monthly quota': '/algorithms.html#calendarwindow',
-  'which algorithm': '/algorithms.html#how-to-choose',
-  'fake timers': '/testing.html',
-  prometheus: '/metrics.html',
   postgres: '/postgres.html',
-  'tokens per minute': '/recipes/llm-budgets.html',
   websocket: '/packages/hono.html#websocket',
   graphql: '/recipes/graphql-cost.html',
-  concurrency: '/outbound-queue.html',
   openai: '/outbound-clients.html',
   login: '/recipes/logins.html',
-  dynamodb: '/stores.html',
+}
+
+/** The questions whose words the headings are given (search-options.js), each with its section. @returns {[string, string][]} */
+function wordsOfReaders() {
+  return Object.entries(WORDS).flatMap(([section, words]) => {
+    const [file = '', anchor] = section.split('#')
+    const address = `/${placeOf(file).replace(/\.md$/, '.html').replace('index.html', '')}#${anchor}`
+    return words.split(', ').map((query) => /** @type {[string, string]} */ ([query, address]))
+  })
 }
 
 /** Names that no option here has, at the beginning of the rows in which pages compare options of other packages. */

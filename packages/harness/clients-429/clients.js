@@ -1,11 +1,7 @@
 // The clients of docs/clients.md: what each is made with, and one call. A call gives the status that its caller gets, or throws.
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import Anthropic from '@anthropic-ai/sdk'
-import {
-  createDefaultHttpClient,
-  createPipelineFromOptions,
-  createPipelineRequest,
-} from '@azure/core-rest-pipeline'
+import * as azure from '@azure/core-rest-pipeline'
 import { REST } from '@discordjs/rest'
 import { Client as Notion } from '@notionhq/client'
 import { Octokit } from '@octokit/core'
@@ -36,15 +32,8 @@ const axiosWith = (set) => {
   return client
 }
 const retrying = { onRateLimit: () => true, onSecondaryRateLimit: () => true }
-const log = {
-  debug() {},
-  info() {},
-  warn() {},
-  error() {},
-  setLevel() {},
-  getLevel: () => 'error',
-  setName() {},
-}
+const silent = ['debug', 'info', 'warn', 'error', 'setLevel', 'setName'].map((name) => [name, () => {}])
+const log = { ...Object.fromEntries(silent), getLevel: () => 'error' }
 const agent = new RetryAgent(new Agent())
 const fetching = fetchRetry(fetch)
 const lower = (method) => method.toLowerCase()
@@ -67,17 +56,18 @@ async function stripe(url, method) {
   return (await client.rawRequest(method, pathname)).lastResponse.statusCode
 }
 
-function azure(url, method) {
-  const request = createPipelineRequest({ url, method, allowInsecureConnection: true })
-  return createPipelineFromOptions({}).sendRequest(createDefaultHttpClient(), request).then(status)
+function overAzure(url, method) {
+  const request = azure.createPipelineRequest({ url, method, allowInsecureConnection: true })
+  return azure
+    .createPipelineFromOptions({})
+    .sendRequest(azure.createDefaultHttpClient(), request)
+    .then(status)
 }
 
 async function notion(url, method) {
   const { origin, pathname } = new URL(url)
-  await new Notion({ auth: 'test', baseUrl: origin, logger() {} }).request({
-    path: pathname.slice(1),
-    method: lower(method),
-  })
+  const client = new Notion({ auth: 'test', baseUrl: origin, logger() {} })
+  await client.request({ path: pathname.slice(1), method: lower(method) })
   return 200
 }
 
@@ -112,7 +102,7 @@ export const CLIENTS = {
   Stripe: ['stripe', 'as it comes', stripe],
   'Octokit retry': ['@octokit/plugin-retry', '`Octokit.plugin(retry)`', (url, method) => new (Octokit.plugin(retryOfOctokit))({ log }).request(`${method} ${url}`).then(status)],
   'Octokit throttling': ['@octokit/plugin-throttling', '`plugin(throttling, retry)`, `onRateLimit: () => true`', (url, method) => new (Octokit.plugin(throttling, retryOfOctokit))({ log, throttle: { id: url, ...retrying } }).request(`${method} ${url}`).then(status)],
-  'Azure pipeline': ['@azure/core-rest-pipeline', 'as it comes', azure],
+  'Azure pipeline': ['@azure/core-rest-pipeline', 'as it comes', overAzure],
   Slack: ['@slack/web-api', 'as it comes', (url) => new WebClient('xoxb-test', { slackApiUrl: `${url}/`, logger: log }).apiCall('api.test').then(() => 200)],
   Notion: ['@notionhq/client', 'as it comes', notion],
   Discord: ['@discordjs/rest', 'as it comes', discord],

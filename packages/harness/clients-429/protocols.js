@@ -4,11 +4,11 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { createTRPCClient, httpBatchLink, httpSubscriptionLink, retryLink } from '@trpc/client'
 import { EventSource as OfNpm } from 'eventsource'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import * as http2 from 'node:http2'
 import { EventSource as OfUndici } from 'undici'
+import { listening } from '../../../scripts/verify/started.js'
 
 const SECONDS = 25
 const REFUSED = { 'retry-after': '5', 'content-type': 'application/problem+json' }
@@ -41,18 +41,9 @@ function short(error) {
 
 /** A server of a row on loopback, as a URL. */
 async function serve(onEnd, answer, server = createServer()) {
-  const sessions = new Set()
-  server
-    .on('session', (session) => sessions.add(session))
-    .on('request', answer)
-    .listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onEnd(() => {
-    server.close()
-    server.closeAllConnections?.()
-    for (const session of sessions) session.destroy()
-  })
-  return `http://127.0.0.1:${server.address().port}`
+  const { origin, stop } = await listening(server.on('request', answer))
+  onEnd(stop)
+  return origin
 }
 
 function refuse(res, status = 429) {
@@ -151,9 +142,9 @@ function mcp(refusing, answer) {
       asJson({ result: body.method === 'initialize' ? HANDSHAKE : {} })(res, body)
     })
     const client = new Client({ name: 'c', version: '1' })
-    const failed = new Promise(
-      (resolve) => (client.onerror = (error) => resolve(`\`onerror\`: ${short(error)}`)),
-    )
+    const failed = new Promise((resolve) => {
+      client.onerror = (error) => resolve(`\`onerror\`: ${short(error)}`)
+    })
     onEnd(() => void client.close().catch(() => {}))
     await client.connect(new StreamableHTTPClientTransport(new URL(url)))
     if (refusing === 'GET') return failed
@@ -187,11 +178,8 @@ function trpc(links, answer, subscribes = false) {
     const client = createTRPCClient({ links: links(url) })
     const said = (error) =>
       `${error.name}: ${short(error)}; data: ${error.data?.code ?? 'none'}, status ${error.meta?.response?.status}`
-    if (!subscribes)
-      return client.get.query().then(
-        () => 'a result',
-        (error) => `throws ${said(error)}`,
-      )
+    const asked = () => client.get.query().then(() => 'a result')
+    if (!subscribes) return asked().catch((error) => `throws ${said(error)}`)
     return new Promise((resolve) => {
       const onError = (error) => resolve(`\`onError\`: ${short(error)}`)
       const subscription = client.events.subscribe(undefined, { onError })

@@ -16,15 +16,13 @@ import { toNodeHandler } from 'h3/node'
 import { Hono } from 'hono'
 import { proxy } from 'hono/proxy'
 import { createProxyMiddleware } from 'http-proxy-middleware'
-import { once } from 'node:events'
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, readFileSync } from 'node:fs'
 import { Agent, createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
-import { started, versionBy } from '../../../scripts/verify/started.js'
+import { configured, listening, versionBy } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/http.md', import.meta.url))
@@ -36,6 +34,11 @@ const own = { name: 'gateway', limit: GATEWAY, window: '1h', key: () => 'caller'
 // prettier-ignore
 const TITLES = ['gateway', 'version', 'set up with', 'whose headers a 200 has', 'whose a 429 has', '`X-Forwarded-For` that arrives', 'the same where the client has sent `198.51.100.1`', 'the next call after a 429 with `no-store`', 'after a 429 without `Cache-Control`', 'a denied upload of 8 MiB, as its client sees it']
 
+/** Packages are pinned by this folder, or by the root. */
+const manifest = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'))
+const [root, here] = [manifest('../../../package.json'), manifest('package.json')]
+const VERSIONS = { ...root.devDependencies, ...here.dependencies }
+
 const service = await startService()
 const { host } = new URL(service.origin)
 const rows = []
@@ -45,7 +48,7 @@ for (const [name, [how, start]] of Object.entries(gateways())) {
   rows.push([name, version, how, ...(await look(origin))])
   await stop()
 }
-service.close()
+service.stop()
 writeOrCompare(PAGE, { gateways: [TITLES, ...rows] })
 
 /** By name: what it is set up with, and how it starts. */
@@ -71,9 +74,8 @@ function gateways() {
 /** @param {string} more */
 function nginx(more) {
   const files = (folder, port) => {
-    const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-      .map((name) => `${name}_temp_path ${folder}/${name};`)
-      .join(' ')
+    const kept = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    const temp = kept.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')
     return `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error; events {} http { access_log off; client_max_body_size 0; ${temp}
 proxy_cache_path ${folder}/cache keys_zone=a:1m; proxy_cache a; proxy_cache_valid any 1m; upstream s { server ${host}; keepalive 4; }
 server { listen 127.0.0.1:${port}; location / { proxy_pass http://s; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; ${more} } } }`
@@ -84,10 +86,11 @@ server { listen 127.0.0.1:${port}; location / { proxy_pass http://s; proxy_set_h
 /** A program of Debian, with its configuration in a file. */
 function debian(program, flag, text, args) {
   return async (folder) => {
-    const [port, file] = [await freePort(), join(folder, 'configuration')]
+    const port = await freePort()
     chmodSync(folder, 0o755) // varnishd reads its VCL as another user
-    writeFileSync(file, text(folder, port))
-    return { ...(await started(program, args(file, folder, port), port)), version: versionBy(program, flag) }
+    const argsOf = (file) => args(file, folder, port)
+    const running = await configured(program, folder, text(folder, port), argsOf, port)
+    return { ...running, version: versionBy(program, flag) }
   }
 }
 
@@ -98,14 +101,8 @@ function besideLimit(name, how, serve) {
 }
 
 function alone(name, serve) {
-  return async () => {
-    const server = await listening(await serve())
-    const stop = async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    }
-    return { origin: `http://127.0.0.1:${server.address().port}`, version: versionOf(name), stop }
-  }
+  const version = VERSIONS[name.replace('/proxy', '')]
+  return async () => ({ ...(await listening(await serve())), version })
 }
 
 async function replying(limits) {
@@ -134,20 +131,6 @@ function ofHono(limits) {
   return createAdaptorServer(app.all('*', (c) => proxy(service.origin + c.req.path, c.req)))
 }
 
-function versionOf(name) {
-  const entry = createRequire(import.meta.url).resolve(name)
-  const folder = entry.slice(0, entry.lastIndexOf('/node_modules/') + 14)
-  const [scope, of] = name.split('/')
-  return JSON.parse(
-    readFileSync(join(folder, name.startsWith('@') ? `${scope}/${of}` : scope, 'package.json'), 'utf8'),
-  ).version
-}
-
-async function listening(server) {
-  if (!server.listening) await once(server.listen(0, '127.0.0.1'), 'listening')
-  return server
-}
-
 /** The service behind: allowed at /free, denied elsewhere, and at /uncontrolled by another limiter, which says nothing to caches. */
 async function startService() {
   const seen = []
@@ -159,13 +142,7 @@ async function startService() {
     if (req.url.startsWith('/uncontrolled')) return res.writeHead(429, { 'x-ratelimit-limit': SERVICE }).end()
     if (await limits(req, res)) res.end('hello')
   }
-  const server = createServer((req, res) => void answer(req, res))
-  await listening(server)
-  return {
-    origin: `http://127.0.0.1:${server.address().port}`,
-    seen,
-    close: () => server.close().closeAllConnections(),
-  }
+  return { ...(await listening(createServer((req, res) => void answer(req, res)))), seen }
 }
 
 async function look(origin) {
@@ -178,14 +155,8 @@ async function look(origin) {
   // Some end by chance one way or another.
   const uploads = new Set()
   for (let i = 0; i < UPLOADS; i++) uploads.add(await upload(new URL(origin)))
-  return [
-    whose(ok),
-    whose(denied),
-    plain,
-    sent,
-    ...cached,
-    [...uploads].toSorted((a, b) => a.localeCompare(b)).join('; or '),
-  ]
+  const seen = [...uploads].toSorted((a, b) => a.localeCompare(b)).join('; or ')
+  return [whose(ok), whose(denied), plain, sent, ...cached, seen]
 }
 
 /** Whose limit the headers of a response show. */
@@ -199,11 +170,10 @@ function whose({ status, headers }) {
 /** X-Forwarded-For of the latest request, line by line, and other headers with an address. */
 function arrived() {
   const raw = service.seen.at(-1)
-  const pairs = raw.flatMap((name, i) => (i % 2 === 0 ? [[name.toLowerCase(), raw[i + 1]]] : []))
-  const lines = pairs.filter(([name]) => name === 'x-forwarded-for').map(([, value]) => `\`${value}\``)
-  const others = pairs
-    .map(([name]) => name)
-    .filter((name) => /^(forwarded|x-real-ip|via|x-forwarded-(host|proto|port))$/.test(name))
+  const named = (form) =>
+    raw.flatMap((name, i) => (i % 2 === 0 && form.test(name) ? [[name.toLowerCase(), raw[i + 1]]] : []))
+  const lines = named(/^x-forwarded-for$/i).map(([, value]) => `\`${value}\``)
+  const others = named(/^(forwarded|x-real-ip|via|x-forwarded-(host|proto|port))$/i).map(([name]) => name)
   return [lines.join(' and ') || 'none', ...others].join('; ')
 }
 
@@ -214,30 +184,26 @@ async function isCached(url) {
   return service.seen.length > before ? 'asked again' : '**from the cache**'
 }
 
-/** What a client sees that sends all of its body whatever comes, and whether its connection serves another request. */
+/** What a client sees that sends all of its body whatever comes, and whether its connection serves another request within 5 s. */
 async function upload({ hostname, port }) {
   const socket = connect(Number(port), hostname)
   let text = ''
-  socket
-    .setEncoding('latin1')
-    .on('data', (chunk) => (text += chunk))
-    .on('error', () => {})
+  socket.on('data', (piece) => (text += piece.toString('latin1'))).on('error', () => {})
   const closed = new Promise((resolve) => socket.once('close', resolve))
   const chunk = Buffer.alloc(64 * 1024)
-  socket.write(
-    `POST /upload HTTP/1.1\r\nhost: a\r\ncontent-type: application/octet-stream\r\ncontent-length: ${UPLOAD}\r\n\r\n`,
-  )
+  const fields = ['host: a', 'content-type: application/octet-stream', `content-length: ${UPLOAD}`]
+  socket.write(`POST /upload HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`)
   let isRead = true
   for (let sent = 0; sent < UPLOAD && !socket.destroyed && isRead; sent += chunk.length) {
     if (socket.write(chunk)) continue
     const drained = new Promise((resolve) => socket.once('drain', () => resolve(true)))
-    isRead = await Promise.race([drained, closed.then(() => false), late(text === '' ? 2 : 0.3)])
+    isRead = await Promise.race([drained, closed.then(() => false), late(3)])
   }
   for (let i = 0; i < 40 && text === '' && !socket.destroyed; i++) await late(0.1)
   const head = text.length
   if (isRead) socket.write('GET /free HTTP/1.1\r\nhost: a\r\n\r\n')
   const isServed = () => text.slice(head).includes('HTTP/1.1 200')
-  for (let i = 0; i < 20 && isRead && !isServed() && !socket.destroyed; i++) await late(0.05)
+  for (let i = 0; i < 100 && isRead && !isServed() && !socket.destroyed; i++) await late(0.05)
   socket.destroy()
   return `${/^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? 'no answer'}, the connection ${isServed() ? 'stays' : 'ends'}`
 }

@@ -8,12 +8,12 @@ import { algorithms } from '@sluice/core/store'
 import { freePort, startRedis } from '@sluice/harness/redis'
 import { Redis } from 'ioredis'
 import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { missingProgram } from '../../../scripts/programs.js'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
-import { started, versionBy } from '../../../scripts/verify/started.js'
+import { configured, started, versionBy } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/which-redis.md', import.meta.url))
@@ -148,34 +148,24 @@ async function attempt(act) {
 
 async function nutcracker(folder, servers) {
   const [port, stats] = [await freePort(), await freePort()]
-  const file = join(folder, `nutcracker-${port}.yml`)
   const list = servers.map(({ port: of }, i) => `\n    - 127.0.0.1:${of}:1 s${i}`).join('')
-  writeFileSync(
-    file,
-    `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`,
-  )
-  return started('nutcracker', ['-c', file, '-s', String(stats), '-a', '127.0.0.1'], port)
+  const text = `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`
+  const args = (file) => ['-c', file, '-s', String(stats), '-a', '127.0.0.1']
+  return configured('nutcracker', folder, text, args, port)
 }
 
 async function haproxy(folder, { port: of }) {
   const port = await freePort()
-  const file = join(folder, 'haproxy.cfg')
-  writeFileSync(
-    file,
-    `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`,
-  )
-  return started('haproxy', ['-f', file], port)
+  const text = `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`
+  return configured('haproxy', folder, text, (file) => ['-f', file], port)
 }
 
 /** A server with a certificate that its own CA, which is itself, has signed. */
 async function startSecure(folder) {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-  // prettier-ignore
-  execFileSync(    'openssl',
-    ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject],
-    { stdio: 'ignore' },
-  )
+  const made = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert]
+  execFileSync('openssl', ['req', '-x509', ...made, ...subject], { stdio: 'ignore' })
   const port = await freePort()
   // prettier-ignore
   const args = ['--port', '0', '--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no', '--save', '', '--dir', folder]

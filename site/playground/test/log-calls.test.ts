@@ -2,7 +2,7 @@ import { readLogs, suggest } from '@sluice/cli'
 import { MOST_CHARACTERS, scenarioAt } from '../address.js'
 import { boundedShelf, scenarioOf } from '../log-calls.js'
 import { run } from '../run.js'
-import { sampleLog } from '../sample-log.js'
+import { shopLog } from '../../../packages/bench/src/logs/sample.js'
 import { readScenario } from '../scenario.js'
 
 async function* chunks(text: string) {
@@ -45,13 +45,15 @@ it('a log of more calls than a tab holds names the command', async () => {
 })
 
 it('the sample is a log of which every line is read', async () => {
-  const reading = await readLogs([{ name: 'sample', chunks: chunks(sampleLog()) }], { selectors: [{}] })
+  const reading = await readLogs([{ name: 'sample', chunks: chunks([...shopLog()].join('')) }], {
+    selectors: [{}],
+  })
   const { basis, windows } = await suggest(reading, {
     windows: [60_000],
     algorithm: 'slidingLog',
     untouched: 99.9,
   })
   expect(basis).toMatchObject({ read: basis.lines, skipped: {}, calls: basis.lines })
-  expect(windows[0]!.highest.map(({ key }) => key).slice(0, 2)).toEqual(['192.0.2.66', '198.51.100.23'])
+  expect(windows[0]!.highest.map(({ key }) => key).slice(0, 2)).toEqual(['203.0.113.99', '203.0.113.7'])
   expect(windows[0]!.recommended!.policy.limit).toBeLessThan(30)
 })

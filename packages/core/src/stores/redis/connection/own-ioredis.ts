@@ -72,6 +72,8 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 function tend(client: Tended): void {
   client.on('connect', () => client.stream && endSilence(client, client.stream))
   client.on('reconnecting', () => client.reconnectTimeout?.unref())
+  // ioredis hears one error of a connection. Of TLS a second one may follow it, which would end the process.
+  client.on('error', () => client.stream?.on('error', () => {}))
   client.on('+node', tend)
   // A Cluster makes its subscriber anew without an event.
   if (client.isCluster)
