@@ -289,7 +289,7 @@ describe('sluice blocked', () => {
       "keys of limiter 'other', whose limits no --policies names": 1,
       'keys of no limiter': 1,
       'keys of other software': 1,
-      'keys so long that Redis has their digest alone': 1,
+      'keys so long that Redis has their digest alone': 2,
       'records that this version does not know': 1,
     })
     const { stdout } = await sluice(args)
@@ -388,6 +388,14 @@ describe('the store', () => {
     const wrong = await sluice(['overrides'], { url: `redis://u:hunter2@${server.host}:${server.port}` })
     expect([wrong.status, wrong.stderr]).toEqual([3, expect.stringContaining('WRONGPASS')])
     expect(dead.stderr + wrong.stderr).not.toContain('hunter2')
+  })
+
+  it('that refuses a command ends with 3 and one line', async () => {
+    await command(server, 'ACL', 'SETUSER', 'u', 'on', '>p', '~*', '+@all', '-eval', '-evalsha')
+    const url = `redis://u:p@${server.host}:${server.port}`
+    const args = ['why', ADDRESS, '--policies', fileOf({ api: { policies: entry } })]
+    const { status, stderr } = await sluice(args, { url })
+    expect([status, stderr]).toEqual([3, expect.stringMatching(/^sluice: .*(?:NOPERM|no permissions).*\n$/i)])
   })
 
   it('has the prefix and the groups of its processes', async () => {

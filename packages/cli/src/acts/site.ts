@@ -55,7 +55,7 @@ export class Site {
     readonly limits: readonly KnownLimits[],
     readonly warned: (message: string) => void = () => {},
   ) {
-    quietRecords(opened.store)
+    quiet(opened.store)
   }
 
   /** The limiter of known limits. It never decides without the store: an operator must not be answered by a guess. */
@@ -149,15 +149,18 @@ export type FoundKey = RedisKeyParts & { readonly key: string }
 const PAGE = 500
 const PAUSE_MS = 25
 
-/** Has the store told of no record that has ended, which it would drop: reading writes nothing. */
-function quietRecords(store: Store): void {
+/**
+ * Has the store told of no record that has ended, which it would drop: reading writes nothing. Without an `endpoint` an outage, of which
+ * each call rejects, is no warning of the process as well.
+ */
+function quiet(store: Store): void {
   const records = store.records?.()
   if (!records) throw new PolicyError('INVALID_OPTION', 'the store keeps no records')
-  Object.assign(store, {
-    records: () => ({
-      read: (since: number) => records.read(since, []),
-      write: records.write.bind(records),
-    }),
+  const write = records.write.bind(records)
+  const read = (since: number) => records.read(since, [])
+  Object.defineProperties(store, {
+    records: { value: () => ({ read, write }) },
+    endpoint: { value: undefined },
   })
 }
 
@@ -168,7 +171,9 @@ function otherThanKey(parts: RedisKeyParts | undefined, names: ReadonlySet<strin
   if (format !== STATE_FORMAT) return `keys of format ${format}, which this version does not know`
   if (limiter === '' || /^(?:board|semaphore|records)$/.test(shapes)) return 'keys of no limiter'
   if (!names.has(limiter)) return `keys of limiter '${limiter}', whose limits no --policies names`
-  return key === undefined ? 'keys so long that Redis has their digest alone' : undefined
+  return key === undefined || key.startsWith('sha256:')
+    ? 'keys so long that Redis has their digest alone'
+    : undefined
 }
 
 /**
