@@ -53,7 +53,10 @@ function commandWith(alert: string, text: string): string {
   const found = COMMANDS.get(alert)!.filter((line) => line.includes(text))
   expect(found).toHaveLength(1)
   ran.add(found[0]!)
-  return found[0]!.replace(/ (?:#|\/\/) .*$/, '').replace('policies.json', '"$POLICIES"')
+  return found[0]!
+    .replace(/ (?:#|\/\/) .*$/, '')
+    .replace('policies.json', '"$POLICIES"')
+    .replace('npx sluice', 'node_modules/.bin/sluice')
 }
 
 /** Runs a command of the shell against a Redis. Not in step with it, as a proxy of this process may lie between. */
