@@ -40,9 +40,9 @@ export interface DeniedEvent extends Denial {
 /** Made by `keepDenials`. */
 export interface Denials {
   /** The id of a denial. Keeps it as the last of its key, and reports it as the event 'denied'. */
-  keep(decision: Decision): string
+  readonly keep: (decision: Decision) => string
   /** The id of a denial, which is neither kept nor reported, for an answer of one's own (`onDenied`). */
-  idOf(decision: Decision): string
+  readonly idOf: (decision: Decision) => string
   /** The last denial of each of 1,000 keys, the newest first. */
   list(): readonly Denial[]
   /** Adds a listener of the denials that are kept. Returns a function that removes it. */
@@ -52,13 +52,13 @@ export interface Denials {
 }
 
 /**
- * Gives each denial an id, the same for one caller of one limiter all day (UTC), by which `sluice why --id` finds him: the option
- * `denials` of an adapter answers with it. Keeps the last denial of each of 1,000 keys of this process; the keys that were denied
+ * Gives each denial an id, the same for one caller of one limiter all day (UTC), by which `sluice why --id` finds him: `keep` is the
+ * option `denialId` of adapters, which answer with it. Keeps the last denial of each of 1,000 keys of this process; the keys that were denied
  * longest ago are forgotten.
  * @throws {PolicyError} INVALID_OPTION.
  * @example
  * const denials = keepDenials({ secret: process.env.DENIAL_SECRET, fleet: store })
- * app.use(rateLimit({ name: 'api', limit: 100, window: '1m', store, denials }))
+ * app.use(rateLimit({ name: 'api', limit: 100, window: '1m', store, denialId: denials.keep }))
  * denials.on('denied', ({ id, limiter, key }) => console.log(id, limiter, key))
  */
 export function keepDenials(options: KeepDenialsOptions): Denials {
