@@ -74,7 +74,7 @@ export async function fleetTopKeys(
  * a command for as long as its server is away.
  * @throws {StoreError} STORE_TIMEOUT.
  */
-async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
+export async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StoreError('STORE_TIMEOUT', `no answer within ${ms} ms`)), ms)

@@ -1,3 +1,9 @@
+import {
+  type Denial,
+  packed as packedDenials,
+  type PackedDenial,
+  unpacked as unpackedDenial,
+} from '../denials/denial.js'
 import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'
@@ -14,10 +20,10 @@ export interface Post {
 }
 
 /**
- * The text that a process posts for others to read: its top keys, with one post for each limiter. Keys are packed as
- * short lists, so that 100 short keys take 3 kB.
+ * The text that a process posts for others to read: its top keys, with one post for each limiter, and its last denials if there are
+ * some. Keys are packed as short lists, so that 100 short keys take 3 kB.
  */
-export function textOf(posts: readonly Post[]): string {
+export function textOf(posts: readonly Post[], denials: readonly Denial[] = []): string {
   return JSON.stringify({
     format: FORMAT,
     posts: posts.map((post) => ({
@@ -25,14 +31,18 @@ export function textOf(posts: readonly Post[]): string {
       denied: packed(post.denied),
       sampled: packed(post.sampled),
     })),
+    ...(denials.length > 0 && { denials: packedDenials(denials) }),
   })
 }
 
-/** The posts of a text that are sound. */
+/** The posts and denials of a text that are sound. */
 export interface ReadPosts {
   readonly posts: readonly Post[]
-  /** Posts that are not sound; 1 for a text that is none. */
+  readonly denials: readonly Denial[]
+  /** Posts and denials that are not sound; 1 for a text that is none. */
   readonly malformed: number
+  /** The format of a text that has another, of which nothing is read. */
+  readonly unknown?: number
 }
 
 /**
@@ -40,18 +50,22 @@ export interface ReadPosts {
  * is not malformed. Posts that are broken are left out and counted, as is a text that cannot be read at all.
  */
 export function postsOf(text: string): ReadPosts {
-  const { format, posts } = parsed(text)
-  if (typeof format === 'number' && format !== FORMAT) return { posts: [], malformed: 0 }
-  if (format !== FORMAT || !Array.isArray(posts)) return { posts: [], malformed: 1 }
+  const { format, posts, denials = [] } = parsed(text)
+  const nothing = { posts: [], denials: [] }
+  if (typeof format === 'number' && format !== FORMAT) return { ...nothing, malformed: 0, unknown: format }
+  if (format !== FORMAT || !Array.isArray(posts)) return { ...nothing, malformed: 1 }
   const sound = (posts as readonly unknown[]).filter(isPost)
+  const listed: readonly unknown[] = Array.isArray(denials) ? denials : [denials]
+  const soundDenials = listed.filter(isDenial)
   return {
     posts: sound.map((post) => ({ ...post, denied: unpacked(post.denied), sampled: unpacked(post.sampled) })),
-    malformed: posts.length - sound.length,
+    denials: soundDenials.map(unpackedDenial),
+    malformed: posts.length - sound.length + listed.length - soundDenials.length,
   }
 }
 
 /** The fields of a JSON object, whose values have still to be checked; an empty object if the text is not JSON. */
-function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
+function parsed(text: string): Fields<{ format: unknown; posts: unknown; denials: unknown }> {
   try {
     return fieldsOf(JSON.parse(text))
   } catch {
@@ -97,6 +111,14 @@ function isKeyCount(value: unknown): boolean {
 function isDecisionCount(value: unknown): boolean {
   const { policy, result, count } = fieldsOf<DecisionCount>(value)
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)
+}
+
+/** Whether a value, which another process has written, is a sound denial. */
+function isDenial(value: unknown): value is PackedDenial {
+  if (!Array.isArray(value)) return false
+  const [retryAfterMs, at] = value.slice(5) as unknown[]
+  const texts = value.slice(0, 5).filter((text) => typeof text === 'string')
+  return texts.length === 5 && (retryAfterMs === null || isCount(retryAfterMs)) && isCount(at)
 }
 
 /** Whether a value is a whole number from 0 on. */

@@ -1,0 +1,43 @@
+/** The last denial of one key. */
+export interface Denial {
+  /** As `denialId` makes it. */
+  readonly id: string
+  /** The name of the limiter; of a permit that was refused, of the semaphore. */
+  readonly limiter: string
+  /** The binding policy. */
+  readonly policy: string
+  /** The key as stores keep it, or its hash. */
+  readonly key: string
+  /** As `decision.reason` has it. Later versions may know further ones. */
+  readonly reason: string
+  /** Milliseconds from `at`; Infinity where no wait helps. */
+  readonly retryAfterMs: number
+  /** Milliseconds since the epoch, by the clock of the process that denied. */
+  readonly at: number
+}
+
+/** A denial as it travels: a list is shorter than an object. JSON has no Infinity, so that a wait without an end is null. */
+export type PackedDenial = readonly [
+  ...texts: readonly [id: string, limiter: string, policy: string, key: string, reason: string],
+  retryAfterMs: number | null,
+  at: number,
+]
+
+/** Denials as a process posts them: as many of the first as take 8 kB together. One that is longer than what is left is left out. */
+export function packed(denials: readonly Denial[]): readonly PackedDenial[] {
+  let left = 7999 // without the brackets, and with a comma more than there are
+  return denials
+    .map(({ id, limiter, policy, key, reason, retryAfterMs, at }): PackedDenial => {
+      return [id, limiter, policy, key, reason, retryAfterMs === Infinity ? null : retryAfterMs, at]
+    })
+    .filter((denial) => {
+      const after = left - Buffer.byteLength(JSON.stringify(denial)) - 1
+      if (after >= 0) left = after
+      return after >= 0
+    })
+}
+
+/** The denial that `packed` wrote as a list. */
+export function unpacked([id, limiter, policy, key, reason, wait, at]: PackedDenial): Denial {
+  return { id, limiter, policy, key, reason, retryAfterMs: wait ?? Infinity, at }
+}
