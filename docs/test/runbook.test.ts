@@ -18,7 +18,7 @@ import {
   until,
 } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
-import { fleetTopKeys, observe, topKeys } from '@sluice/metrics'
+import { denialId, fleetTopKeys, observe, topKeys } from '@sluice/metrics'
 import { ipKey } from '@sluice/http'
 import { watchPolicies } from '@sluice/policies/node'
 import { Redis } from 'ioredis'
@@ -363,9 +363,16 @@ describe('a customer who is refused', () => {
       return out
     }
     process.env['POLICIES'] = file
-    closing.push(() => delete process.env['POLICIES'])
+    closing.push(() => ['POLICIES', 'SLUICE_SECRET', 'ID'].forEach((name) => delete process.env[name]))
     while ((await limiter.consume(key)).allowed);
-    expect(await run('why')).toMatch(/is denied under '9-per-1h'[^]*sluice exempt ip:203\.0\.113\.7 --for 1h/)
+    const secret = 'b7e151628aed2a6abf7158809cf4f3c7'
+    process.env['SLUICE_SECRET'] = secret
+    process.env['ID'] =
+      `urn:sluice:denial:${denialId(secret, { limiter: 'api', storedKey: key, at: Date.now() })}`
+    expect(await run('why --id')).toContain(`api: ${key}\n`)
+    expect(await run(`why ${address}`)).toMatch(
+      /is denied under '9-per-1h'[^]*sluice exempt ip:203\.0\.113\.7 --for 1h/,
+    )
     await limiter.block(key, '1h', { reason: 'scrapes', by: 'ann' })
     expect(await run('blocked')).toMatch(/ip:203\.0\.113\.7 .*ann: scrapes/)
     await run('unblock', ' --yes')

@@ -48,7 +48,7 @@ const ACTS: readonly ActRequest[] = [
   { act: 'block', duration: '1h', ...WHO },
   { act: 'unblock', ...WHO },
   { act: 'exempt', duration: '1h', ...WHO },
-  { act: 'exempt', isRemoval: true, ...WHO },
+  { act: 'remove', ...WHO },
   { act: 'reset', ...WHO },
 ]
 

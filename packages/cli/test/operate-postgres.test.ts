@@ -28,7 +28,7 @@ it('acts on a store in Postgres by a key, and lists its records, as no key can b
   expect(found).toMatchObject([{ limiter: 'api', key: 'user:bob', isRecorded: true, ...WHO }])
   const planned = await planAct(own, 'user:ann', { act: 'exempt', duration: '1h', ...WHO })
   expect((await planned.carryOut()).allowed).toBe(true)
-  expect((await site.records()).records).toMatchObject([
+  expect(await site.records(left)).toMatchObject([
     { kind: 'override', stored: 'user:ann' },
     { kind: 'block', stored: 'user:bob' },
   ])

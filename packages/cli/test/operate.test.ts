@@ -9,7 +9,7 @@ import {
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
-import { topKeys } from '@sluice/metrics'
+import { denialId, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -160,6 +160,75 @@ describe('sluice why', () => {
     expect((await jsonOf(args.with(-1, '7'))).rows).toMatchObject([{ allowed: true, rule: 'plan' }])
     const { status, stderr } = await sluice(args.with(-3, 'gold'))
     expect([status, stderr]).toEqual([2, "sluice: no limiter here has a plan 'gold'\n"])
+  })
+
+  describe('with the id of a denial', () => {
+    const secret = 'b7e151628aed2a6abf7158809cf4f3c7'
+    const file = (): string => fileOf({ api: { policies: entry } })
+    afterEach(() => delete process.env['SLUICE_SECRET'])
+
+    /** Has a caller refused in a process that posts its denials, and returns the id in his answer. */
+    async function refused(key: string, hashKeys = false): Promise<string> {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+      const { limiter, store } = limiterOf('api')
+      const denials = keepDenials({ secret, fleet: store, hashKeys })
+      const id = denials.keep(await exhausted(limiter, key))
+      await jest.advanceTimersByTimeAsync(10_000)
+      jest.useRealTimers()
+      closing.push(() => denials.stop())
+      let posted = await lastDenials(store)
+      while (posted.denials.length === 0) posted = await lastDenials(store)
+      return id
+    }
+
+    it('finds whom processes have posted, without the secret', async () => {
+      const id = await refused('user:ann')
+      const instance = `urn:sluice:denial:${id}`
+      const { rows } = await jsonOf(['why', '--id', instance, '--policies', file()])
+      expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', allowed: false }])
+    })
+
+    it('finds him by the secret under a flood of other keys, where posts have hashes alone', async () => {
+      const id = await refused('user:ann', true)
+      const { limiter } = limiterOf('api')
+      await Promise.all(Array.from({ length: 3000 }, (_, i) => limiter.consume(`user:${i}`)))
+      process.env['SLUICE_SECRET'] = secret
+      const { rows } = await jsonOf(['why', '--id', id, '--policies', file()])
+      expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', allowed: false }])
+    })
+
+    it.each([0, 1])('finds a key in Redis whose denial nobody has posted, of %d days ago', async (days) => {
+      await exhausted(limiterOf('api').limiter, 'user:bob')
+      const at = Date.now() - days * 86_400_000
+      const id = denialId(secret, { limiter: 'api', storedKey: 'user:bob', at })
+      process.env['SLUICE_SECRET'] = secret
+      expect((await jsonOf(['why', '--id', id, '--policies', file()])).rows).toMatchObject([
+        { key: 'user:bob' },
+      ])
+      const other = await sluice(['why', '--id', id, '--policies', fileOf({ other: { policies: entry } })])
+      expect([other.status, other.stderr]).toEqual([
+        2,
+        "sluice: it is of limiter 'api', key 'user:bob', whose limits --policies does not name\n",
+      ])
+    })
+
+    it('says where it has looked', async () => {
+      const args = ['why', '--id', '4f0a2b6c8d1e3f507192', '--policies', file()]
+      const without = await sluice(args)
+      expect([without.status, without.stderr]).toEqual([2, expect.stringContaining('SLUICE_SECRET')])
+      process.env['SLUICE_SECRET'] = secret
+      const found = await sluice(args)
+      expect([found.status, found.stderr]).toEqual([2, expect.stringContaining('no key in Redis today')])
+      process.env['SLUICE_SECRET'] = 'short'
+      const short = await sluice(args)
+      expect([short.status, short.stderr]).toEqual([2, expect.stringContaining('secret must be')])
+    })
+
+    it('takes a key or an id', async () => {
+      expect((await sluice(['why', '--policies', file()])).stderr).toBe('sluice: why takes a KEY, or --id\n')
+      const both = await sluice(['why', 'k', '--id', 'x', '--policies', file()])
+      expect(both.stderr).toBe('sluice: why takes a KEY, or --id\n')
+    })
   })
 
   it('prints keys and words of others without what moves the cursor', async () => {

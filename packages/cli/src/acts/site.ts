@@ -1,6 +1,7 @@
 import { createLimiter, InputError, type Limiter, type Policy, PolicyError, type Store } from '@sluice/core'
-import { type KeyRecord, partsOf, readRecord, type RedisKeyParts, STATE_FORMAT } from '@sluice/core/internal'
+import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
+import { denialId, lastDenials } from '@sluice/metrics'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /*
@@ -8,44 +9,43 @@ import { setTimeout as pause } from 'node:timers/promises'
  * may each do that in its own way.
  */
 
-/** The limits of one limiter: those of a policy file, or of a process. */
+/** The limits of one limiter, as a policy file has them; `by` is the part of a call that names the caller. */
 export interface KnownLimits {
   readonly name: string
   readonly policies: readonly Policy[]
   readonly plans?: ReadonlyMap<string, readonly Policy[]> | undefined
-  /** The part of a call that names the caller: 'ip', 'header:NAME' or 'field:PATH'. */
   readonly by?: string | undefined
 }
 
-/** A server of Redis that has keys: the only one, or a master of a Cluster. */
-export interface RedisNode {
-  /** SCAN: the next cursor and the keys of a page. */
-  scan(cursor: string, match: string, count: number): Promise<readonly [string, readonly string[]]>
-}
-
-/** A store that was opened for an operator. */
+/** A store that was opened for an operator. Only of Redis keys can be listed: its masters are asked, one after the other. */
 export interface OpenedStore {
   readonly store: Store
-  /** The prefix of its keys, and its masters as they are now. Only of Redis: elsewhere keys cannot be listed. */
   readonly redis?: { readonly prefix: string; masters(): readonly RedisNode[] } | undefined
   close(): Promise<void>
 }
 
-/** A key that a limiter denies until an instant, whoever has blocked it. */
-export interface BlockedKey {
-  readonly limiter: string
-  readonly key: string
-  readonly until: Date
-  /** Of a block with a record; one without is of a penalty or of an older process. */
-  readonly reason?: string | undefined
-  readonly by?: string | undefined
-  readonly isRecorded: boolean
+export interface RedisNode {
+  /** SCAN: the next cursor and the keys of a page. */
+  scan(cursor: string, match: string, most: number): Promise<readonly [string, readonly string[]]>
 }
 
-/** What is left alone, and of how many keys. */
-export type LeftAlone = ReadonlyMap<string, number>
+/** A key of a limiter, as stores keep it. */
+export interface FoundKey {
+  readonly limiter: string
+  readonly key: string
+}
 
-/** Opened limiters of a store. `close` closes them and leaves the store open. */
+/** A blocked key. A block without a record is of a penalty, or of an older process. */
+export interface BlockedKey extends FoundKey {
+  readonly until: Date
+  readonly isRecorded: boolean
+  readonly reason?: string | undefined
+  readonly by?: string | undefined
+}
+
+/** What is left alone, in words, with its number. */
+export type LeftAlone = Map<string, number>
+
 export class Site {
   readonly #limiters = new Map<string, Limiter>()
 
@@ -70,66 +70,84 @@ export class Site {
     return limiter
   }
 
-  /** The records of all limiters of the store that are in force, the latest first, and how many this version cannot read. */
-  async records(): Promise<{ readonly records: readonly KeyRecord[]; readonly unread: number }> {
-    const { store } = this.opened
-    const { records, now } = await store.records!().read(0, [])
+  /** The records of all limiters of the store that are in force, the latest first. */
+  async records(left: LeftAlone): Promise<readonly KeyRecord[]> {
+    const { records, now } = await this.opened.store.records!().read(0, [])
     const inForce = records.filter(({ text, until }) => text !== '' && until > now)
     const read = inForce.flatMap((each) => readRecord(each) ?? [])
-    return {
-      records: read.toSorted((one, other) => other.version - one.version),
-      unread: inForce.length - read.length,
-    }
+    if (read.length < inForce.length)
+      left.set('records that this version does not know', inForce.length - read.length)
+    return read.toSorted((one, other) => other.version - one.version)
   }
 
-  /**
-   * The blocked keys of the store: those with a record, and on Redis those that the state of a known limiter blocks, each as they
-   * are found. `left` counts what is left alone, by what it is.
-   */
-  async *blocked(left: Map<string, number>, signal?: AbortSignal): AsyncGenerator<BlockedKey> {
-    const { records, unread } = await this.records()
-    if (unread > 0) left.set('records that this version does not know', unread)
+  /** The blocked keys: those with a record, and on Redis those that the state of a known limiter blocks, as they are found. */
+  async *blocked(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<BlockedKey> {
     const listed = new Set<string>()
-    for (const { kind, limiter, stored, until, content } of records) {
+    for (const { kind, limiter, stored, until, content } of await this.records(left)) {
       if (kind !== 'block') continue
       listed.add(`${limiter}\n${stored}`)
       const { key, reason, by } = content
-      yield { limiter, key, until: new Date(until / 1000), reason, by, isRecorded: true }
+      yield { limiter, key, until: new Date(until / 1000), isRecorded: true, reason, by }
     }
-    for await (const found of this.keys(left, signal)) {
-      const asked = found.filter(({ limiter, key }) => !listed.has(`${limiter}\n${key}`))
-      for (const { limiter, key } of asked) listed.add(`${limiter}\n${key}`)
-      const unique = new Map(asked.map((each) => [`${each.limiter}\n${each.key}`, each]))
-      const rows = await Promise.all([...unique.values()].map((each) => this.#blockOf(each)))
-      yield* rows.filter((row) => row !== undefined)
+    for await (const page of this.keys(left, signal)) {
+      const found = await Promise.all(
+        page.map(async ({ limiter, key }) => {
+          const limits = this.limits.find(({ name }) => name === limiter)
+          if (!limits)
+            return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
+          if (key.startsWith('sha256:')) return void addTo(left, LONG)
+          if (listed.has(`${limiter}\n${key}`)) return undefined
+          listed.add(`${limiter}\n${key}`)
+          const { reason, retryAfterMs } = await this.limiterOf(limits).peek(key, { cost: 0 })
+          const until = new Date(Date.now() + retryAfterMs)
+          return reason === 'blocked' ? { limiter, key, until, isRecorded: false } : undefined
+        }),
+      )
+      yield* found.filter((row) => row !== undefined)
     }
-  }
-
-  async #blockOf({ limiter: name, key }: FoundKey): Promise<BlockedKey | undefined> {
-    const limiter = this.limiterOf(this.limits.find((each) => each.name === name)!)
-    const { reason, retryAfterMs } = await limiter.peek(key, { cost: 0 })
-    if (reason !== 'blocked') return undefined
-    return { limiter: name, key, until: new Date(Date.now() + retryAfterMs), isRecorded: false }
   }
 
   /**
-   * The keys of known limiters in Redis, a page at a time, at most 20,000 a second over all masters. A key may come twice. `left`
-   * counts those that are left alone: of unknown limiters, of other formats, and those of which Redis has only a digest.
+   * The key of a denial's id: that which processes have posted, unless `secret` shows that it is the hash of one; or with `secret` one of
+   * today or yesterday among the keys in Redis. `looked` gets the number of keys that were looked at.
    */
-  async *keys(left: Map<string, number>, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
-    const { redis } = this.opened
-    const names = new Set(this.limits.map(({ name }) => name))
-    const match = `${redis?.prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
-    for (const node of redis?.masters() ?? []) {
+  async find(
+    id: string,
+    secret: string | undefined,
+    looked: (keys: number) => void,
+    signal?: AbortSignal,
+  ): Promise<FoundKey | undefined> {
+    const { denials } = await lastDenials(this.opened.store)
+    const posted = denials.find((each) => each.id === id)
+    const days = [Date.now(), Date.now() - DAY_MS]
+    const isIt = ({ limiter, key: storedKey }: FoundKey): boolean =>
+      days.some((at) => denialId(secret!, { limiter, storedKey, at }) === id)
+    if (secret === undefined || isIt(posted ?? { limiter: '', key: '' })) return posted // or the secret is refused
+    let keys = 0
+    for await (const page of this.keys(new Map(), signal)) {
+      const found = page.find(isIt)
+      if (found) return found
+      looked((keys += page.length))
+    }
+    return posted
+  }
+
+  /** The keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. */
+  async *keys(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
+    const { prefix, masters } = this.opened.redis ?? { prefix: '', masters: () => [] }
+    const match = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
+    for (const node of masters()) {
       let cursor = '0'
       do {
-        const [next, found] = await node.scan(cursor, match, PAGE)
+        const [next, page] = await node.scan(cursor, match, PAGE)
         cursor = next
-        yield found.flatMap((each) => {
-          const parts = partsOf(redis!.prefix, each)
-          const other = otherThanKey(parts, names)
-          if (other !== undefined) left.set(other, (left.get(other) ?? 0) + 1)
-          return other === undefined ? [parts as FoundKey] : []
+        yield page.flatMap((each): readonly FoundKey[] => {
+          const { format, limiter = '', shapes = '', key } = partsOf(prefix, each) ?? {}
+          if (format === undefined) return addTo(left, 'keys of other software')
+          if (format !== STATE_FORMAT)
+            return addTo(left, `keys of format ${format}, which this version does not know`)
+          if (limiter === '' || /^(?:board|semaphore)$/.test(shapes)) return addTo(left, 'keys of no limiter')
+          return key === undefined ? addTo(left, LONG) : [{ limiter, key }]
         })
         await pause(PAUSE_MS, undefined, { signal })
       } while (cursor !== '0')
@@ -143,11 +161,15 @@ export class Site {
   }
 }
 
-/** A key of a known limiter. */
-export type FoundKey = RedisKeyParts & { readonly key: string }
-
 const PAGE = 500
 const PAUSE_MS = 25
+const DAY_MS = 86_400_000
+const LONG = 'keys so long that Redis has their digest alone'
+
+function addTo(left: LeftAlone, what: string): readonly never[] {
+  left.set(what, (left.get(what) ?? 0) + 1)
+  return []
+}
 
 /**
  * Has the store told of no record that has ended, which it would drop: reading writes nothing. Without an `endpoint` an outage, of which
@@ -162,18 +184,6 @@ function quiet(store: Store): void {
     records: { value: () => ({ read, write }) },
     endpoint: { value: undefined },
   })
-}
-
-/** What a key of Redis is, in words, if it is not one of a known limiter that can be asked about. */
-function otherThanKey(parts: RedisKeyParts | undefined, names: ReadonlySet<string>): string | undefined {
-  if (!parts) return 'keys of other software'
-  const { format, limiter, shapes, key } = parts
-  if (format !== STATE_FORMAT) return `keys of format ${format}, which this version does not know`
-  if (limiter === '' || /^(?:board|semaphore|records)$/.test(shapes)) return 'keys of no limiter'
-  if (!names.has(limiter)) return `keys of limiter '${limiter}', whose limits no --policies names`
-  return key === undefined || key.startsWith('sha256:')
-    ? 'keys so long that Redis has their digest alone'
-    : undefined
 }
 
 /**

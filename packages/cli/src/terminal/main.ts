@@ -30,7 +30,10 @@ export async function main(argv: readonly string[], version: string, load = load
       for (const [flag, text] of flags) command.option(flag, text)
       command.action(async (...all: unknown[]) => {
         const given = all.pop() as Given // a command without files gets nothing before it
-        const paths = [...all, given['--'] ?? []].flat().map(unmarked)
+        const paths = [...all, given['--']]
+          .flat()
+          .filter((path) => path !== undefined)
+          .map(unmarked)
         return (await load(command.name))[command.name]!(paths, given, interrupt.signal)
       })
     }
@@ -136,6 +139,7 @@ const ACT: Flags = [
 ]
 
 const WHY: Flags = [
+  ['--id <id>', 'Of a denial, as its answer has it, in place of a key'],
   ['--cost <units>', 'Cost of the call (default: 1)'],
   ['--plan <name>', 'Under the policies of this plan'],
 ]
@@ -144,7 +148,7 @@ type Commands = readonly (readonly [usage: string, about: string, example: strin
 
 // prettier-ignore
 const ON_STORES: Commands = [
-  ['why <key>', 'Say why a caller is refused, and what lets him pass', 'why 203.0.113.7 --policies policies.json', [...WHY, ...STORE]],
+  ['why [key]', 'Say why a caller is refused, and what lets him pass', 'why 203.0.113.7 --policies policies.json', [...WHY, ...STORE]],
   ['top', 'List the keys with most denials, as posted', 'top --limiter api', STORE],
   ['blocked', 'List the keys that are blocked', 'blocked --policies policies.json', STORE],
   ['overrides', 'List overrides, blocks and holds with who made them', 'overrides', STORE],

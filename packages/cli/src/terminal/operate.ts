@@ -3,9 +3,9 @@ import { fleetTopKeys } from '@sluice/metrics'
 import { once } from 'node:events'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
-import { type ActName, planAct, type PlannedAct } from '../acts/act.js'
+import { type ActRequest, planAct } from '../acts/act.js'
 import { openStore } from '../acts/open-store.js'
-import { keyOf, type KnownLimits, Site } from '../acts/site.js'
+import { type FoundKey, keyOf, type KnownLimits, type LeftAlone, Site } from '../acts/site.js'
 import { type Given, quoted, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
@@ -18,14 +18,18 @@ import { withoutErrors } from './policy-files.js'
  */
 
 /** `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. */
-export const why: Run = ([text = ''], given, signal) =>
+export const why: Run = ([text], given, signal) =>
   onStore(given, signal, async (site) => {
     const cost = valueOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
     const plan = valueOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
+    const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
+    if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
+    const targets =
+      text === undefined ? targetOf(site, await foundBy(id!, site, signal)) : targetsOf(site, text, given)
     const rows = await Promise.all(
-      targetsOf(site, text, given).map(async ({ limits, key }) => {
+      targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
         return site.limiterOf(limits).explain(key, { cost, ...(policies && { policies }) })
       }),
@@ -53,17 +57,17 @@ export const top: Run = (_, given, signal) =>
     const named = valueOf(given, 'limiter', String)
     const names = named === undefined ? site.limits.map(({ name }) => name) : [named]
     if (names.length === 0) throw usageError('top needs --policies or --limiter')
-    const { store } = site.opened
-    const rows = await Promise.all(
-      names.map(async (limiter) => ({ limiter, ...(await fleetTopKeys(store, limiter)) })),
-    )
+    const read = async (limiter: string) => ({
+      limiter,
+      ...(await fleetTopKeys(site.opened.store, limiter)),
+    })
+    const rows = await Promise.all(names.map(read))
     const lines = rows.flatMap(({ limiter, processes, denied }) => [
       bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
       ...(processes === 0
         ? ['none posts any: topKeys(limiter, { fleet: store }) of @sluice/metrics does']
         : []),
       ...inColumns(
-        given,
         ['key', 'denied', 'error'],
         denied.map(({ key, count: many, error }) => [key, count(many), count(error)]),
       ),
@@ -74,27 +78,17 @@ export const top: Run = (_, given, signal) =>
 /** `sluice blocked`: the blocked keys of the store. */
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
-    const left = new Map<string, number>()
+    const left: LeftAlone = new Map()
     const rows = []
-    for await (const row of site.blocked(left, signal)) {
-      rows.push(row)
-      show(`${count(rows.length, 'blocked key')}`)
-    }
-    const cells = rows.map(({ limiter, key, until, by, reason, isRecorded }) => [
-      key,
-      limiter,
-      shown(until.toISOString()),
-      isRecorded ? `${by ?? 'an operator'}: ${reason ?? 'no reason given'}` : 'a penalty or an older process',
+    for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
+    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }) => [
+      ...[key, limiter, shown(until.toISOString())],
+      isRecorded ? authorOf(words) : 'a penalty or an older process',
     ])
-    const alone = [...left].map(([what, many]) => faint(`left alone: ${count(many)} ${what}`))
     const lines = [
-      ...(rows.length === 0
-        ? ['no key is blocked']
-        : inColumns(given, ['key', 'limiter', 'until', 'by'], cells)),
-      ...alone,
-      ...(site.opened.redis
-        ? []
-        : [faint('blocks without a record, as those of penalties, are not listed here: ask why KEY')]),
+      ...(rows.length === 0 ? ['no key is blocked'] : inColumns(['key', 'limiter', 'until', 'by'], cells)),
+      ...linesOf(left),
+      ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
     return report(given, { command: 'blocked', rows, leftAlone: Object.fromEntries(left) }, lines)
   })
@@ -102,89 +96,84 @@ export const blocked: Run = (_, given, signal) =>
 /** `sluice overrides`: the records of all limiters of the store, the latest first. */
 export const overrides: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
-    const { records, unread } = await site.records()
+    const left: LeftAlone = new Map()
     const named = valueOf(given, 'limiter', String)
-    const own = records.filter(({ limiter }) => named === undefined || limiter === named)
-    const rows = own.map(({ kind, limiter, until, version, appliedAt, content }) => {
-      const [at, madeAt] = [until, version].map((us) => new Date(us / 1000)) as [Date, Date]
-      const lastAppliedAt = appliedAt > 0 ? new Date(appliedAt / 1000) : null
-      return { kind, limiter, ...content, madeAt, until: at, lastAppliedAt }
+    const dateOf = (us: number): Date => new Date(us / 1000)
+    const rows = (await site.records(left))
+      .filter(({ limiter }) => named === undefined || limiter === named)
+      .map(({ kind, limiter, until, version, appliedAt, content }) => {
+        const times = { madeAt: dateOf(version), until: dateOf(until) }
+        return {
+          kind,
+          limiter,
+          ...content,
+          ...times,
+          lastAppliedAt: appliedAt > 0 ? dateOf(appliedAt) : null,
+        }
+      })
+    const cells = rows.map(({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }) => {
+      const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
+      return [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString()), authorOf(words)]
     })
-    const cells = rows.map(({ kind, limiter, key, until, by, reason, exempt, factor, limits }) => [
-      key,
-      limiter,
-      exempt ? 'exempt' : factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind,
-      shown(until.toISOString()),
-      `${by ?? 'an operator'}: ${reason ?? 'no reason given'}`,
-    ])
-    const lines = [
-      ...(rows.length === 0
-        ? ['no records']
-        : inColumns(given, ['key', 'limiter', 'what', 'until', 'by'], cells)),
-      ...(unread > 0
-        ? [faint(`left alone: ${count(unread, 'record')} that this version does not know`)]
-        : []),
-    ]
-    return report(given, { command: 'overrides', rows, unread }, lines)
+    const lines =
+      rows.length === 0 ? ['no records'] : inColumns(['key', 'limiter', 'what', 'until', 'by'], cells)
+    const leftAlone = Object.fromEntries(left)
+    return report(given, { command: 'overrides', rows, leftAlone }, [...lines, ...linesOf(left)])
   })
 
-export const unblock: Run = (files, given, signal) => act('unblock', files, given, signal)
-export const reset: Run = (files, given, signal) => act('reset', files, given, signal)
-export const block: Run = (files, given, signal) => act('block', files, given, signal)
-export const exempt: Run = (files, given, signal) => act('exempt', files, given, signal)
+const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
+  `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
+
+const linesOf = (left: LeftAlone): TextLine[] =>
+  [...left].map(([what, many]) => faint(`left alone: ${count(many)} ${what}`))
 
 /**
- * An act on a caller's key: says how a call would be decided, what it will do and under which limiters, asks, carries it out by the
- * limiters' own operations, and says how a call would be decided then. Returns 1 where the answer was no.
+ * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
+ * says how a call would be decided then. It returns 1 where the answer was no.
  */
-async function act(
-  name: ActName,
-  [text = '']: readonly string[],
-  given: Given,
-  signal: AbortSignal,
-): Promise<number> {
-  const reason = valueOf(given, 'reason', String)
-  if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
-  const isRemoval = given['remove'] === true
-  const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
-  const needsTime = name === 'block' || (name === 'exempt' && !isRemoval)
-  if (needsTime && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
-  if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
-  const isDry = given['dryRun'] === true
-  if (!isDry && given['yes'] !== true && !process.stdin.isTTY)
-    throw usageError(`${name} asks before it acts, and stdin is no terminal: give --yes or --dry-run`)
-  const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
-  const request = { act: name, duration, isRemoval, reason, by }
-  return onStore(given, signal, async (site) => {
-    const targets = targetsOf(site, text, given)
-    const planned = await Promise.all(
-      targets.map(({ limits, key }) => planAct(site.limiterOf(limits), key, request)),
-    )
-    const isJson = given['json'] === true
-    const before = [...planned.flatMap(linesBefore), `by ${by}: ${reason}`]
-    if (!isJson) print(process.stdout, before)
-    if (isDry)
-      return report(given, { command: name, isDry, rows: planned }, [faint('--dry-run: nothing was done')])
-    if (given['yes'] !== true && !(await confirmed(isJson ? before : []))) return 1
-    const rows = []
-    for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
-    const lines = rows.flatMap(({ limiter, key, after }) => [
-      bold(`${limiter}: ${key}, done`),
-      after.sentence,
-    ])
-    return report(given, { command: name, isDry, by, reason, rows }, lines)
-  })
+function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
+  return async ([text = ''], given, signal) => {
+    const [isRemoval, isDry, isAsked] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
+    const act = isRemoval ? 'remove' : name
+    const reason = valueOf(given, 'reason', String)
+    const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
+    const isTimed = act === 'block' || act === 'exempt'
+    if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
+    if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
+    if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
+    if (!isDry && !isAsked && !process.stdin.isTTY)
+      throw usageError(`${name} asks before it acts, and stdin is no terminal: give --yes or --dry-run`)
+    const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
+    return onStore(given, signal, async (site) => {
+      const plan = ({ limits, key }: Target) =>
+        planAct(site.limiterOf(limits), key, { act, duration, reason, by })
+      const planned = await Promise.all(targetsOf(site, text, given).map(plan))
+      const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => [
+        ...[bold(`${limiter}: ${key}`), sentence, will],
+      ])
+      print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
+      const head = { command: name, isDry, by, reason }
+      if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
+      if (!isAsked && !(await confirmed())) return 1
+      const rows = []
+      for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
+      const lines = rows.flatMap(({ limiter, key, after }) => [
+        bold(`${limiter}: ${key}, done`),
+        after.sentence,
+      ])
+      return report(given, { ...head, rows }, lines)
+    })
+  }
 }
 
-const linesBefore = ({ limiter, key, before, will }: PlannedAct): TextLine[] => [
-  bold(`${limiter}: ${key}`),
-  before.sentence,
-  will,
-]
+export const unblock = acting('unblock')
+export const reset = acting('reset')
+export const block = acting('block')
+export const exempt = acting('exempt')
 
 /** Asks on the terminal whether to go on. Anything but yes is a no. */
-async function confirmed(lines: readonly TextLine[]): Promise<boolean> {
-  print(process.stderr, [...lines, 'Carry it out? yes or no'])
+async function confirmed(): Promise<boolean> {
+  print(process.stderr, ['Carry it out? yes or no'])
   const answers = createInterface({ input: process.stdin })
   const [answer] = (await Promise.race([once(answers, 'line'), once(answers, 'close')])) as [string?]
   answers.close()
@@ -201,21 +190,19 @@ async function onStore(
   if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
   const path = valueOf(given, 'policies', String)
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
-  const [prefix, table, schema] = ['prefix', 'table', 'schema'].map((name) => valueOf(given, name, String))
   const groups = valueOf(given, 'groups', (text) => number(text, 2, 1024))
-  const opened = await openStore(url, {
-    ...(prefix !== undefined && { prefix }),
-    ...(groups !== undefined && { groups }),
-    ...(table !== undefined && { table }),
-    ...(schema !== undefined && { schema }),
-  })
-  const warned = (message: string): void => print(process.stderr, [`sluice: ${message}`])
-  const site = new Site(opened, file?.limiters ?? [], warned)
-  try {
-    return await run(site)
-  } finally {
-    await site.close()
-  }
+  const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
+  const place = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
+  const opened = await openStore(url, { ...place, ...(groups !== undefined && { groups }) })
+  const site = new Site(opened, file?.limiters ?? [], (message) =>
+    print(process.stderr, [`sluice: ${message}`]),
+  )
+  return run(site).finally(() => site.close())
+}
+
+interface Target {
+  readonly limits: KnownLimits
+  readonly key: string
 }
 
 /**
@@ -223,17 +210,12 @@ async function onStore(
  * and he has none, is left out.
  * @throws {UsageError} where there is none.
  */
-function targetsOf(site: Site, text: string, given: Given): { limits: KnownLimits; key: string }[] {
+function targetsOf(site: Site, text: string, given: Given): Target[] {
   const named = valueOf(given, 'limiter', String)
   const limits = site.limits.filter(({ name }) => named === undefined || name === named)
-  if (limits.length === 0) {
-    const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
-    const why = known
-      ? `there is no limiter '${named}'; there are ${known}`
-      : 'the limits of the store are named by --policies'
-    throw usageError(why)
-  }
-  const problems: string[] = []
+  const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
+  if (known === '') throw usageError('the limits of the store are named by --policies')
+  const problems = limits.length === 0 ? [`there is no limiter '${named}'; there are ${known}`] : []
   const targets = limits.flatMap((each) => {
     try {
       return [{ limits: each, key: keyOf(text, each.by) }]
@@ -246,8 +228,30 @@ function targetsOf(site: Site, text: string, given: Given): { limits: KnownLimit
   return targets
 }
 
+/** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
+async function foundBy(id: string, site: Site, signal: AbortSignal): Promise<FoundKey> {
+  const secret = process.env['SLUICE_SECRET']
+  const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
+  const found = await site.find(id, secret, progress, signal)
+  if (found) return found
+  const further = !site.opened.redis
+    ? ', and Postgres has no keys to look through'
+    : secret === undefined
+      ? '; with SLUICE_SECRET the keys in Redis are looked through'
+      : ', and by this secret it is of no key in Redis today or yesterday'
+  throw usageError(`no process has posted a denial '${id}'${further}`)
+}
+
+/** @throws {UsageError} with the key, where it cannot be explained. */
+function targetOf(site: Site, { limiter, key }: FoundKey): Target[] {
+  const limits = site.limits.find(({ name }) => name === limiter)
+  if (limits && !key.startsWith('sha256:')) return [{ limits, key }]
+  const lacks = limits ? 'which is a digest of it' : 'whose limits --policies does not name'
+  throw usageError(`it is of limiter '${limiter}', key '${key}', ${lacks}`)
+}
+
 /** Rows as columns under a heading, each cell as it may be printed, keys as wide as the page allows. */
-function inColumns(given: Given, head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+function inColumns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const { keys } = pageOf(process.stdout)
   return rows.length === 0
     ? []
