@@ -238,7 +238,7 @@ describe('sluice why', () => {
     for (const args of [['why', 'user:\u001b[2J', '--policies', file], ['blocked'], ['overrides']]) {
       const { stdout } = await sluice(args)
       expect(stdout).toContain('user:?[2J')
-      expect(stdout).not.toMatch(/[\u001b\u202e]|^::/m)
+      expect(stdout).not.toMatch(/[^\P{C}\n]|^::/mu)
     }
   })
 })
@@ -375,7 +375,7 @@ describe('sluice blocked', () => {
     const seen = await monitor(server)
     const { rows } = await jsonOf(['blocked', '--policies', fileOf({ api: { policies: entry } })])
     const lines = await seen.stop()
-    expect(rows.map(({ key }) => key).toSorted()).toEqual(['user:2999', 'user:7'])
+    expect(rows.map(({ key }) => String(key)).toSorted()).toEqual(['user:2999', 'user:7'])
     const scans = lines.filter((line) => / "scan" /i.test(line))
     expect(scans.length).toBeGreaterThan(4)
     expect(scans.every((line) => line.endsWith('"COUNT" "500"'))).toBe(true)

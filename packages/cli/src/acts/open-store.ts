@@ -4,15 +4,15 @@ import type { PostgresTableOptions } from '@sluice/postgres'
 import type { OpenedStore } from './site.js'
 
 /** The options of the processes' store by which its state is found. */
-export type StorePlace = Pick<RedisStoreOptions, 'prefix' | 'groups'> & PostgresTableOptions
+export type StoreSettings = Pick<RedisStoreOptions, 'prefix' | 'groups'> & PostgresTableOptions
 
 /**
  * Opens the store at a URL: redis:// or rediss:// of a server, of any node of a Cluster, which is found out, or with ?name=MASTER of a
  * Sentinel; postgres:// or postgresql://. No message has the URL, which may hold a password.
  * @throws {PolicyError} INVALID_OPTION; {StoreError} the first failure; {Error} ECLIENT where no client package is installed.
  */
-export async function openStore(url: string, place: StorePlace = {}): Promise<OpenedStore> {
-  const { prefix = 'sluice', groups, ...table } = place
+export async function openStore(url: string, settings: StoreSettings = {}): Promise<OpenedStore> {
+  const { prefix = 'sluice', groups, ...table } = settings
   if (/^rediss?:\/\/./.test(url))
     return openRedis(url, { prefix, ...(groups !== undefined && { groups }), denialCache: false })
   if (/^postgres(?:ql)?:\/\/./.test(url)) return openPostgres(url, table)

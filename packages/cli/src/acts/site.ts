@@ -134,9 +134,10 @@ export class Site {
 
   /** The keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. */
   async *keys(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
-    const { prefix, masters } = this.opened.redis ?? { prefix: '', masters: () => [] }
+    const { redis } = this.opened
+    const prefix = redis?.prefix ?? ''
     const match = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
-    for (const node of masters()) {
+    for (const node of redis?.masters() ?? []) {
       let cursor = '0'
       do {
         const [next, page] = await node.scan(cursor, match, PAGE)

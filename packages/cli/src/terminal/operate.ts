@@ -82,7 +82,9 @@ export const blocked: Run = (_, given, signal) =>
     const rows = []
     for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
     const cells = rows.map(({ limiter, key, until, isRecorded, ...words }) => [
-      ...[key, limiter, shown(until.toISOString())],
+      key,
+      limiter,
+      shown(until.toISOString()),
       isRecorded ? authorOf(words) : 'a penalty or an older process',
     ])
     const lines = [
@@ -148,9 +150,9 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
       const plan = ({ limits, key }: Target) =>
         planAct(site.limiterOf(limits), key, { act, duration, reason, by })
       const planned = await Promise.all(targetsOf(site, text, given).map(plan))
-      const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => [
-        ...[bold(`${limiter}: ${key}`), sentence, will],
-      ])
+      const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
+        return [bold(`${limiter}: ${key}`), sentence, will]
+      })
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
       if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
@@ -197,7 +199,11 @@ async function onStore(
   const site = new Site(opened, file?.limiters ?? [], (message) =>
     print(process.stderr, [`sluice: ${message}`]),
   )
-  return run(site).finally(() => site.close())
+  try {
+    return await run(site)
+  } finally {
+    await site.close()
+  }
 }
 
 interface Target {
