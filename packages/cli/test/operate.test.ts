@@ -112,18 +112,18 @@ async function dump(): Promise<ReadonlyMap<string, string>> {
 describe('sluice why', () => {
   it('says why a caller is refused and which commands let him pass', async () => {
     await exhausted(limiterOf('api').limiter, ipKey(ADDRESS))
-    const { status, stdout } = await sluice([
-      'why',
-      ADDRESS,
-      '--policies',
-      fileOf({ api: { policies: entry } }),
-    ])
+    const file = fileOf({ api: { policies: entry } })
+    const { status, stdout } = await sluice(['why', ADDRESS, '--policies', file])
     expect(status).toBe(0)
     expect(stdout).toMatch(
       /^api: ip:203\.0\.113\.7\nA call of cost 1 is denied under '2-per-1d' \(limit, rule default\); 2 of 2 used/,
     )
-    expect(stdout).toContain('\n  sluice reset ip:203.0.113.7 --limiter api --reason ...\n')
-    expect(stdout).toContain('\n  sluice exempt ip:203.0.113.7 --for 1h --limiter api --reason ...\n')
+    expect(stdout).toContain(
+      `\n  sluice reset ip:203.0.113.7 --limiter api --policies ${file} --reason ...\n`,
+    )
+    expect(stdout).toContain(
+      `\n  sluice exempt ip:203.0.113.7 --for 1h --limiter api --policies ${file} --reason ...\n`,
+    )
     expect(stdout).not.toContain('unblock')
   })
 

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { type ActRequest, planAct } from '../acts/act.js'
 import { openStore } from '../acts/open-store.js'
 import { type FoundKey, keyOf, type KnownLimits, type LeftAlone, Site } from '../acts/site.js'
-import { type Given, quoted, usageError } from './arguments.js'
+import { type Given, quoted, textsOf, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
 import { number, valueOf } from './options.js'
@@ -34,12 +34,14 @@ export const why: Run = ([text], given, signal) =>
         return site.limiterOf(limits).explain(key, { cost, ...(policies && { policies }) })
       }),
     )
+    const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
       sentence,
-      ...cures.map((cure) =>
-        faint(`  sluice ${CURES[cure](quoted(key))} --limiter ${quoted(limiter)} --reason ...`),
-      ),
+      ...cures.map((cure) => {
+        const words = ['  sluice', CURES[cure](quoted(key)), `--limiter ${quoted(limiter)}`, ...file]
+        return faint([...words, '--reason ...'].join(' '))
+      }),
     ])
     return report(given, { command: 'why', rows }, lines)
   })
