@@ -199,8 +199,9 @@ describe('denials that are kept', () => {
     denials.on('denied', (event) => void events.push(event))
     const policies = [fixedWindow({ limit: 1, window: '1h' })]
     const limiter = createLimiter({ policies, ...options })
+    if ('enforce' in options) void limiter.decide('a')
     const decision = limiter.decide('a') as Decision
-    if ('enforce' in options) expect((limiter.decide('a') as Decision).wouldDeny).toBe(true)
+    expect([decision.allowed, decision.wouldDeny]).toEqual([true, 'enforce' in options ? true : undefined])
     expect(denials.keep(decision)).toMatch(/^[0-9a-f]{20}$/)
     expect([name, denials.list(), events]).toEqual([name, [], []])
   })
@@ -377,6 +378,23 @@ describe('a post of denials', () => {
     expect((await postOf(full.map((key, i) => (i === 0 ? `${key}k` : key)))).keys).toHaveLength(49)
   })
 
+  it('has the newest of all denials that a process keeps apart, 50 in all', async () => {
+    const fleet = open('memory')
+    const both = [kept({ fleet }), kept({ fleet })] as const
+    const clock = jest.spyOn(Date, 'now')
+    for (let i = 0; i < 80; i++) {
+      clock.mockReturnValue(NEW_YEAR + i)
+      both[i % 2]!.keep(denied(`k${i}`))
+    }
+    clock.mockRestore()
+    await posted(fleet)
+    const newest = Array.from({ length: 50 }, (_, i) => `k${79 - i}`)
+    expect(keysOf((await lastDenials(fleet)).denials)).toEqual(newest)
+    const [text] = await fleet.board!('top-keys').read()
+    const sent = (JSON.parse(text!) as { denials: string[][] }).denials
+    expect(sent.map((denial) => denial[3])).toEqual(newest)
+  })
+
   it('leaves out a key alone that fills it', async () => {
     const hashKeys = (key: string) => (key === 'b' ? 'b'.repeat(8000) : key)
     expect((await postOf(['a', 'b', 'c'], { hashKeys })).keys).toEqual(['c', 'a'])
@@ -412,6 +430,7 @@ describe('a post of denials', () => {
     kept({ fleet })
     kept().keep(denied('a'))
     await posted(fleet)
+    expect(await fleet.board!('top-keys').read()).toEqual(['{"format":1,"posts":[]}'])
     expect(await lastDenials(fleet)).toEqual({ denials: [], processes: 0, malformed: 0, unknown: [] })
   })
 

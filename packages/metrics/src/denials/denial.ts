@@ -16,7 +16,7 @@ export interface Denial {
   readonly at: number
 }
 
-/** A denial as it travels: a list is shorter than an object. JSON has no Infinity, so that a wait without an end is null. */
+/** A denial as it travels: a list is shorter than an object. JSON writes a wait without an end, Infinity, as null. */
 export type PackedDenial = readonly [
   ...texts: readonly [id: string, limiter: string, policy: string, key: string, reason: string],
   retryAfterMs: number | null,
@@ -28,7 +28,7 @@ export function packed(denials: readonly Denial[]): readonly PackedDenial[] {
   let left = 7999 // without the brackets, and with a comma more than there are
   return denials
     .map(({ id, limiter, policy, key, reason, retryAfterMs, at }): PackedDenial => {
-      return [id, limiter, policy, key, reason, retryAfterMs === Infinity ? null : retryAfterMs, at]
+      return [id, limiter, policy, key, reason, retryAfterMs, at]
     })
     .filter((denial) => {
       const after = left - Buffer.byteLength(JSON.stringify(denial)) - 1

@@ -94,13 +94,12 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
     return denial.id
   }
 
-  /** The denial of a decision now, with the key that was kept before at its place, and with its id where that is of today. */
-  function denialOf(place: string, { limiter, policy, key, reason, retryAfterMs }: Decision): Denial {
-    const [before, at] = [kept.get(place), Date.now()]
-    const own = before?.key ?? ownText(storedKey(key))
+  /** The denial of a decision now, with the id that was kept before at its place, where that is of today. */
+  function denialOf(place: string, { limiter, policy, reason, retryAfterMs }: Decision): Denial {
+    const [before, at, key] = [kept.get(place), Date.now(), place.slice(limiter.length + 1)]
     const isOfToday = before && dayOf(before.at) === dayOf(at)
-    const id = isOfToday ? before.id : denialId(secret, { limiter, storedKey: own, at })
-    return { id, limiter, policy, key: own, reason: String(reason), retryAfterMs, at }
+    const id = isOfToday ? before.id : denialId(secret, { limiter, storedKey: key, at })
+    return { id, limiter, policy, key, reason: String(reason), retryAfterMs, at }
   }
 
   function shown(denial: Denial): Denial {
@@ -108,9 +107,9 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
   }
 }
 
-/** A text for each key of each limiter, whose names have no line breaks. */
+/** A text of its own for each key of each limiter, whose names have no line breaks. */
 function placeOf({ limiter, key }: Decision): string {
-  return `${limiter}\n${storedKey(key)}`
+  return ownText(`${limiter}\n${storedKey(key)}`)
 }
 
 const MOST_KEYS = 1000
