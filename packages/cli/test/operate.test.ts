@@ -4,12 +4,16 @@ import {
   fixedWindow,
   type Limiter,
   type LimiterOptions,
+  gcra,
   slidingLog,
+  slidingWindow,
+  tokenBucket,
 } from '@sluice/core'
+import { calendarWindow } from '@sluice/calendar'
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
-import { denialId, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
+import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -318,7 +322,7 @@ describe('an act', () => {
     ['--for and --remove', 'exempt', ADDRESS, '--remove', '--for', '1h', '--reason', 'r', '--yes'],
     ['--for must be', 'block', ADDRESS, '--for', 'soon', '--reason', 'r', '--yes'],
     ['reason must be', 'block', ADDRESS, '--for', '1h', '--reason', 'r'.repeat(201), '--yes'],
-    ['named by --policies', 'reset', ADDRESS, '--reason', 'r', '--yes', '--policies='],
+    ['name them by --policies', 'reset', ADDRESS, '--reason', 'r', '--yes', '--policies='],
     ["there is no limiter 'apo'", 'reset', ADDRESS, '--limiter', 'apo', '--reason', 'r', '--yes'],
     ['missing required', 'reset', '--reason', 'r', '--yes'],
   ])('refuses arguments: %s', async (message, ...args) => {
@@ -421,6 +425,26 @@ it('sluice top lists the keys with most denials, as processes have posted them',
     /^api: top keys of 1 process\nkey +denied +error\nuser:greedy +4 +0\n$/,
   )
   expect((await sluice(['top', '--limiter', 'none'])).stdout).toContain('none posts any')
+})
+
+it.each([
+  [slidingLog({ limit: 2, window: '1d' })],
+  [gcra({ limit: 100, window: '1h', burst: 3 }), fixedWindow({ limit: 5, window: '1m', name: 'm' })],
+  [gcra({ limit: 4, window: '1h', slots: 4 })],
+  [tokenBucket({ limit: 4, window: '1h', capacity: 2, refill: 'interval' })],
+  [slidingWindow({ limit: 4, window: '1h', buckets: 6, count: 'weighted' })],
+  [calendarWindow({ limit: 4, every: 'month', timeZone: 'Europe/Berlin', anchor: '2025-01-31' })],
+])('takes the limits that processes have posted where no file names them: %#', async (...list) => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+  const { limiter, store } = limiterOf('api', { policies: list })
+  topKeys(limiter, { fleet: store })
+  const denied = await exhausted(limiter, 'user:ann')
+  await jest.advanceTimersByTimeAsync(10_000)
+  jest.useRealTimers()
+  while ((await fleetLimits(store)).size === 0);
+  const { rows } = await jsonOf(['why', 'user:ann'])
+  const { policy, limit } = denied
+  expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', allowed: false, policy, limit }])
 })
 
 it('reading writes nothing, and does not even drop what has ended', async () => {

@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
 
 const PROCESSES = 4
@@ -32,24 +33,13 @@ const ask = (key, process = 0) =>
   fetch(`http://127.0.0.1:${ports[process % PROCESSES]}/`, { headers: { 'x-api-key': key } })
 
 /** Runs a command of the page in the folder of the service, and returns what it prints. @param {string} command */
-function run(command) {
+async function run(command) {
   console.log(`$ ${command}`)
-  const program = `${process.execPath} ${resolve('packages/cli/bin/sluice.js')}`
-  return /** @type {Promise<string>} */ (
-    new Promise((done, failed) => {
-      const options = { cwd: folder, env }
-      execFile(
-        'bash',
-        ['-c', command.replace(/^(?:npx )?sluice/, program)],
-        options,
-        (error, stdout, stderr) => {
-          process.stdout.write(stdout + stderr)
-          if (error) failed(error)
-          else done(stdout)
-        },
-      )
-    })
-  )
+  const [, ...words] = command.replace(/^npx /, '').match(/'[^']*'|\S+/g) ?? []
+  const args = [resolve('packages/cli/bin/sluice.js'), ...words.map((word) => word.replaceAll("'", ''))]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { cwd: folder, env })
+  process.stdout.write(stdout + stderr)
+  return stdout
 }
 
 let ms = Infinity
@@ -74,8 +64,9 @@ try {
   const seconds = (ms / 1000).toFixed(1)
   console.log(`${seconds} s from the id to requests that pass in each of ${PROCESSES} processes`)
 } finally {
+  const ended = fleet.map((child) => once(child, 'exit'))
   for (const child of fleet) child.disconnect()
-  await Promise.all(fleet.map((child) => child.exitCode ?? once(child, 'exit')))
+  await Promise.all(ended)
   await redis.stop()
 }
 process.exitCode = ms < MOST_MS ? 0 : 1

@@ -1,21 +1,14 @@
-import { createLimiter, InputError, type Limiter, type Policy, PolicyError, type Store } from '@sluice/core'
+import { createLimiter, InputError, type Limiter, PolicyError, type Store } from '@sluice/core'
 import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
 import { denialId, lastDenials } from '@sluice/metrics'
+import type { KnownLimits } from './known-limits.js'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /*
  * A store and its limiters as an operator sees them. It prints nothing and asks nothing, so that a terminal, a console or a server
  * may each do that in its own way.
  */
-
-/** The limits of one limiter, as a policy file has them; `by` is the part of a call that names the caller. */
-export interface KnownLimits {
-  readonly name: string
-  readonly policies: readonly Policy[]
-  readonly plans?: ReadonlyMap<string, readonly Policy[]> | undefined
-  readonly by?: string | undefined
-}
 
 /** A store that was opened for an operator. Only of Redis keys can be listed: its masters are asked, one after the other. */
 export interface OpenedStore {

@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
 import { type ActRequest, planAct } from '../acts/act.js'
+import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
-import { type FoundKey, keyOf, type KnownLimits, type LeftAlone, Site } from '../acts/site.js'
+import { type FoundKey, keyOf, type LeftAlone, Site } from '../acts/site.js'
 import { type Given, quoted, textsOf, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
@@ -58,7 +59,8 @@ export const top: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const named = valueOf(given, 'limiter', String)
     const names = named === undefined ? site.limits.map(({ name }) => name) : [named]
-    if (names.length === 0) throw usageError('top needs --policies or --limiter')
+    if (names.length === 0)
+      throw usageError('no process posts top keys: name a limiter by --policies or --limiter')
     const read = async (limiter: string) => ({
       limiter,
       ...(await fleetTopKeys(site.opened.store, limiter)),
@@ -198,9 +200,9 @@ async function onStore(
   const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
   const place = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
   const opened = await openStore(url, { ...place, ...(groups !== undefined && { groups }) })
-  const site = new Site(opened, file?.limiters ?? [], (message) =>
-    print(process.stderr, [`sluice: ${message}`]),
-  )
+  const failed = (error: unknown) => opened.close().then(() => Promise.reject(error))
+  const limits = file?.limiters ?? (await postedLimits(opened.store).catch(failed))
+  const site = new Site(opened, limits, (message) => print(process.stderr, [`sluice: ${message}`]))
   try {
     return await run(site)
   } finally {
@@ -222,7 +224,7 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
   const named = valueOf(given, 'limiter', String)
   const limits = site.limits.filter(({ name }) => named === undefined || name === named)
   const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
-  if (known === '') throw usageError('the limits of the store are named by --policies')
+  if (known === '') throw usageError('no process posts its limits: name them by --policies')
   const problems = limits.length === 0 ? [`there is no limiter '${named}'; there are ${known}`] : []
   const targets = limits.flatMap((each) => {
     try {

@@ -1,7 +1,7 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
 import { duration, read } from '@sluice/core/internal'
 import { summed, type DecisionCount } from './decision-counts.js'
-import { postsOf } from './post.js'
+import { type PostedLimit, postsOf } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
@@ -67,6 +67,16 @@ export async function fleetTopKeys(
     all: sorted(merged('sampled').map(scaled)),
     decisions: summed(posts.map((post) => post.decisions)),
   }
+}
+
+/**
+ * The limits of each limiter whose top keys processes share in a store, by its name: those that one of them was made with.
+ * @throws {PolicyError} INVALID_OPTION; StoreError when the store does not answer within 5 s.
+ */
+export async function fleetLimits(store: Store): Promise<ReadonlyMap<string, readonly PostedLimit[]>> {
+  const texts = await within(5000, boardOf(store).read())
+  const posts = texts.flatMap((text) => postsOf(text).posts)
+  return new Map(posts.flatMap(({ limiter, limits }) => (limits ? [[limiter, limits] as const] : [])))
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Policy } from '@sluice/core'
 import {
   type Denial,
   packed as packedDenials,
@@ -17,6 +18,24 @@ export interface Post {
   /** Of a sample of all calls. */
   readonly sampled: Summary
   readonly decisions: readonly DecisionCount[]
+  /** The policies that the limiter was made with, for those who have no file of them. Older processes post none. */
+  readonly limits?: readonly PostedLimit[] | undefined
+}
+
+/** The numbers of one policy, and the shape by which its algorithm is known. */
+export interface PostedLimit {
+  readonly shape: string
+  readonly limit: number
+  readonly capacity: number
+  readonly name: string
+  /** Of a calendar window. */
+  readonly timeZone?: string | undefined
+  readonly anchor?: string | undefined
+}
+
+/** The numbers of a policy as they are posted. */
+export function limitOf({ shape, limit, capacity, name, calendar }: Policy): PostedLimit {
+  return { shape, limit, capacity, name, timeZone: calendar?.timeZone, anchor: calendar?.anchor }
 }
 
 /**
@@ -78,14 +97,16 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown; denials
  * keys in each list.
  */
 function isPost(value: unknown): value is PackedPost {
-  const { limiter, size, denied, sampled, decisions } = fieldsOf<PackedPost>(value)
+  const { limiter, size, denied, sampled, decisions, limits = [] } = fieldsOf<PackedPost>(value)
   return (
     typeof limiter === 'string' &&
     isCount(size) &&
     size > 0 &&
     [denied, sampled].every((summary) => isSummary(summary, size)) &&
     Array.isArray(decisions) &&
-    decisions.every(isDecisionCount)
+    decisions.every(isDecisionCount) &&
+    Array.isArray(limits) &&
+    limits.every(isLimit)
   )
 }
 
@@ -111,6 +132,12 @@ function isKeyCount(value: unknown): boolean {
 function isDecisionCount(value: unknown): boolean {
   const { policy, result, count } = fieldsOf<DecisionCount>(value)
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)
+}
+
+/** Whether a value is the numbers of a policy, as another process has written them. */
+function isLimit(value: unknown): boolean {
+  const { shape, limit, capacity, name } = fieldsOf<PostedLimit>(value)
+  return typeof shape === 'string' && typeof name === 'string' && isCount(limit) && isCount(capacity)
 }
 
 /** Whether a value, which another process has written, is a sound denial. */

@@ -3,7 +3,7 @@ import { warnProcessOnce } from '@sluice/core/internal'
 import type { Denial } from '../denials/denial.js'
 import type { KeyCounts } from './key-counts.js'
 import type { KeyHash } from './key-hash.js'
-import { textOf } from './post.js'
+import { limitOf, textOf } from './post.js'
 
 /**
  * The board of a store on which processes leave each other their top keys: texts that each live for a time.
@@ -86,7 +86,9 @@ class Posting {
    * was asked for.
    */
   #text(): string {
-    const posts = [...this.#shared].map(({ limiter, counts, hash }) => counts.post(limiter.name, hash))
+    const posts = [...this.#shared].map(({ limiter, counts, hash }) => {
+      return { ...counts.post(limiter.name, hash), limits: limiter.policies.map(limitOf) }
+    })
     const denials = [...this.#denials].flatMap((list) => list(MOST_DENIALS)).toSorted((a, b) => b.at - a.at)
     return textOf(posts, denials.slice(0, MOST_DENIALS))
   }
