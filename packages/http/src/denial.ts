@@ -28,11 +28,7 @@ export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
  * second.
  */
 export function responder<Req, Res>(
-  {
-    onDenied,
-    hideBlocks,
-    denialId,
-  }: Pick<RequestLimitOptions<Req, Res>, 'onDenied' | 'hideBlocks' | 'denialId'>,
+  { onDenied, hideBlocks, denialId }: AnswerOptions<Req, Res>,
   platform: Platform<Req, Res>,
   setHeader: SetHeader<Res>,
   limiter: Limiter,
@@ -106,6 +102,8 @@ export function responder<Req, Res>(
     return { answer: platform.send(req, res, FORBIDDEN, FORBIDDEN_TEXT), forbidden: true }
   }
 }
+
+type AnswerOptions<Req, Res> = Pick<RequestLimitOptions<Req, Res>, 'onDenied' | 'hideBlocks' | 'denialId'>
 
 /** The type of problem details. */
 export const PROBLEM_TYPE = 'application/problem+json'

@@ -1,13 +1,8 @@
 export { annotateSpans, type TraceLike } from './annotate-spans.js'
 export type { Denial } from './denials/denial.js'
 export { denialId } from './denials/denial-id.js'
-export {
-  type DeniedEvent,
-  type Denials,
-  keepDenials,
-  type KeepDenialsOptions,
-} from './denials/keep-denials.js'
-export { lastDenials, type LastDenials } from './denials/last-denials.js'
+export * from './denials/keep-denials.js'
+export * from './denials/last-denials.js'
 export { type Instrument, INSTRUMENTS } from './instruments.js'
 export { observe, type ObserveOptions, type QueueLike } from './observe.js'
 export type { MeterLike } from './sinks/open-telemetry.js'

@@ -16,20 +16,14 @@ export interface Denial {
   readonly at: number
 }
 
-/** A denial as it travels: a list is shorter than an object. JSON writes a wait without an end, Infinity, as null. */
-export type PackedDenial = readonly [
-  ...texts: readonly [id: string, limiter: string, policy: string, key: string, reason: string],
-  retryAfterMs: number | null,
-  at: number,
-]
+/** A denial travels as a list of these, which is shorter than an object. JSON writes a wait without an end, Infinity, as null. */
+const FIELDS = ['id', 'limiter', 'policy', 'key', 'reason', 'retryAfterMs', 'at'] as const
 
 /** Denials as a process posts them: as many of the first as take 8 kB together. One that is longer than what is left is left out. */
-export function packed(denials: readonly Denial[]): readonly PackedDenial[] {
+export function packed(denials: readonly Denial[]): readonly unknown[] {
   let left = 7999 // without the brackets, and with a comma more than there are
   return denials
-    .map(({ id, limiter, policy, key, reason, retryAfterMs, at }): PackedDenial => {
-      return [id, limiter, policy, key, reason, retryAfterMs, at]
-    })
+    .map((denial) => FIELDS.map((field) => denial[field]))
     .filter((denial) => {
       const after = left - Buffer.byteLength(JSON.stringify(denial)) - 1
       if (after >= 0) left = after
@@ -38,6 +32,7 @@ export function packed(denials: readonly Denial[]): readonly PackedDenial[] {
 }
 
 /** The denial that `packed` wrote as a list. */
-export function unpacked([id, limiter, policy, key, reason, wait, at]: PackedDenial): Denial {
-  return { id, limiter, policy, key, reason, retryAfterMs: wait ?? Infinity, at }
+export function unpacked(list: readonly unknown[]): Denial {
+  const denial = Object.fromEntries(FIELDS.map((field, i) => [field, list[i] ?? Infinity]))
+  return denial as unknown as Denial
 }

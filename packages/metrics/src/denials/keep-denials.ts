@@ -7,6 +7,7 @@ import {
   storedKey,
   unchecked,
   warningOnce,
+  warnProcessOnce,
 } from '@sluice/core/internal'
 import { type KeyHash, keyHashOf } from '../top-keys/key-hash.js'
 import { share } from '../top-keys/posting.js'
@@ -53,11 +54,10 @@ export interface Denials {
 
 /**
  * Gives each denial an id, the same for one caller of one limiter all day (UTC), by which `sluice why --id` finds him: `keep` is the
- * option `denialId` of adapters, which answer with it. Keeps the last denial of each of 1,000 keys of this process; the keys that were denied
- * longest ago are forgotten.
+ * option `denialId` of adapters. Keeps the last denial of each of 1,000 keys; those that were denied longest ago are forgotten.
  * @throws {PolicyError} INVALID_OPTION.
  * @example
- * const denials = keepDenials({ secret: process.env.DENIAL_SECRET, fleet: store })
+ * const denials = keepDenials({ secret: process.env.SLUICE_SECRET, fleet: store })
  * app.use(rateLimit({ name: 'api', limit: 100, window: '1m', store, denialId: denials.keep }))
  * denials.on('denied', ({ id, limiter, key }) => console.log(id, limiter, key))
  */
@@ -70,7 +70,8 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
   const listeners = new Listeners<{ denied: DeniedEvent }>(['denied'], warningOnce('keepDenials'))
   const list = (most = MOST_KEYS): readonly Denial[] =>
     [...kept.values()].slice(-most).toReversed().map(shown)
-  const unshare = fleet && share(fleet, list)
+  const limiter = { name: 'keepDenials', isClosed: false, warn: warnProcessOnce }
+  const unshare = fleet && share(fleet, { limiter, hash, denials: list })
   return {
     keep,
     idOf: (decision) => denialOf(placeOf(decision), decision).id,

@@ -1,10 +1,5 @@
 import type { Policy } from '@sluice/core'
-import {
-  type Denial,
-  packed as packedDenials,
-  type PackedDenial,
-  unpacked as unpackedDenial,
-} from '../denials/denial.js'
+import { type Denial, packed as packedDenials, unpacked as unpackedDenial } from '../denials/denial.js'
 import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'
@@ -141,11 +136,11 @@ function isLimit(value: unknown): boolean {
 }
 
 /** Whether a value, which another process has written, is a sound denial. */
-function isDenial(value: unknown): value is PackedDenial {
+function isDenial(value: unknown): value is readonly unknown[] {
   if (!Array.isArray(value)) return false
   const [retryAfterMs, at] = value.slice(5) as unknown[]
-  const texts = value.slice(0, 5).filter((text) => typeof text === 'string')
-  return texts.length === 5 && (retryAfterMs === null || isCount(retryAfterMs)) && isCount(at)
+  const areTexts = value.slice(0, 5).every((text) => typeof text === 'string')
+  return areTexts && (retryAfterMs === null || isCount(retryAfterMs)) && isCount(at)
 }
 
 /** Whether a value is a whole number from 0 on. */

@@ -1,5 +1,4 @@
 import { type Board, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
-import { warnProcessOnce } from '@sluice/core/internal'
 import type { Denial } from '../denials/denial.js'
 import type { KeyCounts } from './key-counts.js'
 import type { KeyHash } from './key-hash.js'
@@ -13,29 +12,26 @@ export function boardOf(store: Store): Board {
   if (typeof store?.board === 'function') return store.board('top-keys')
   throw new PolicyError(
     'INVALID_OPTION',
-    'the store of a fleet must be one with a board: a redisStore, postgresStore or memoryStore; a machineStore has none',
+    'the store of a fleet must be one with a board, in Redis, in Postgres or in memory; a machineStore has none',
   )
 }
 
-/** A limiter whose keys are counted, and what other processes may see of its keys. */
+/** A limiter whose keys are counted and what other processes may see of its keys, or a list of denials, which warns in its place. */
 export interface Shared {
-  readonly limiter: Limiter
-  readonly counts: KeyCounts
+  readonly limiter: Pick<Limiter, 'name' | 'isClosed' | 'warn'> & Partial<Pick<Limiter, 'policies'>>
+  readonly counts?: KeyCounts
   readonly hash: KeyHash
+  /** Returns the newest denials, `most` of them, the newest first. */
+  readonly denials?: (most: number) => readonly Denial[]
 }
 
-/** Returns the newest denials, `most` of them, the newest first. */
-export type ListDenials = (most: number) => readonly Denial[]
-
 /**
- * Writes what this process has counted, and its last denials, to the board of one store: one text every 10 s for all limiters. Each
- * replaces the one before, so that one that fails is made up for by the next. After three that are missing other processes forget
- * this one.
+ * Writes what this process has counted, and its last denials, to the board of one store: one text every 10 s. Each replaces the one
+ * before, so that one that fails is made up for by the next. After three that are missing other processes forget this one.
  */
 class Posting {
   readonly #author = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2)
   readonly #shared = new Set<Shared>()
-  readonly #denials = new Set<ListDenials>()
   #timer: ReturnType<typeof setInterval> | undefined
   /** Only one at a time: a client may keep commands for as long as its server is away. */
   #isPosting = false
@@ -43,22 +39,20 @@ class Posting {
   constructor(private readonly board: Board) {}
 
   /**
-   * Posts the counts of one more limiter, or one more list of denials, from now on, and starts the timer with the first. Returns a
-   * function that ends that.
+   * Posts the counts of one more limiter from now on, and starts the timer with the first. Returns a function that ends
+   * that.
    */
-  add(added: Shared | ListDenials): () => void {
-    if (typeof added === 'function') this.#denials.add(added)
-    else this.#shared.add(added)
+  add(shared: Shared): () => void {
+    this.#shared.add(shared)
     this.#timer ??= setInterval(() => void this.#post().catch(() => {}), EVERY_MS)
     this.#timer.unref?.()
-    return () => this.#remove(added)
+    return () => this.#remove(shared)
   }
 
-  /** Ends the posts of one limiter, or list. With the last of all the timer ends too, so that nothing is posted any more. */
-  #remove(removed: Shared | ListDenials): void {
-    if (typeof removed === 'function') this.#denials.delete(removed)
-    else this.#shared.delete(removed)
-    if (this.#shared.size + this.#denials.size > 0) return
+  /** Ends the posts of one limiter. With the last limiter the timer ends too, so that nothing is posted any more. */
+  #remove(shared: Shared): void {
+    this.#shared.delete(shared)
+    if (this.#shared.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -70,7 +64,7 @@ class Posting {
    */
   async #post(): Promise<void> {
     for (const shared of this.#shared) if (shared.limiter.isClosed) this.#remove(shared)
-    if (this.#isPosting || this.#shared.size + this.#denials.size === 0) return
+    if (this.#isPosting || this.#shared.size === 0) return
     this.#isPosting = true
     try {
       await this.board.post(this.#author, this.#text(), LIFE_MS)
@@ -82,37 +76,34 @@ class Posting {
   }
 
   /**
-   * The counts of all limiters of this process, and its denials, as one text, in which keys are replaced by their hashes where that
-   * was asked for.
+   * The counts of all limiters of this process, and its denials, as one text, in which keys are replaced by their hashes where that was
+   * asked for.
    */
   #text(): string {
-    const posts = [...this.#shared].map(({ limiter, counts, hash }) => {
-      return { ...counts.post(limiter.name, hash), limits: limiter.policies.map(limitOf) }
+    const shared = [...this.#shared]
+    const posts = shared.flatMap(({ limiter, counts, hash }) => {
+      return counts ? { ...counts.post(limiter.name, hash), limits: limiter.policies?.map(limitOf) } : []
     })
-    const denials = [...this.#denials].flatMap((list) => list(MOST_DENIALS)).toSorted((a, b) => b.at - a.at)
-    return textOf(posts, denials.slice(0, MOST_DENIALS))
+    const denials = shared.flatMap((each) => each.denials?.(MOST_DENIALS) ?? [])
+    return textOf(posts, denials.toSorted((a, b) => b.at - a.at).slice(0, MOST_DENIALS))
   }
 
-  /**
-   * Warns, through each limiter, that its top keys do not reach other processes, and of denials through the process. Each reports a
-   * code once.
-   */
+  /** Warns, through each limiter, that its top keys do not reach other processes. A limiter reports each code once. */
   #warn(error: unknown): void {
     const message = `the top keys of this process cannot be shared: ${String(error)}`
-    if (this.#denials.size > 0) warnProcessOnce('TOP_KEYS_NOT_SHARED', message)
     for (const { limiter } of this.#shared) limiter.warn('TOP_KEYS_NOT_SHARED', message)
   }
 }
 
 /**
- * Posts a limiter's counts, or the newest of a list of denials, to the board of a store from now on, where other processes read
- * them. Returns a function that ends that. All limiters of a store share one post and one timer.
+ * Posts a limiter's counts, or the newest of a list of denials, to the board of a store from now on, where other processes read them. Returns a function that
+ * ends that. All limiters of a store share one post and one timer.
  * @throws {PolicyError} INVALID_OPTION for a store without boards.
  */
-export function share(store: Store, shared: Shared | ListDenials): () => void {
+export function share(store: Store, shared: Shared): () => void {
   let posting = POSTINGS.get(store)
   if (!posting) POSTINGS.set(store, (posting = new Posting(boardOf(store))))
-  if ('counts' in shared) shared.counts.countDecisions()
+  shared.counts?.countDecisions()
   return posting.add(shared)
 }
 
