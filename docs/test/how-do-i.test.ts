@@ -126,6 +126,19 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
     await (forgive as (address: string) => Promise<void>)(address)
     expect((await ask()).allowed).toBe(true)
   },
+  'Ban one caller': async ({ limiter, ban }) => {
+    const address = '203.0.113.7'
+    await (ban as (address: string) => Promise<void>)(address)
+    expect((await limiter.consume(ipKey(address))).reason).toBe('blocked')
+    expect(await limiter.overrides()).toMatchObject([{ kind: 'block', reason: 'scrapes', by: 'ann' }])
+  },
+  'Exempt one caller': async ({ limiter, exempt }) => {
+    const address = '203.0.113.7'
+    await (exempt as (address: string) => Promise<unknown>)(address)
+    for (let i = 0; i < 12; i++) expect((await limiter.consume(ipKey(address))).allowed).toBe(true)
+    await limiter.block(ipKey(address), '1h')
+    expect((await limiter.consume(ipKey(address))).reason).toBe('blocked')
+  },
   'Change a limit while it runs': async ({ ask, change }) => {
     const consume = ask as (key: string) => Promise<Decision>
     for (let i = 0; i < 10; i++) await consume('ann')
@@ -203,8 +216,8 @@ afterAll(async () => {
 })
 
 describe('how do I', () => {
-  it('answers twenty-two questions, in five lines and a link each', () => {
-    expect(answers).toHaveLength(22)
+  it('answers twenty-four questions, in five lines and a link each', () => {
+    expect(answers).toHaveLength(24)
     for (const { code, link } of answers) {
       expect(code.trimEnd().split('\n').length).toBeLessThanOrEqual(5)
       expect(link).toMatch(/\]\([^)]+\)/)

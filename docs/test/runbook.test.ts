@@ -18,13 +18,15 @@ import {
   until,
 } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
-import { fleetTopKeys, observe, topKeys } from '@sluice/metrics'
+import { denialId, fleetTopKeys, observe, topKeys } from '@sluice/metrics'
+import { ipKey } from '@sluice/http'
 import { watchPolicies } from '@sluice/policies/node'
 import { Redis } from 'ioredis'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { runInThisContext } from 'node:vm'
 import * as promClient from 'prom-client'
 
@@ -41,7 +43,7 @@ const COMMANDS = new Map(
     .slice(1)
     .map((section) => {
       const blocks = [...section.matchAll(/^```(?:sh|mjs)\n([^]*?)^```/gm)].map(([, lines = '']) => lines)
-      return [/^\w+/.exec(section)![0], blocks.join('').split('\n').filter(Boolean)]
+      return [/^(?:\w+$|.+)/m.exec(section)![0], blocks.join('').split('\n').filter(Boolean)]
     }),
 )
 const ran = new Set<string>()
@@ -51,14 +53,23 @@ function commandWith(alert: string, text: string): string {
   const found = COMMANDS.get(alert)!.filter((line) => line.includes(text))
   expect(found).toHaveLength(1)
   ran.add(found[0]!)
-  return found[0]!.replace(/ (?:#|\/\/) .*$/, '')
+  return found[0]!
+    .replace(/ (?:#|\/\/) .*$/, '')
+    .replace('policies.json', '"$POLICIES"')
+    .replace('npx sluice', 'node_modules/.bin/sluice')
 }
 
 /** Runs a command of the shell against a Redis. Not in step with it, as a proxy of this process may lie between. */
-function shell(alert: string, text: string, to: Address): Promise<{ status: unknown; out: string }> {
-  const env = { ...process.env, REDIS_URL: `redis://${to.host}:${to.port}` }
+function shell(
+  alert: string,
+  text: string,
+  to: Address,
+  more = '',
+): Promise<{ status: unknown; out: string }> {
+  const url = `redis://${to.host}:${to.port}`
+  const env = { ...process.env, REDIS_URL: url, SLUICE_STORE: url }
   return new Promise((end) => {
-    execFile('bash', ['-c', commandWith(alert, text)], { env }, (error, stdout, stderr) =>
+    execFile('bash', ['-c', commandWith(alert, text) + more], { env }, (error, stdout, stderr) =>
       end({ status: error?.code ?? 0, out: `${stdout}${stderr}` }),
     )
   })
@@ -330,6 +341,49 @@ it('SluicePoliciesOld: the watch says why the file is not in force, and which on
   )
   const sum = createHash('sha256').update(good).digest('hex')
   expect(await evaluate('SluicePoliciesOld', 'watched.digest', { watched })).toBe(sum.slice(0, 16))
+})
+
+describe('a customer who is refused', () => {
+  const alert = 'A customer is refused: why, and let him through'
+  const address = '203.0.113.7'
+  const policies = '{"limiters":{"api":{"policies":[{"algorithm":"gcra","limit":9,"window":"1h"}]}}}'
+
+  it('is found, and let through by each of the commands', async () => {
+    const server = await started()
+    const limiter = limiterOver(server)
+    const key = ipKey(address)
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+    closing.push(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'policies.json')
+    writeFileSync(file, policies)
+    /** Runs the command with the file, whose name on the page is that in the folder of the service. */
+    const run = async (text: string, more = '') => {
+      const { status, out } = await shell(alert, `sluice ${text}`, server, more)
+      expect([status, out]).toEqual([0, expect.any(String)])
+      return out
+    }
+    process.env['POLICIES'] = file
+    closing.push(() => ['POLICIES', 'SLUICE_SECRET', 'ID'].forEach((name) => delete process.env[name]))
+    while ((await limiter.consume(key)).allowed);
+    const secret = 'b7e151628aed2a6abf7158809cf4f3c7'
+    process.env['SLUICE_SECRET'] = secret
+    process.env['ID'] =
+      `urn:sluice:denial:${denialId(secret, { limiter: 'api', storedKey: key, at: Date.now() })}`
+    expect(await run('why --id')).toContain(`api: ${key}\n`)
+    expect(await run(`why ${address}`)).toMatch(
+      /is denied under '9-per-1h'[^]*sluice exempt ip:203\.0\.113\.7 --for 1h/,
+    )
+    await limiter.block(key, '1h', { reason: 'scrapes', by: 'ann' })
+    expect(await run('blocked')).toMatch(/ip:203\.0\.113\.7 .*ann: scrapes/)
+    await run('unblock', ' --yes')
+    expect(await limiter.peek(key)).toMatchObject({ allowed: false, reason: 'limit' })
+    await run('exempt', ' --yes')
+    expect(await run('overrides')).toMatch(/ip:203\.0\.113\.7 .*exempt .*ticket 42/)
+    await until('the exemption to be known here', async () => (await limiter.consume(key)).allowed)
+    await limiter.removeOverride(key)
+    await run('reset', ' --yes')
+    expect(await limiter.peek(key)).toMatchObject({ allowed: true, remaining: 9 })
+  })
 })
 
 it('runs every command of the page', async () => {

@@ -55,6 +55,8 @@ export const leftOut = {
     about:
       'connections of core, Cluster, Sentinel and replicas, through outages of each, and the conformance kit on a Cluster',
     tests: [
+      'packages/cli/test/operate-acl.test.ts',
+      'packages/cli/test/operate-topologies.test.ts',
       'packages/core/test/stores/redis/groups.conformance.test.ts',
       'packages/core/test/stores/redis/clients-own.test.ts',
       'packages/core/test/stores/redis/clients-process.test.ts',

@@ -3,7 +3,6 @@ import { type DeclarationOf, expected, inCommon, ownText, read, whole } from '@s
 import type { MaybePromise } from '@sluice/core/store'
 import { bareAddress, clientAddress, IPV6_PREFIX } from './client-address.js'
 import { getOrMake } from './get-or-make.js'
-import { joinKey } from './key-parts.js'
 import type { RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 import { toBeCalled } from './slips.js'
@@ -43,7 +42,7 @@ export function ipKey(address: string, options: ByIpOptions = {}): string {
   const caller = clientAddress(address, read(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
   if (caller === undefined)
     throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
-  return joinKey('ip', caller)
+  return `ip:${caller}`
 }
 
 const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
@@ -87,7 +86,7 @@ type NameAddress = (text: string | undefined) => string | undefined
 function addressKeys(ipv6Prefix: number): NameAddress {
   return rememberRecent((text) => {
     const address = clientAddress(text, ipv6Prefix)
-    return address && joinKey('ip', address)
+    return address && `ip:${address}`
   })
 }
 

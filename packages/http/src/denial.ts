@@ -28,7 +28,7 @@ export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
  * second.
  */
 export function responder<Req, Res>(
-  { onDenied, hideBlocks }: Pick<RequestLimitOptions<Req, Res>, 'onDenied' | 'hideBlocks'>,
+  { onDenied, hideBlocks, denialId }: AnswerOptions<Req, Res>,
   platform: Platform<Req, Res>,
   setHeader: SetHeader<Res>,
   limiter: Limiter,
@@ -40,7 +40,8 @@ export function responder<Req, Res>(
   /**
    * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
    * Returns what that returned, for the adapter to pass on. `all` are the decisions of all limiters about the request,
-   * whose policies the problem details name. Retry-After is left out where no wait helps.
+   * whose policies the problem details name. Retry-After is left out where no wait helps. `denialId` is asked however
+   * the request is answered, but not where the store failed: that is no caller's denial.
    */
   function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     if (platform.headersSent(res)) return { answer: undefined }
@@ -50,6 +51,7 @@ export function responder<Req, Res>(
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
     if (retryAfter !== undefined) setHeader(res, 'Retry-After', String(retryAfter))
+    const id = isDegraded ? undefined : denialId?.(decision)
     if (onDenied) {
       return chain(onDenied(req, res, decision), (result) => {
         const answer = isPending(result) ? undefined : result
@@ -63,9 +65,11 @@ export function responder<Req, Res>(
     const detail = detailOf(retryAfter, isBlocked ? 'This client is blocked.' : 'Too many requests.')
     const names = violatedPolicies(decision, all, hideBlocks ? HIDDEN : VIOLATIONS)
     const text = `${isBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
-    return {
-      answer: platform.send(req, res, problemOf(isBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names), text),
-    }
+    const problem = problemOf(isBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
+    if (id === undefined) return { answer: platform.send(req, res, problem, text) }
+    const instance = `urn:sluice:denial:${id}`
+    const whole = `${text.slice(0, -1)},"instance":${JSON.stringify(instance)}}`
+    return { answer: platform.send(req, res, { ...problem, instance }, whole) }
   }
 
   /**
@@ -98,6 +102,8 @@ export function responder<Req, Res>(
     return { answer: platform.send(req, res, FORBIDDEN, FORBIDDEN_TEXT), forbidden: true }
   }
 }
+
+type AnswerOptions<Req, Res> = Pick<RequestLimitOptions<Req, Res>, 'onDenied' | 'hideBlocks' | 'denialId'>
 
 /** The type of problem details. */
 export const PROBLEM_TYPE = 'application/problem+json'

@@ -96,6 +96,12 @@ export interface RequestLimitOptions<Req, Res>
    */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
   /**
+   * Returns the id of a denial, such as `keep` of `keepDenials` in @sluice/metrics: `instance` of the problem details, by which an
+   * operator finds the caller.
+   * @default none
+   */
+  readonly denialId?: (decision: Decision) => string
+  /**
    * Called once each time a key goes over its limit: with its first denial, and again with a denial that comes after
    * `resetAfterMs` of the one before. Before the answer, which does not wait for it. 10,000 keys are remembered per limiter.
    */
@@ -187,6 +193,7 @@ export const INHERITED = {
     'resetAs',
     'hideBlocks',
     'onDenied',
+    'denialId',
     'onExceeded',
   ],
 } as const
@@ -229,6 +236,7 @@ export const REQUEST_LIMIT = {
   hideBlocks: flag(false),
   onDenied: func(),
   onExceeded: func(),
+  denialId: func(),
   allow: unchecked(),
   deny: unchecked(),
   limits: unchecked(),

@@ -1,5 +1,6 @@
 import {
   createLimiter,
+  type Decision,
   type FailureMode,
   gcra,
   type Limiter,
@@ -30,6 +31,8 @@ describe('a denial', () => {
   it.each([
     ['no more than a limit', { limit: 1, window: '1m' }, 'quota "q"'],
     ['a cost that never fits', { limit: 1, window: '1m', cost: () => 2 }, 'api'],
+    ['an id', { limit: 1, window: '1m', denialId: (): string => '4f0a' }, 'api'],
+    ['an id that JSON escapes', { limit: 1, window: '1m', denialId: (): string => 'a "b"\n' }, 'api'],
     [
       'two policies',
       { policies: [gcra({ limit: 1, window: '1s' }), gcra({ limit: 1, window: '1h' })] },
@@ -125,6 +128,71 @@ describe('a denial', () => {
     const { status, headers, body } = await denied(cutOff('local'))
     expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 429, retryAfter: '60' })
     expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
+  })
+})
+
+describe('denialId', () => {
+  /** Notes the denials that it is asked about. */
+  function noting() {
+    const asked: string[] = []
+    const denialId = ({ limiter, key, reason }: Decision) =>
+      `no-${asked.push(`${limiter} ${key} ${reason ?? 'none'}`)}`
+    return { asked, denialId }
+  }
+
+  it('is asked once for each denial, and its id is the instance', async () => {
+    const { asked, denialId } = noting()
+    const { body } = await denied(limiterOf({}), { denialId })
+    expect(JSON.parse(body!)).toMatchObject({ status: 429, instance: 'urn:sluice:denial:no-1' })
+    expect(asked).toEqual(['api ip:192.0.2.1 limit'])
+  })
+
+  it('is asked where onDenied answers, and before it', async () => {
+    const { asked, denialId } = noting()
+    const onDenied = (_req: unknown, res: PlainResponse) => void (res.body = String(asked))
+    expect((await denied(limiterOf({}), { denialId, onDenied })).body).toBe('api ip:192.0.2.1 limit')
+  })
+
+  it('tells no more of a block that is hidden', async () => {
+    const bodies = [false, true].map(async (isBlocked) => {
+      const limiter = limiterOf({})
+      if (isBlocked) await limiter.block('ip:192.0.2.1', '60s')
+      const { body } = await denied(limiter, { hideBlocks: true, denialId: () => 'id' })
+      return body
+    })
+    const [plainDenial, hidden] = await Promise.all(bodies)
+    expect(hidden).toBe(plainDenial)
+  })
+
+  it('is asked about the one that binds, of several limits', async () => {
+    const { asked, denialId } = noting()
+    const options = { limit: 1, key: () => 'k', store: memoryStore({ clock: () => 0 }) }
+    const limits = [
+      { ...options, name: 'short', window: '1s' },
+      { ...options, name: 'long', window: '1h' },
+    ] as const
+    const guard = createGuard({ limits, denialId }, plain)
+    await pass([guard])
+    const { body } = await pass([guard])
+    expect(JSON.parse(body!)).toMatchObject({ instance: 'urn:sluice:denial:no-1' })
+    expect(asked).toEqual(['long k limit'])
+  })
+
+  it.each<[string, Limiter, PlainOptions]>([
+    ['a store that failed', cutOff('deny'), {}],
+    ['shadow mode', limiterOf({ enforce: false }), {}],
+    ['a caller on the list deny', limiterOf({}), { deny: ['192.0.2.1'] }],
+  ])('is not asked about %s', async (_, limiter, options) => {
+    const { asked, denialId } = noting()
+    const { body } = await denied(limiter, { denialId, ...options })
+    expect([asked, body ?? '']).toEqual([[], expect.not.stringContaining('instance')])
+  })
+
+  it('makes the guard throw when it throws, so that nothing passes', async () => {
+    const denialId = () => {
+      throw new Error('no id')
+    }
+    await expect(denied(limiterOf({}), { denialId })).rejects.toThrow('no id')
   })
 })
 

@@ -55,10 +55,7 @@ export function callReader(
     if (!exempt) return false
     const whole = clientAddress(address(format), 128) ?? clientAddress(format.part('ip'), 128)
     if (whole !== undefined && exempt.hasAddress(whole)) return true
-    return (
-      exempt.keys.size > 0 &&
-      exempt.keys.has(keyInApp(by, part(by)) ?? joinKey('ip', part('ip') ?? 'unknown'))
-    )
+    return exempt.keys.size > 0 && exempt.keys.has(keyInApp(by, part(by)) ?? `ip:${part('ip') ?? 'unknown'}`)
   }
   let calls = 0
   return () => {

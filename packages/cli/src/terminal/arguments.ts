@@ -35,6 +35,10 @@ export function textsOf(given: Given, name: string): readonly string[] {
 export const flagOf = (name: string): string =>
   (name.length > 1 ? '--' : '-') + name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
+/** A word of a command line to be copied: in quotes, unless a shell takes it as it is. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+
 /** The error for arguments that are not valid, by which the command ends with its message and exit code 2. */
 export const usageError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'UsageError' })

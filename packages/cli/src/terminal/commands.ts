@@ -3,13 +3,14 @@ import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
-import { flagOf, type Given, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
+import { flagOf, type Given, quoted, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
 import { asJson, bold, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
 import { maxUnreadOf, readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
 import { count, pageOf, percent } from './page.js'
+import { LARGEST, linesOf, withoutErrors } from './policy-files.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
@@ -37,8 +38,6 @@ function replayCommand(paths: readonly string[], given: Given): string {
     textsOf(given, name).flatMap((text) => [flagOf(name), text]),
   )
   const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options]
-  const quoted = (word: string) =>
-    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
   return ['npx @sluice/cli replay', ...words.map(quoted)].join(' ')
 }
 
@@ -56,7 +55,7 @@ export const replay: Run = async (files, given, signal) => {
   if (files.length === 1 && [files[0], other].includes(STDIN)) throw usageError(STDIN_TWICE)
   const compared = other === undefined || other === 'log' ? [] : [other]
   refuseOverwriting(files.length === 1 ? [STDIN, ...files, ...compared] : [...files, ...compared], given)
-  const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal)
+  const [file, current] = await withoutErrors([files.at(-1)!, ...compared], signal, EXAMPLE)
   const plan = valueOf(given, 'plan', String)
   const plans = new Set(file!.limiters.flatMap((limiter) => [...(limiter.plans?.keys() ?? [])]))
   if (plan !== undefined && !plans.has(plan)) {
@@ -107,7 +106,7 @@ export const check: Run = async ([path = STDIN], given, signal) => {
   const other = textsOf(given, 'against')
   refuseOverwriting([path, ...other], given)
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
-  const [current] = await Promise.allSettled([withoutErrors(other, signal)])
+  const [current] = await Promise.allSettled([withoutErrors(other, signal, EXAMPLE)])
   const known = current.status === 'fulfilled' ? current.value : []
   const changes = known.flatMap((each) => policies.changesAgainst(file, each))
   const inApp = valueOf(given, 'for', appOnly) ? policies.problemsInApp(file) : []
@@ -125,32 +124,6 @@ export const check: Run = async ([path = STDIN], given, signal) => {
 function appOnly(text: string): true {
   if (text === 'app') return true
   throw usageError(`--for takes app, got '${text}'`)
-}
-
-/**
- * A line of text for each problem of a policy file, as compilers print theirs: file, line, severity and code, then the
- * place in the file and the message.
- */
-function linesOf(path: string, problems: readonly policies.PolicyProblem[]): string[] {
-  const file = path === STDIN ? 'stdin' : path
-  return problems.map(({ line, path: at, severity, code, message }) => {
-    return `${file}:${line}: ${severity} ${code}${at === '' ? '' : ` at ${at}`}: ${message}`
-  })
-}
-
-/**
- * Reads policy files that must have no errors, for a command that needs their policies. A text that does not even name
- * `limiters` is probably a log that was given in its place.
- * @throws {Error} EPOLICIES with a line for each error of each file.
- */
-async function withoutErrors(paths: readonly string[], signal: AbortSignal) {
-  const texts = await Promise.all(paths.map((path) => textOf(bytesOf(path, signal, LARGEST))))
-  const files = texts.map((text) => policies.readPolicies(text))
-  const odd = paths.find((_, i) => files[i]!.errors.length > 0 && !texts[i]!.includes('"limiters"'))
-  if (odd !== undefined) throw usageError(`expected a policy file ${EXAMPLE}, got '${odd}'`)
-  const lines = paths.flatMap((path, i) => linesOf(path, files[i]!.errors))
-  if (lines.length > 0) throw Object.assign(new Error(lines[0]), { code: 'EPOLICIES', lines })
-  return files
 }
 
 /** The address of the docs, as far as they are published: while it is empty no address is printed. */
@@ -186,9 +159,6 @@ export const option: Run = async ([name = ''], given) => {
   printReport({ version: 1, command: 'option', rows }, given, () => (rows.length > 0 ? lines : [none]))
   return rows.length > 0 ? 0 : 1
 }
-
-/** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */
-const LARGEST = 2 ** 22
 
 const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'"
 

@@ -5,8 +5,9 @@ import { print } from './door.js'
 /** A command: gets its files and options, and returns the exit code. */
 export type Run = (files: readonly string[], given: Given, signal: AbortSignal) => Promise<number>
 
-/** The commands, loaded when one is run, so that a start without one costs no time. */
-const loadCommands = (): Promise<Readonly<Record<string, Run>>> => import('./commands.js')
+/** The commands on logs and files, or those on a store, loaded when one is run, so that a start without one costs no time. */
+const loadCommands = (name: string): Promise<Readonly<Record<string, Run>>> =>
+  ON_STORES.some(([usage]) => nameOf(usage) === name) ? import('./operate.js') : import('./commands.js')
 
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
@@ -27,9 +28,13 @@ export async function main(argv: readonly string[], version: string, load = load
     for (const [usage, about, example, flags] of COMMANDS) {
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
       for (const [flag, text] of flags) command.option(flag, text)
-      command.action(async (files: string | string[], given: Given) => {
-        const paths = [files, given['--'] ?? []].flat().map(unmarked)
-        return (await load())[command.name]!(paths, given, interrupt.signal)
+      command.action(async (...all: unknown[]) => {
+        const given = all.pop() as Given // a command without files gets nothing before it
+        const paths = [...all, given['--']]
+          .flat()
+          .filter((path) => path !== undefined)
+          .map(unmarked)
+        return (await load(command.name))[command.name]!(paths, given, interrupt.signal)
       })
     }
     const given = argv.map((arg) => (NAMES.includes(arg) ? arg : marked(arg)))
@@ -73,7 +78,7 @@ function failure(error: NodeJS.ErrnoException & { lines?: readonly string[] }, i
   const text = unmarked(error.message)
   const message = isHashed ? text.replace(/ The first line is: .*/s, '') : text
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
-  const isInput = name === 'NoLogError' || /^(E[A-Z]+|Z_\w+)$/.test(code)
+  const isInput = /^(NoLog|Store)Error$/.test(name) || /^(E[A-Z]+|Z_\w+)$/.test(code)
   const stack = `a defect of sluice, please report it: ${error.stack ?? message}`.split('\n')
   const [first, ...rest] = isUsage || isInput ? (lines ?? [message]) : stack
   print(process.stderr, [`sluice: ${first}`, ...rest])
@@ -116,12 +121,51 @@ const CHECK: Flags = [
   ['--strict', 'Exit 1 for smells too'],
 ]
 
+const STORE: Flags = [
+  ['--store <url>', 'redis://, rediss:// or postgres:// (or SLUICE_STORE)'],
+  ['--policies <file>', 'Limits and whose calls they count'],
+  ['--limiter <name>', 'This limiter alone (default: all of the file)'],
+  ['--prefix <text>', 'Of keys in Redis (default: sluice)'],
+  ['--groups <number>', 'As the processes divide keys of a Cluster'],
+  ['--table <name>', 'In Postgres (default: sluice)'],
+  ['--schema <name>', 'Of the table in Postgres'],
+]
+
+const ACT: Flags = [
+  ['--reason <text>', 'Why: kept with a block or an exemption'],
+  ['--as <name>', 'Who acts (default: the user of this machine)'],
+  ['--dry-run', 'Say what it would do, and do nothing'],
+  ['--yes', 'Carry it out without asking'],
+]
+
+const WHY: Flags = [
+  ['--id <id>', 'Of a denial, as its answer has it, in place of a key'],
+  ['--cost <units>', 'Cost of the call (default: 1)'],
+  ['--plan <name>', 'Under the policies of this plan'],
+]
+
+type Commands = readonly (readonly [usage: string, about: string, example: string, flags: Flags])[]
+
 // prettier-ignore
-const COMMANDS: readonly (readonly [usage: string, about: string, example: string, flags: Flags])[] = [
+const ON_STORES: Commands = [
+  ['why [key]', 'Say why a caller is refused, and what lets him pass', 'why 203.0.113.7 --policies policies.json', [...WHY, ...STORE]],
+  ['top', 'List the keys with most denials, as posted', 'top --limiter api', STORE],
+  ['blocked', 'List the keys that are blocked', 'blocked --policies policies.json', STORE],
+  ['overrides', 'List overrides, blocks and holds with who made them', 'overrides', STORE],
+  ['unblock <key>', 'End a block', "unblock 203.0.113.7 --reason 'ticket 42'", [...ACT, ...STORE]],
+  ['reset <key>', 'Forget what a caller used, and his block', "reset ann --reason 'ticket 42'", [...ACT, ...STORE]],
+  ['block <key>', 'Deny every call of a caller for a time', "block 203.0.113.7 --for 1h --reason 'scrapes'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ...ACT, ...STORE]],
+  ['exempt <key>', 'Let every call of a caller pass for a time', "exempt 203.0.113.7 --for 1h --reason 'ticket 42'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ['--remove', 'End his exemption or other override'], ...ACT, ...STORE]],
+]
+
+// prettier-ignore
+const COMMANDS: Commands = [
   ['suggest [...logs]', 'Suggest limits from access logs; no file or - reads stdin', 'suggest access.log access.log.1.gz --windows 1m,1h', [...SUGGEST, ...LOGS]],
   ['replay [...files]', 'Replay logs under a policy file, which comes last', "replay access.log policies.json --fail-if 'denied > 0.1%'", [...REPLAY, ...LOGS]],
   ['option <name>', 'Find what an option of another package is called here', 'option keyGenerator', []],
   ['check <policies>', 'Check a policy file; - reads stdin', 'check policies.json --against current.json --strict', CHECK],
+  ...ON_STORES,
 ]
 
-const NAMES = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)
+const nameOf = (usage: string): string => usage.split(' ', 1)[0]!
+const NAMES = COMMANDS.map(([usage]) => nameOf(usage))

@@ -25,7 +25,7 @@ function checked<T>(text: string, value: T, isValid: boolean, expected: string):
  * An option's text as a number from `least` to `most`, both included; a whole one unless `isWhole` is false.
  * @throws {UsageError} for any other.
  */
-function number(text: string, least: number, most: number, isWhole = true): number {
+export function number(text: string, least: number, most: number, isWhole = true): number {
   const value = (isWhole ? /^\d+$/ : /^\d+(\.\d+)?$/).test(text) ? Number(text) : NaN
   const expected = `a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}`
   return checked(text, value, value >= least && value <= most, expected)

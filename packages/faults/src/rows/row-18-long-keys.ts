@@ -12,7 +12,7 @@ import { createGuard, type Platform } from '@sluice/http'
 import { type Answer, guard } from '@sluice/core/store'
 import { bytesInUse } from '@sluice/harness/figures'
 import { onSources } from '@sluice/harness/processes'
-import { topKeys } from '@sluice/metrics'
+import { keepDenials, topKeys } from '@sluice/metrics'
 import { createQueue } from '@sluice/outbound'
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -159,6 +159,17 @@ const HOLDERS: readonly Holder[] = [
           // As often as makes a sample of all calls as large as all.
           for (let i = 0; i < 32; i++) await limiter.consume(key)
       return [...limiters, ...tops]
+    },
+  },
+  {
+    name: '`keepDenials`',
+    most: 1000,
+    given: 5000,
+    async fill(keys) {
+      const limiter = quiet({ store: stateless('limit') })
+      const denials = keepDenials({ secret: 'b7e151628aed2a6abf7158809cf4f3c7' })
+      for (const key of keys) denials.keep(await limiter.consume(key))
+      return [limiter, denials]
     },
   },
   {

@@ -1,4 +1,4 @@
-import { slidingLog } from '@sluice/core'
+import { type Decision, slidingLog } from '@sluice/core'
 import type { Adapter } from './adapter.js'
 import { stopped, undecided } from './limits.js'
 import type { Serve } from './site.js'
@@ -52,6 +52,18 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       const { status, headers } = await site.send()
       expect(status).toBe(429)
       expect(headers).not.toHaveProperty('retry-after')
+    })
+
+    it('to a denied request names its caller by an id, where it is given one', async () => {
+      const kept: unknown[] = []
+      const denialId = ({ limiter, key, reason }: Decision) => `id-${kept.push([limiter, key, reason])}`
+      const options = { key: () => 'user:42', denialId }
+      const site = await serve([{ limiter: stopped(1), ...options }])
+      const answers = [await site.send(), await site.send(), await site.send()]
+      expect(answers.map(({ status }) => status)).toEqual([200, 429, 429])
+      const ids = answers.slice(1).map(({ text }) => (JSON.parse(text) as { instance: string }).instance)
+      expect(ids).toEqual(['urn:sluice:denial:id-1', 'urn:sluice:denial:id-2'])
+      expect(kept).toEqual(Array(2).fill(['api', 'user:42', 'limit']))
     })
 
     it.each<[string, (text: string) => unknown]>([

@@ -1,7 +1,7 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
 import { duration, read } from '@sluice/core/internal'
 import { summed, type DecisionCount } from './decision-counts.js'
-import { postsOf } from './post.js'
+import { type PostedLimit, postsOf } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
@@ -70,11 +70,21 @@ export async function fleetTopKeys(
 }
 
 /**
+ * The limits of each limiter whose top keys processes share in a store, by its name: those that one of them was made with.
+ * @throws {PolicyError} INVALID_OPTION; StoreError when the store does not answer within 5 s.
+ */
+export async function fleetLimits(store: Store): Promise<ReadonlyMap<string, readonly PostedLimit[]>> {
+  const texts = await within(5000, boardOf(store).read())
+  const posts = texts.flatMap((text) => postsOf(text).posts)
+  return new Map(posts.flatMap(({ limiter, limits }) => (limits ? [[limiter, limits] as const] : [])))
+}
+
+/**
  * Waits for an answer, at most this many milliseconds. The store's own time-outs do not suffice: a Redis client may keep
  * a command for as long as its server is away.
  * @throws {StoreError} STORE_TIMEOUT.
  */
-async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
+export async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StoreError('STORE_TIMEOUT', `no answer within ${ms} ms`)), ms)

@@ -1,3 +1,5 @@
+import type { Policy } from '@sluice/core'
+import { type Denial, packed as packedDenials, unpacked as unpackedDenial } from '../denials/denial.js'
 import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'
@@ -11,13 +13,31 @@ export interface Post {
   /** Of a sample of all calls. */
   readonly sampled: Summary
   readonly decisions: readonly DecisionCount[]
+  /** The policies that the limiter was made with, for those who have no file of them. Older processes post none. */
+  readonly limits?: readonly PostedLimit[] | undefined
+}
+
+/** The numbers of one policy, and the shape by which its algorithm is known. */
+export interface PostedLimit {
+  readonly shape: string
+  readonly limit: number
+  readonly capacity: number
+  readonly name: string
+  /** Of a calendar window. */
+  readonly timeZone?: string | undefined
+  readonly anchor?: string | undefined
+}
+
+/** The numbers of a policy as they are posted. */
+export function limitOf({ shape, limit, capacity, name, calendar }: Policy): PostedLimit {
+  return { shape, limit, capacity, name, timeZone: calendar?.timeZone, anchor: calendar?.anchor }
 }
 
 /**
- * The text that a process posts for others to read: its top keys, with one post for each limiter. Keys are packed as
- * short lists, so that 100 short keys take 3 kB.
+ * The text that a process posts for others to read: its top keys, with one post for each limiter, and its last denials if there are
+ * some. Keys are packed as short lists, so that 100 short keys take 3 kB.
  */
-export function textOf(posts: readonly Post[]): string {
+export function textOf(posts: readonly Post[], denials: readonly Denial[] = []): string {
   return JSON.stringify({
     format: FORMAT,
     posts: posts.map((post) => ({
@@ -25,14 +45,18 @@ export function textOf(posts: readonly Post[]): string {
       denied: packed(post.denied),
       sampled: packed(post.sampled),
     })),
+    ...(denials.length > 0 && { denials: packedDenials(denials) }),
   })
 }
 
-/** The posts of a text that are sound. */
+/** The posts and denials of a text that are sound. */
 export interface ReadPosts {
   readonly posts: readonly Post[]
-  /** Posts that are not sound; 1 for a text that is none. */
+  readonly denials: readonly Denial[]
+  /** Posts and denials that are not sound; 1 for a text that is none. */
   readonly malformed: number
+  /** The format of a text that has another, of which nothing is read. */
+  readonly unknown?: number
 }
 
 /**
@@ -40,18 +64,22 @@ export interface ReadPosts {
  * is not malformed. Posts that are broken are left out and counted, as is a text that cannot be read at all.
  */
 export function postsOf(text: string): ReadPosts {
-  const { format, posts } = parsed(text)
-  if (typeof format === 'number' && format !== FORMAT) return { posts: [], malformed: 0 }
-  if (format !== FORMAT || !Array.isArray(posts)) return { posts: [], malformed: 1 }
+  const { format, posts, denials = [] } = parsed(text)
+  const nothing = { posts: [], denials: [] }
+  if (typeof format === 'number' && format !== FORMAT) return { ...nothing, malformed: 0, unknown: format }
+  if (format !== FORMAT || !Array.isArray(posts)) return { ...nothing, malformed: 1 }
   const sound = (posts as readonly unknown[]).filter(isPost)
+  const listed: readonly unknown[] = Array.isArray(denials) ? denials : [denials]
+  const soundDenials = listed.filter(isDenial)
   return {
     posts: sound.map((post) => ({ ...post, denied: unpacked(post.denied), sampled: unpacked(post.sampled) })),
-    malformed: posts.length - sound.length,
+    denials: soundDenials.map(unpackedDenial),
+    malformed: posts.length - sound.length + listed.length - soundDenials.length,
   }
 }
 
 /** The fields of a JSON object, whose values have still to be checked; an empty object if the text is not JSON. */
-function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
+function parsed(text: string): Fields<{ format: unknown; posts: unknown; denials: unknown }> {
   try {
     return fieldsOf(JSON.parse(text))
   } catch {
@@ -64,14 +92,16 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
  * keys in each list.
  */
 function isPost(value: unknown): value is PackedPost {
-  const { limiter, size, denied, sampled, decisions } = fieldsOf<PackedPost>(value)
+  const { limiter, size, denied, sampled, decisions, limits = [] } = fieldsOf<PackedPost>(value)
   return (
     typeof limiter === 'string' &&
     isCount(size) &&
     size > 0 &&
     [denied, sampled].every((summary) => isSummary(summary, size)) &&
     Array.isArray(decisions) &&
-    decisions.every(isDecisionCount)
+    decisions.every(isDecisionCount) &&
+    Array.isArray(limits) &&
+    limits.every(isLimit)
   )
 }
 
@@ -97,6 +127,20 @@ function isKeyCount(value: unknown): boolean {
 function isDecisionCount(value: unknown): boolean {
   const { policy, result, count } = fieldsOf<DecisionCount>(value)
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)
+}
+
+/** Whether a value is the numbers of a policy, as another process has written them. */
+function isLimit(value: unknown): boolean {
+  const { shape, limit, capacity, name } = fieldsOf<PostedLimit>(value)
+  return typeof shape === 'string' && typeof name === 'string' && isCount(limit) && isCount(capacity)
+}
+
+/** Whether a value, which another process has written, is a sound denial. */
+function isDenial(value: unknown): value is readonly unknown[] {
+  if (!Array.isArray(value)) return false
+  const [retryAfterMs, at] = value.slice(5) as unknown[]
+  const areTexts = value.slice(0, 5).every((text) => typeof text === 'string')
+  return areTexts && (retryAfterMs === null || isCount(retryAfterMs)) && isCount(at)
 }
 
 /** Whether a value is a whole number from 0 on. */

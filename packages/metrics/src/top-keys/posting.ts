@@ -1,7 +1,8 @@
 import { type Board, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
+import type { Denial } from '../denials/denial.js'
 import type { KeyCounts } from './key-counts.js'
 import type { KeyHash } from './key-hash.js'
-import { textOf } from './post.js'
+import { limitOf, textOf } from './post.js'
 
 /**
  * The board of a store on which processes leave each other their top keys: texts that each live for a time.
@@ -11,19 +12,21 @@ export function boardOf(store: Store): Board {
   if (typeof store?.board === 'function') return store.board('top-keys')
   throw new PolicyError(
     'INVALID_OPTION',
-    'the store of a fleet must be one with a board: a redisStore or memoryStore; a machineStore has none',
+    'the store of a fleet must be one with a board, in Redis, in Postgres or in memory; a machineStore has none',
   )
 }
 
-/** A limiter whose keys are counted, and what other processes may see of its keys. */
+/** A limiter whose keys are counted and what other processes may see of its keys, or a list of denials, which warns in its place. */
 export interface Shared {
-  readonly limiter: Limiter
-  readonly counts: KeyCounts
+  readonly limiter: Pick<Limiter, 'name' | 'isClosed' | 'warn'> & Partial<Pick<Limiter, 'policies'>>
+  readonly counts?: KeyCounts
   readonly hash: KeyHash
+  /** Returns the newest denials, `most` of them, the newest first. */
+  readonly denials?: (most: number) => readonly Denial[]
 }
 
 /**
- * Writes what this process has counted to the board of one store: one text every 10 s for all limiters. Each replaces the one
+ * Writes what this process has counted, and its last denials, to the board of one store: one text every 10 s. Each replaces the one
  * before, so that one that fails is made up for by the next. After three that are missing other processes forget this one.
  */
 class Posting {
@@ -73,12 +76,16 @@ class Posting {
   }
 
   /**
-   * The counts of all limiters of this process as one text, in which keys are replaced by their hashes where that was
+   * The counts of all limiters of this process, and its denials, as one text, in which keys are replaced by their hashes where that was
    * asked for.
    */
   #text(): string {
-    const posts = [...this.#shared].map(({ limiter, counts, hash }) => counts.post(limiter.name, hash))
-    return textOf(posts)
+    const shared = [...this.#shared]
+    const posts = shared.flatMap(({ limiter, counts, hash }) => {
+      return counts ? { ...counts.post(limiter.name, hash), limits: limiter.policies?.map(limitOf) } : []
+    })
+    const denials = shared.flatMap((each) => each.denials?.(MOST_DENIALS) ?? [])
+    return textOf(posts, denials.toSorted((a, b) => b.at - a.at).slice(0, MOST_DENIALS))
   }
 
   /** Warns, through each limiter, that its top keys do not reach other processes. A limiter reports each code once. */
@@ -89,17 +96,18 @@ class Posting {
 }
 
 /**
- * Posts a limiter's counts to the board of a store from now on, where other processes read them. Returns a function that
+ * Posts a limiter's counts, or the newest of a list of denials, to the board of a store from now on, where other processes read them. Returns a function that
  * ends that. All limiters of a store share one post and one timer.
  * @throws {PolicyError} INVALID_OPTION for a store without boards.
  */
 export function share(store: Store, shared: Shared): () => void {
   let posting = POSTINGS.get(store)
   if (!posting) POSTINGS.set(store, (posting = new Posting(boardOf(store))))
-  shared.counts.countDecisions()
+  shared.counts?.countDecisions()
   return posting.add(shared)
 }
 
 const POSTINGS = new WeakMap<Store, Posting>()
 const EVERY_MS = 10_000
 const LIFE_MS = 30_000
+const MOST_DENIALS = 50

@@ -21,6 +21,35 @@ export function keyspaceOf(prefix: string, name: string, shapes: readonly string
   return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
 }
 
+/** A key of Redis, read. */
+export interface RedisKeyParts {
+  readonly format: number
+  /** Empty for what belongs to all limiters of a prefix. */
+  readonly limiter: string
+  readonly shapes: string
+  /** The caller's key as stores keep it; undefined where Redis has only its digest. */
+  readonly key: string | undefined
+}
+
+/** Reads a key that `redisKey` made in this or another format; undefined for one of other software. */
+export function partsOf(prefix: string, redisKey: string): RedisKeyParts | undefined {
+  const parts = redisKey.startsWith(`${prefix}:`) ? redisKey.slice(prefix.length + 1).split(':') : []
+  const [format = '', name = '', shapes, ...rest] = parts
+  const key = rest.at(-1)
+  if (!/^\d+$/.test(format) || key === undefined || rest.length > 2) return undefined
+  const isDigest = key.startsWith('%sha256-')
+  return {
+    format: Number(format),
+    limiter: unescaped(name),
+    shapes: shapes!,
+    key: isDigest ? undefined : unescaped(key),
+  }
+}
+
+function unescaped(text: string): string {
+  return text.replace(/%([\da-f]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
+}
+
 /** Returns a key escaped, or its digest if that is too long, or if it has lone surrogates, which UTF-8 writes all alike. */
 function callerPart(key: string): string {
   const ascii = escapedAscii(key)

@@ -1,4 +1,4 @@
-import { redisKey } from '../../../src/stores/redis/key.js'
+import { keyspaceOf, partsOf, redisKey, STATE_FORMAT } from '../../../src/stores/redis/key.js'
 
 const part = (key: string): string => redisKey('k', key).slice(2)
 
@@ -18,4 +18,25 @@ it('replaces what is longer than 128 bytes with its escapes, or malformed, by a 
   for (const key of ['a'.repeat(129), `${'a'.repeat(126)}:`, '\u20ac'.repeat(43), 'a\ud800']) {
     expect(part(key)).toMatch(/^%sha256-[\w-]+$/)
   }
+})
+
+it.each(['a', 'a:b', '%3a', 'ip:2001:db8::/64', '{x}', '\u0085\0', '\u20ac', ''])(
+  'is read as it was made: %p',
+  (key) => {
+    const made = redisKey(keyspaceOf('lim:its', 'a:p{i}', ['gcra/1000', 'gcra/1']), key, '{16.3}:')
+    const parts = { format: STATE_FORMAT, limiter: 'a:p{i}', shapes: 'gcra/1000,gcra/1', key }
+    expect(partsOf('lim:its', made)).toEqual(parts)
+    expect(partsOf('lim', made)).toBeUndefined()
+    expect(partsOf('lim:its', made.replace('lim:its:', 'lim:its:x'))).toBeUndefined()
+  },
+)
+
+it('is read without the key where it has a digest', () => {
+  const made = redisKey(keyspaceOf('p', 'api', ['gcra/1']), 'a'.repeat(129))
+  expect(partsOf('p', made)).toEqual({
+    format: STATE_FORMAT,
+    limiter: 'api',
+    shapes: 'gcra/1',
+    key: undefined,
+  })
 })

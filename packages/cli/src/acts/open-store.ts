@@ -1,0 +1,97 @@
+import { PolicyError, StoreError } from '@sluice/core'
+import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
+import type { PostgresTableOptions } from '@sluice/postgres'
+import type { OpenedStore } from './site.js'
+
+/** The options of the processes' store by which its state is found. */
+export type StoreSettings = Pick<RedisStoreOptions, 'prefix' | 'groups'> & PostgresTableOptions
+
+/**
+ * Opens the store at a URL: redis:// or rediss:// of a server, of any node of a Cluster, which is found out, or with ?name=MASTER of a
+ * Sentinel; postgres:// or postgresql://. No message has the URL, which may hold a password.
+ * @throws {PolicyError} INVALID_OPTION; {StoreError} the first failure; {Error} ECLIENT where no client package is installed.
+ */
+export async function openStore(url: string, settings: StoreSettings = {}): Promise<OpenedStore> {
+  const { prefix = 'sluice', groups, ...table } = settings
+  if (/^rediss?:\/\/./.test(url))
+    return openRedis(url, { prefix, ...(groups !== undefined && { groups }), denialCache: false })
+  if (/^postgres(?:ql)?:\/\/./.test(url)) return openPostgres(url, table)
+  const what = 'a store is redis://, rediss:// or postgres://; a machineStore is that of its processes alone'
+  throw new PolicyError('INVALID_OPTION', `${what}, and takes no commands`)
+}
+
+async function openRedis(url: string, options: RedisStoreOptions): Promise<OpenedStore> {
+  const found = await import('ioredis').catch(() => import('iovalkey')).catch(() => undefined)
+  if (!found) throw missing('Redis', 'ioredis')
+  const { Redis, Cluster } = found as unknown as typeof import('ioredis')
+  const name = new URL(url).searchParams.get('name')
+  const given = new Redis(url, SAFE)
+  const { host = '', port = 0, username = '', password = '', tls, db = 0 } = given.options
+  const login = { ...SAFE, ...(password && { username, password }), ...(tls && { tls }) }
+  const sentinel = { sentinels: [{ host, port }], name: name!, db, sentinelRetryStrategy: () => null }
+  const overTls = tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }
+  const one =
+    name === null ? given : new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
+  await connected(one)
+  // A server that knows no Cluster, or denies the command, belongs to none.
+  const isOfCluster = await one.cluster('INFO').catch((error: Error) => {
+    if (!/^(?:ERR|NOPERM)/.test(error.message)) throw failed(error)
+  })
+  const once = { clusterRetryStrategy: () => null, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 }
+  const cluster = isOfCluster && new Cluster([{ host, port }], { ...SAFE, ...once, redisOptions: login })
+  if (cluster) {
+    one.disconnect()
+    await connected(cluster)
+  }
+  const client = cluster || one
+  const store = redisStore(client, options)
+  const masters = () =>
+    (cluster ? cluster.nodes('master') : [one]).map((node) => ({
+      scan: (cursor: string, match: string, most: number) =>
+        node.scan(cursor, 'MATCH', match, 'COUNT', most).catch((error: Error) => {
+          throw failed(error)
+        }),
+    }))
+  const close = async (): Promise<void> => {
+    await store.close()
+    client.disconnect()
+  }
+  return { store, redis: { prefix: options.prefix!, masters }, close }
+}
+
+/** Connects a client of ioredis. @throws {StoreError} the first failure. */
+async function connected(client: {
+  connect(): Promise<void>
+  on(event: 'error', listener: (error: Error) => void): unknown
+}): Promise<void> {
+  let first: Error | undefined
+  client.on('error', (error) => (first ??= error))
+  await client.connect().catch((error: Error) => {
+    throw failed(first ?? error)
+  })
+}
+
+const failed = (cause: Error): Error => new StoreError('STORE_ERROR', cause.message, { cause })
+
+/** A command that was lost is not sent again, a connection that ends is not made anew, and INFO would need one more permission. */
+const SAFE = {
+  lazyConnect: true,
+  maxRetriesPerRequest: 0,
+  retryStrategy: () => null,
+  connectTimeout: 5000,
+  enableReadyCheck: false,
+}
+
+async function openPostgres(url: string, table: PostgresTableOptions): Promise<OpenedStore> {
+  const found = await import('@sluice/postgres').catch(() => undefined)
+  if (!found) throw missing('Postgres', '@sluice/postgres -p pg')
+  const store = found.postgresStore(url, { ...table, createTable: false, denialCache: false })
+  const close = () => store.close()
+  await store.ready().catch((error: unknown) => close().then(() => Promise.reject(error)))
+  return { store, close }
+}
+
+function missing(what: string, packages: string): Error {
+  const message = `a store in ${what} needs a client: npx -p @sluice/cli -p ${packages} sluice ..., or npm install it`
+  return Object.assign(new Error(message), { code: 'ECLIENT' })
+}

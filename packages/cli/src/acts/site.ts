@@ -1,0 +1,194 @@
+import { createLimiter, InputError, type Limiter, PolicyError, type Store } from '@sluice/core'
+import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
+import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
+import { denialId, lastDenials } from '@sluice/metrics'
+import type { KnownLimits } from './known-limits.js'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/*
+ * A store and its limiters as an operator sees them. It prints nothing and asks nothing, so that a terminal, a console or a server
+ * may each do that in its own way.
+ */
+
+/** A store that was opened for an operator. Only of Redis keys can be listed: its masters are asked, one after the other. */
+export interface OpenedStore {
+  readonly store: Store
+  readonly redis?: { readonly prefix: string; masters(): readonly RedisNode[] } | undefined
+  close(): Promise<void>
+}
+
+export interface RedisNode {
+  /** SCAN: the next cursor and the keys of a page. */
+  scan(cursor: string, match: string, most: number): Promise<readonly [string, readonly string[]]>
+}
+
+/** A key of a limiter, as stores keep it. */
+export interface FoundKey {
+  readonly limiter: string
+  readonly key: string
+}
+
+/** A blocked key. A block without a record is of a penalty, or of an older process. */
+export interface BlockedKey extends FoundKey {
+  readonly until: Date
+  readonly isRecorded: boolean
+  readonly reason?: string | undefined
+  readonly by?: string | undefined
+}
+
+/** What is left alone, in words, with its number. */
+export type LeftAlone = Map<string, number>
+
+export class Site {
+  readonly #limiters = new Map<string, Limiter>()
+
+  /** `warned` gets the warnings of limiters, such as that Redis evicts keys. */
+  constructor(
+    readonly opened: OpenedStore,
+    readonly limits: readonly KnownLimits[],
+    readonly warned: (message: string) => void = () => {},
+  ) {
+    quiet(opened.store)
+  }
+
+  /** The limiter of known limits. It never decides without the store: an operator must not be answered by a guess. */
+  limiterOf({ name, policies, plans }: KnownLimits): Limiter {
+    const made = this.#limiters.get(name)
+    if (made) return made
+    const tiers = [...(plans?.values() ?? [])]
+    const settings = { store: this.opened.store, onStoreError: 'throw', deadline: '10s' } as const
+    const limiter = createLimiter({ name, policies, tiers, ...settings })
+    limiter.on('warning', ({ message }) => this.warned(message))
+    this.#limiters.set(name, limiter)
+    return limiter
+  }
+
+  /** The records of all limiters of the store that are in force, the latest first. */
+  async records(left: LeftAlone): Promise<readonly KeyRecord[]> {
+    const { records, now } = await this.opened.store.records!().read(0, [])
+    const inForce = records.filter(({ text, until }) => text !== '' && until > now)
+    const read = inForce.flatMap((each) => readRecord(each) ?? [])
+    if (read.length < inForce.length)
+      left.set('records that this version does not know', inForce.length - read.length)
+    return read.toSorted((one, other) => other.version - one.version)
+  }
+
+  /** The blocked keys: those with a record, and on Redis those that the state of a known limiter blocks, as they are found. */
+  async *blocked(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<BlockedKey> {
+    const listed = new Set<string>()
+    for (const { kind, limiter, stored, until, content } of await this.records(left)) {
+      if (kind !== 'block') continue
+      listed.add(`${limiter}\n${stored}`)
+      const { key, reason, by } = content
+      yield { limiter, key, until: new Date(until / 1000), isRecorded: true, reason, by }
+    }
+    for await (const page of this.keys(left, signal)) {
+      const found = await Promise.all(
+        page.map(async ({ limiter, key }) => {
+          const limits = this.limits.find(({ name }) => name === limiter)
+          if (!limits)
+            return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
+          if (key.startsWith('sha256:')) return void addTo(left, LONG)
+          if (listed.has(`${limiter}\n${key}`)) return undefined
+          listed.add(`${limiter}\n${key}`)
+          const { reason, retryAfterMs } = await this.limiterOf(limits).peek(key, { cost: 0 })
+          const until = new Date(Date.now() + retryAfterMs)
+          return reason === 'blocked' ? { limiter, key, until, isRecorded: false } : undefined
+        }),
+      )
+      yield* found.filter((row) => row !== undefined)
+    }
+  }
+
+  /**
+   * The key of a denial's id: that which processes have posted, unless `secret` shows that it is the hash of one; or with `secret` one of
+   * today or yesterday among the keys in Redis. `looked` gets the number of keys that were looked at.
+   */
+  async find(
+    id: string,
+    secret: string | undefined,
+    looked: (keys: number) => void,
+    signal?: AbortSignal,
+  ): Promise<FoundKey | undefined> {
+    const { denials } = await lastDenials(this.opened.store)
+    const posted = denials.find((each) => each.id === id)
+    const days = [Date.now(), Date.now() - DAY_MS]
+    const isIt = ({ limiter, key: storedKey }: FoundKey): boolean =>
+      days.some((at) => denialId(secret!, { limiter, storedKey, at }) === id)
+    if (secret === undefined || isIt(posted ?? { limiter: '', key: '' })) return posted // or the secret is refused
+    let keys = 0
+    for await (const page of this.keys(new Map(), signal)) {
+      const found = page.find(isIt)
+      if (found) return found
+      looked((keys += page.length))
+    }
+    return posted
+  }
+
+  /** The keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. */
+  async *keys(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
+    const { redis } = this.opened
+    const prefix = redis?.prefix ?? ''
+    const match = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
+    for (const node of redis?.masters() ?? []) {
+      let cursor = '0'
+      do {
+        const [next, page] = await node.scan(cursor, match, PAGE)
+        cursor = next
+        yield page.flatMap((each): readonly FoundKey[] => {
+          const { format, limiter = '', shapes = '', key } = partsOf(prefix, each) ?? {}
+          if (format === undefined) return addTo(left, 'keys of other software')
+          if (format !== STATE_FORMAT)
+            return addTo(left, `keys of format ${format}, which this version does not know`)
+          if (limiter === '' || /^(?:board|semaphore)$/.test(shapes)) return addTo(left, 'keys of no limiter')
+          return key === undefined ? addTo(left, LONG) : [{ limiter, key }]
+        })
+        await pause(PAUSE_MS, undefined, { signal })
+      } while (cursor !== '0')
+    }
+  }
+
+  /** Closes the limiters, then the store. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#limiters.values()].map((limiter) => limiter.close()))
+    await this.opened.close()
+  }
+}
+
+const PAGE = 500
+const PAUSE_MS = 25
+const DAY_MS = 86_400_000
+const LONG = 'keys so long that Redis has their digest alone'
+
+function addTo(left: LeftAlone, what: string): readonly never[] {
+  left.set(what, (left.get(what) ?? 0) + 1)
+  return []
+}
+
+/**
+ * Has the store told of no record that has ended, which it would drop: reading writes nothing. Without an `endpoint` an outage, of which
+ * each call rejects, is no warning of the process as well.
+ */
+function quiet(store: Store): void {
+  const records = store.records?.()
+  if (!records) throw new PolicyError('INVALID_OPTION', 'the store keeps no records')
+  const write = records.write.bind(records)
+  const read = (since: number) => records.read(since, [])
+  Object.defineProperties(store, {
+    records: { value: () => ({ read, write }) },
+    endpoint: { value: undefined },
+  })
+}
+
+/**
+ * The key under which a limiter counts a caller whom people name by an address, a user's id or an API key. A text that begins as a
+ * ready key does (`ip:`, `user:`, `api-key:`) is that key. A limiter that counts by anything also counts by address those who lack it.
+ * @throws {InputError} INVALID_KEY where a limiter that counts by address is given none.
+ */
+export function keyOf(text: string, by: string | undefined): string {
+  if (/^(?:ip|user|api-key):./.test(text)) return text
+  if (clientAddress(text) !== undefined) return ipKey(text)
+  if (by === undefined) return text
+  if (by === 'ip') throw new InputError('INVALID_KEY', `it counts by address, and '${text}' is none`)
+  return by.startsWith('field:') ? userKey(text) : apiKeyKey(apiKeyIn(by.slice(7), text) ?? '')
+}

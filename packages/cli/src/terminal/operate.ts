@@ -1,0 +1,275 @@
+import { parseDuration } from '@sluice/core'
+import { fleetTopKeys } from '@sluice/metrics'
+import { once } from 'node:events'
+import { hostname, userInfo } from 'node:os'
+import { createInterface } from 'node:readline'
+import { type ActRequest, planAct } from '../acts/act.js'
+import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
+import { openStore } from '../acts/open-store.js'
+import { type FoundKey, keyOf, type LeftAlone, Site } from '../acts/site.js'
+import { type Given, quoted, textsOf, usageError } from './arguments.js'
+import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
+import type { Run } from './main.js'
+import { number, valueOf } from './options.js'
+import { count, pageOf, shown, table } from './page.js'
+import { withoutErrors } from './policy-files.js'
+
+/*
+ * The commands on a store. What they do is in ../acts; here they are read, asked about and printed.
+ */
+
+/** `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. */
+export const why: Run = ([text], given, signal) =>
+  onStore(given, signal, async (site) => {
+    const cost = valueOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
+    const plan = valueOf(given, 'plan', String)
+    if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
+      throw usageError(`no limiter here has a plan '${plan}'`)
+    const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
+    if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
+    const targets =
+      text === undefined ? targetOf(site, await foundBy(id!, site, signal)) : targetsOf(site, text, given)
+    const rows = await Promise.all(
+      targets.map(({ limits, key }) => {
+        const policies = plan === undefined ? undefined : limits.plans?.get(plan)
+        return site.limiterOf(limits).explain(key, { cost, ...(policies && { policies }) })
+      }),
+    )
+    const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
+    const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
+      bold(`${limiter}: ${key}`),
+      sentence,
+      ...cures.map((cure) => {
+        const words = ['  sluice', CURES[cure](quoted(key)), `--limiter ${quoted(limiter)}`, ...file]
+        return faint([...words, '--reason ...'].join(' '))
+      }),
+    ])
+    return report(given, { command: 'why', rows }, lines)
+  })
+
+const CURES = {
+  unblock: (key: string) => `unblock ${key}`,
+  reset: (key: string) => `reset ${key}`,
+  removeOverride: (key: string) => `exempt ${key} --remove`,
+  override: (key: string) => `exempt ${key} --for 1h`,
+}
+
+/** `sluice top`: the keys with most denials of each limiter, as processes have posted them. */
+export const top: Run = (_, given, signal) =>
+  onStore(given, signal, async (site) => {
+    const named = valueOf(given, 'limiter', String)
+    const names = named === undefined ? site.limits.map(({ name }) => name) : [named]
+    if (names.length === 0)
+      throw usageError('no process posts top keys: name a limiter by --policies or --limiter')
+    const read = async (limiter: string) => ({
+      limiter,
+      ...(await fleetTopKeys(site.opened.store, limiter)),
+    })
+    const rows = await Promise.all(names.map(read))
+    const lines = rows.flatMap(({ limiter, processes, denied }) => [
+      bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
+      ...(processes === 0
+        ? ['none posts any: topKeys(limiter, { fleet: store }) of @sluice/metrics does']
+        : []),
+      ...inColumns(
+        ['key', 'denied', 'error'],
+        denied.map(({ key, count: many, error }) => [key, count(many), count(error)]),
+      ),
+    ])
+    return report(given, { command: 'top', rows }, lines)
+  })
+
+/** `sluice blocked`: the blocked keys of the store. */
+export const blocked: Run = (_, given, signal) =>
+  onStore(given, signal, async (site) => {
+    const left: LeftAlone = new Map()
+    const rows = []
+    for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
+    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }) => [
+      key,
+      limiter,
+      shown(until.toISOString()),
+      isRecorded ? authorOf(words) : 'a penalty or an older process',
+    ])
+    const lines = [
+      ...(rows.length === 0 ? ['no key is blocked'] : inColumns(['key', 'limiter', 'until', 'by'], cells)),
+      ...linesOf(left),
+      ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
+    ]
+    return report(given, { command: 'blocked', rows, leftAlone: Object.fromEntries(left) }, lines)
+  })
+
+/** `sluice overrides`: the records of all limiters of the store, the latest first. */
+export const overrides: Run = (_, given, signal) =>
+  onStore(given, signal, async (site) => {
+    const left: LeftAlone = new Map()
+    const named = valueOf(given, 'limiter', String)
+    const dateOf = (us: number): Date => new Date(us / 1000)
+    const rows = (await site.records(left))
+      .filter(({ limiter }) => named === undefined || limiter === named)
+      .map(({ kind, limiter, until, version, appliedAt, content }) => {
+        const times = { madeAt: dateOf(version), until: dateOf(until) }
+        return {
+          kind,
+          limiter,
+          ...content,
+          ...times,
+          lastAppliedAt: appliedAt > 0 ? dateOf(appliedAt) : null,
+        }
+      })
+    const cells = rows.map(({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }) => {
+      const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
+      return [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString()), authorOf(words)]
+    })
+    const lines =
+      rows.length === 0 ? ['no records'] : inColumns(['key', 'limiter', 'what', 'until', 'by'], cells)
+    const leftAlone = Object.fromEntries(left)
+    return report(given, { command: 'overrides', rows, leftAlone }, [...lines, ...linesOf(left)])
+  })
+
+const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
+  `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
+
+const linesOf = (left: LeftAlone): TextLine[] =>
+  [...left].map(([what, many]) => faint(`left alone: ${count(many)} ${what}`))
+
+/**
+ * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
+ * says how a call would be decided then. It returns 1 where the answer was no.
+ */
+function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
+  return async ([text = ''], given, signal) => {
+    const [isRemoval, isDry, isAsked] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
+    const act = isRemoval ? 'remove' : name
+    const reason = valueOf(given, 'reason', String)
+    const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
+    const isTimed = act === 'block' || act === 'exempt'
+    if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
+    if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
+    if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
+    if (!isDry && !isAsked && !process.stdin.isTTY)
+      throw usageError(`${name} asks before it acts, and stdin is no terminal: give --yes or --dry-run`)
+    const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
+    return onStore(given, signal, async (site) => {
+      const plan = ({ limits, key }: Target) =>
+        planAct(site.limiterOf(limits), key, { act, duration, reason, by })
+      const planned = await Promise.all(targetsOf(site, text, given).map(plan))
+      const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
+        return [bold(`${limiter}: ${key}`), sentence, will]
+      })
+      print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
+      const head = { command: name, isDry, by, reason }
+      if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
+      if (!isAsked && !(await confirmed())) return 1
+      const rows = []
+      for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
+      const lines = rows.flatMap(({ limiter, key, after }) => [
+        bold(`${limiter}: ${key}, done`),
+        after.sentence,
+      ])
+      return report(given, { ...head, rows }, lines)
+    })
+  }
+}
+
+export const unblock = acting('unblock')
+export const reset = acting('reset')
+export const block = acting('block')
+export const exempt = acting('exempt')
+
+/** Asks on the terminal whether to go on. Anything but yes is a no. */
+async function confirmed(): Promise<boolean> {
+  print(process.stderr, ['Carry it out? yes or no'])
+  const answers = createInterface({ input: process.stdin })
+  const [answer] = (await Promise.race([once(answers, 'line'), once(answers, 'close')])) as [string?]
+  answers.close()
+  return /^y(?:es)?$/i.test(answer?.trim() ?? '')
+}
+
+/** Opens the store and the limits that the options name, runs a command on them, and closes both. */
+async function onStore(
+  given: Given,
+  signal: AbortSignal,
+  run: (site: Site) => Promise<number>,
+): Promise<number> {
+  const url = valueOf(given, 'store', String) ?? process.env['SLUICE_STORE']
+  if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
+  const path = valueOf(given, 'policies', String)
+  const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
+  const groups = valueOf(given, 'groups', (text) => number(text, 2, 1024))
+  const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
+  const place = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
+  const opened = await openStore(url, { ...place, ...(groups !== undefined && { groups }) })
+  const failed = (error: unknown) => opened.close().then(() => Promise.reject(error))
+  const limits = file?.limiters ?? (await postedLimits(opened.store).catch(failed))
+  const site = new Site(opened, limits, (message) => print(process.stderr, [`sluice: ${message}`]))
+  try {
+    return await run(site)
+  } finally {
+    await site.close()
+  }
+}
+
+interface Target {
+  readonly limits: KnownLimits
+  readonly key: string
+}
+
+/**
+ * The limiters that a command on a caller is about, each with his key there. A limiter that cannot count him, as it counts by address
+ * and he has none, is left out.
+ * @throws {UsageError} where there is none.
+ */
+function targetsOf(site: Site, text: string, given: Given): Target[] {
+  const named = valueOf(given, 'limiter', String)
+  const limits = site.limits.filter(({ name }) => named === undefined || name === named)
+  const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
+  if (known === '') throw usageError('no process posts its limits: name them by --policies')
+  const problems = limits.length === 0 ? [`there is no limiter '${named}'; there are ${known}`] : []
+  const targets = limits.flatMap((each) => {
+    try {
+      return [{ limits: each, key: keyOf(text, each.by) }]
+    } catch (error) {
+      problems.push(`'${each.name}': ${(error as Error).message}`)
+      return []
+    }
+  })
+  if (targets.length === 0) throw usageError(problems.join('; '))
+  return targets
+}
+
+/** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
+async function foundBy(id: string, site: Site, signal: AbortSignal): Promise<FoundKey> {
+  const secret = process.env['SLUICE_SECRET']
+  const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
+  const found = await site.find(id, secret, progress, signal)
+  if (found) return found
+  const further = !site.opened.redis
+    ? ', and Postgres has no keys to look through'
+    : secret === undefined
+      ? '; with SLUICE_SECRET the keys in Redis are looked through'
+      : ', and by this secret it is of no key in Redis today or yesterday'
+  throw usageError(`no process has posted a denial '${id}'${further}`)
+}
+
+/** @throws {UsageError} with the key, where it cannot be explained. */
+function targetOf(site: Site, { limiter, key }: FoundKey): Target[] {
+  const limits = site.limits.find(({ name }) => name === limiter)
+  if (limits && !key.startsWith('sha256:')) return [{ limits, key }]
+  const lacks = limits ? 'which is a digest of it' : 'whose limits --policies does not name'
+  throw usageError(`it is of limiter '${limiter}', key '${key}', ${lacks}`)
+}
+
+/** Rows as columns under a heading, each cell as it may be printed, keys as wide as the page allows. */
+function inColumns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const { keys } = pageOf(process.stdout)
+  return rows.length === 0
+    ? []
+    : table([head, ...rows.map(([key, ...rest]) => [printable(key!, keys), ...rest])])
+}
+
+/** Prints a report: as one line of JSON under --json, else the lines. Returns the exit code 0. */
+function report(given: Given, value: object, lines: readonly TextLine[]): number {
+  print(process.stdout, given['json'] === true ? [asJson({ version: 1, ...value })] : lines)
+  return 0
+}
