@@ -14,11 +14,7 @@ const FORMS: readonly (readonly [string, string, string])[] = [
   ['[2001:db8:1:2::1]', 'ip:2001:db8:1:2::/64', 'FortiGate, tornado#3667'],
   ['[2001:db8:1:2::1]:38792', 'ip:2001:db8:1:2::/64', 'IIS ARR, gin#4572'],
   ['2001:db8:1:2:3:4:5:6:443', 'ip:2001:db8:1:2::/64', 'an address and a port, joined by a colon'],
-  [
-    '2001:db8:1:2::1:50123',
-    'ip:2001:db8:1:2::/64',
-    'the same, of an address that is written short',
-  ],
+  ['2001:db8:1:2::1:50123', 'ip:2001:db8:1:2::/64', 'the same, of an address that is written short'],
   ['::ffff:203.0.113.7', 'ip:203.0.113.7', 'proxies on a socket for IPv4 and IPv6'],
   ['::ffff:203.0.113.7:12345', 'ip:203.0.113.7', 'iisnode, aspnet/BasicMiddleware#302'],
   ['[::ffff:203.0.113.7]:443', 'ip:203.0.113.7', 'the same, as RFC 3986 writes it'],
