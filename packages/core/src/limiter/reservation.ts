@@ -38,7 +38,7 @@ export class Reservation {
     return this.#settling !== undefined
   }
 
-  /** Whether it holds its units at `now`, in microseconds of the store's time. */
+  /** @internal Whether it holds its units at `now`, in microseconds of the store's time. */
   isOpen(now: number): boolean {
     return !this.isSettled && now < this.#reserved.end
   }

@@ -17,7 +17,7 @@ import { answerTo } from './peek-cache.js'
  */
 export class DenialCache {
   /** The denials of a key, the newest first. */
-  readonly #denials: ExpiringMap<readonly Denial[]>
+  readonly #denials: ExpiringMap<readonly RememberedDenial[]>
   /** For each corrected key, the number of the last call that was begun before the correction. */
   readonly #corrected: ExpiringMap<number>
   #begun = 0
@@ -46,8 +46,8 @@ export class DenialCache {
     const now = this.clock.now()
     let costs = 0
     let isDenied = false
-    let newest: Denial | undefined
-    let larger: Denial | undefined
+    let newest: RememberedDenial | undefined
+    let larger: RememberedDenial | undefined
     for (const denial of denials) {
       if (now >= denial.until || !haveEqualNumbers(denial.policies, policies)) continue
       if (cost === denial.cost) return answerAt(now, denial)
@@ -115,7 +115,7 @@ export interface BegunCall {
 }
 
 /** Instants are those of this process. */
-interface Denial {
+interface RememberedDenial {
   readonly policies: readonly Policy[]
   readonly cost: number
   /** The cost and all larger ones are denied before this instant, counted from when the call was sent. */
@@ -141,7 +141,10 @@ const MOST_PER_KEY = 16
  * limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; of all limits at most 16.
  * The new denial takes over the number of calls that are `asking` the store now, less this one, which has its answer.
  */
-function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
+function withEarlier(
+  denial: RememberedDenial,
+  earlier: readonly RememberedDenial[],
+): readonly RememberedDenial[] {
   const { policies, cost, receivedAt } = denial
   let otherCosts = COSTS - 1
   const valid = earlier.filter((other) => {
@@ -157,7 +160,7 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
  * A remembered denial as the store would answer now, with `now` on this process's clock. Its instants are the same, and only the
  * answer's `now` moves on by the time since it came, so its waits are shorter by that.
  */
-function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
+function answerAt(now: number, { answer, receivedAt }: RememberedDenial): Answer {
   const { at, reason, binding, remaining, resetAt, parts, used } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
   const kept = { at, reason, binding, remaining, resetAt, parts, used }
