@@ -192,7 +192,8 @@ async function onStore(
   signal: AbortSignal,
   run: (site: Site) => Promise<number>,
 ): Promise<number> {
-  const url = valueOf(given, 'store', String) ?? process.env['SLUICE_STORE']
+  const { SLUICE_STORE } = process.env
+  const url = valueOf(given, 'store', String) ?? SLUICE_STORE
   if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
   const path = valueOf(given, 'policies', String)
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
@@ -240,7 +241,7 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
 
 /** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
 async function foundBy(id: string, site: Site, signal: AbortSignal): Promise<FoundKey> {
-  const secret = process.env['SLUICE_SECRET']
+  const { SLUICE_SECRET: secret } = process.env
   const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
   const found = await site.find(id, secret, progress, signal)
   if (found) return found
