@@ -4,11 +4,14 @@
 -- A record is, also in the reply: version, end, when it last applied, bytes of id and text, these two; without text it was removed.
 -- ARGV[1] is packed: clock (-1: TIME), the version that the caller knows, end of the record or 0, its life, the most of its group
 -- (0: read), bytes of the id; then id and text, of a read the ids of records that have applied or ended, with NULs between them.
--- Replies with version, clock, 1 if all records follow; the records, changes with the newest first. Instants are microseconds.
--- An empty reply: the group is full.
+-- A read of a further page brings its cursor in place of the end.
+-- Replies with version, clock and -1; the changes since the version of the caller, the newest first. If the log does not have it:
+-- the cursor of the next page (0: none is left) and the records of a page. Instants are microseconds. An empty reply: the group is full.
 
 local call, pack, unpack, sub, max = redis.call, struct.pack, struct.unpack, string.sub, math.max
 local LOG = 1000
+-- Fields that are looked at for a page, of which Redis may return some more.
+local PAGE = 200
 -- No record lasts longer than 365 days; an hour more, as another clock than TIME may have set the end.
 local LIFE_MS = 31539600000
 
@@ -26,7 +29,7 @@ if kept.err and not string.find(kept.err, 'WRONGTYPE', 1, true) then
   return kept
 end
 if kept.err and most == 0 then
-  return pack('<ddd', 0, now, 1)
+  return pack('<ddd', 0, now, 0)
 elseif kept.err then
   -- A server without memory refuses SET, and not DEL.
   call('SET', key, '')
@@ -75,8 +78,9 @@ else
   end
 end
 
-local parts, is_known = { '' }, since == version
-for write = writes, max(writes - LOG + 1, 1), -1 do
+local page = most == 0 and ending or 0
+local parts, is_known = { '' }, page == 0 and since == version
+for write = writes, page > 0 and writes + 1 or max(writes - LOG + 1, 1), -1 do
   if is_known then
     break
   end
@@ -86,14 +90,15 @@ for write = writes, max(writes - LOG + 1, 1), -1 do
     parts[#parts + 1] = record
   end
 end
+local cursor = -1
 if not is_known then
-  local all = call('HGETALL', key)
-  parts = { '' }
-  for i = 1, #all, 2 do
-    if sub(all[i], 1, 1) == 'r' and #all[i + 1] >= 40 then
-      parts[#parts + 1] = all[i + 1]
+  local found = call('HSCAN', key, whole(page), 'MATCH', 'r*', 'COUNT', PAGE)
+  cursor, parts = tonumber(found[1]), { '' }
+  for i = 2, #found[2], 2 do
+    if #found[2][i] >= 40 then
+      parts[#parts + 1] = found[2][i]
     end
   end
 end
-parts[1] = pack('<ddd', version, now, is_known and 0 or 1)
+parts[1] = pack('<ddd', version, now, cursor)
 return table.concat(parts)

@@ -8,6 +8,8 @@ const chosen = mistakes
   .filter(({ row }) => wanted.length === 0 || wanted.includes(row))
   .toSorted((a, b) => a.row - b.row)
 
+const without = wanted.find((row) => !chosen.some((each) => each.row === row))
+if (without !== undefined) throw new Error(`no mistake is planted for row ${without}`)
 const wrong = misplaced(chosen)
 if (wrong.length > 0) throw new Error(wrong.join('\n'))
 const began = performance.now()

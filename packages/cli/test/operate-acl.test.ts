@@ -36,10 +36,13 @@ const { limiters } = readPolicies(
   }),
 )
 
-/** Has each limiter counted calls of a key, as processes do. */
+/** Has each limiter counted calls of a key, and a record of another, as processes do. */
 async function consumed(url: string): Promise<void> {
   const site = new Site(await openStore(url, {}), limiters)
-  for (const limits of limiters) await site.limiterOf(limits).consume('k')
+  for (const limits of limiters) {
+    await site.limiterOf(limits).consume('k')
+    await site.limiterOf(limits).block('other', '1h', WHO)
+  }
   await site.close()
 }
 

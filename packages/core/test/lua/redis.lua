@@ -157,6 +157,18 @@ function commands.HGETALL(key)
   return all
 end
 
+-- All in one page, as Redis returns small hashes. The pattern is a prefix.
+function commands.HSCAN(key, _, _, pattern)
+  local found, prefix = {}, string.sub(pattern, 1, -2)
+  for _, field in ipairs(commands.HKEYS(key)) do
+    if string.sub(field, 1, #prefix) == prefix then
+      found[#found + 1] = field
+      found[#found + 1] = members(key)[field]
+    end
+  end
+  return { '0', found }
+end
+
 -- Takes members of a hash or a sorted set away.
 function commands.HDEL(key, ...)
   local gone = 0

@@ -8,25 +8,59 @@ import { packed, REDIS_TIME } from './script/wire.js'
 
 /**
  * Makes the records of a store: one hash in Redis, whose key begins with `keyspace`. A write or a read is one call of
- * lua/records.lua. `clock` returns microseconds; undefined is Redis's own clock.
+ * lua/records.lua, and of all records as many as they have pages. `clock` returns microseconds; undefined is Redis's own clock.
  */
 export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Clock | undefined): Records {
   const run = (numbers: readonly number[], ...words: readonly Buffer[]): Promise<Buffer> => {
     const argument = packed([clock?.() ?? REDIS_TIME, ...numbers], Buffer.concat(words))
     return runner.run(modules['records']!, redisKey(keyspace, ''), argument)
   }
+  const read = async (since: number, cursor = 0, seen = ''): Promise<Reply> =>
+    replyOf(await run([since, cursor, 0, 0, 0], Buffer.from(seen)))
+
+  /** What a reply says, with the other pages if it is the first. */
+  const changesFrom = async (first: Reply): Promise<RecordChanges> => {
+    const { version, records } = first
+    if (first.cursor <= 0) return { ...first, areAll: first.cursor === 0 }
+    for (let { cursor } = first; cursor > 0;) {
+      const page = await read(version, cursor)
+      cursor = page.cursor
+      records.push(...page.records)
+    }
+    // A page does not have what was written after it, and may have again what an earlier one had.
+    const last = await read(version)
+    if (last.cursor !== CHANGES) return changesFrom(last)
+    const all = new Map(records.map((record) => [record.id, record]))
+    for (const record of last.records) {
+      if (record.text === '') all.delete(record.id)
+      else if (all.get(record.id)?.version !== record.version) all.set(record.id, record)
+    }
+    return { ...last, areAll: true, records: [...all.values()] }
+  }
+
   return {
     async write({ id, text, until, life, most }, since) {
       const name = Buffer.from(id)
       const reply = await run([since, until, life, most, name.length], name, Buffer.from(text))
-      return reply.length > 0 ? changesIn(reply) : undefined
+      return reply.length > 0 ? changesFrom(replyOf(reply)) : undefined
     },
-    read: async (since, seen) => changesIn(await run([since, 0, 0, 0, 0], Buffer.from(seen.join('\0')))),
+    read: async (since, seen) => changesFrom(await read(since, 0, seen.join('\0'))),
   }
 }
 
-/** Reads the changes in a reply: three numbers, and of each record, the newest first, five numbers, its id and its text. */
-function changesIn(reply: Buffer): RecordChanges {
+/** The cursor of a reply that has the changes since a version. */
+const CHANGES = -1
+
+interface Reply {
+  readonly version: number
+  readonly now: number
+  readonly cursor: number
+  /** The oldest change first. */
+  readonly records: StoredRecord[]
+}
+
+/** Reads a reply: three numbers, and of each record five numbers, its id and its text. */
+function replyOf(reply: Buffer): Reply {
   const numberAt = (place: number): number => reply.readDoubleLE(place)
   const records: StoredRecord[] = []
   for (let at = 24; at < reply.length;) {
@@ -38,6 +72,5 @@ function changesIn(reply: Buffer): RecordChanges {
     records.push({ ...texts, version, until, appliedAt })
     at = after
   }
-  const areAll = numberAt(16) === 1
-  return { version: numberAt(0), now: numberAt(8), areAll, records: records.reverse() }
+  return { version: numberAt(0), now: numberAt(8), cursor: numberAt(16), records: records.reverse() }
 }

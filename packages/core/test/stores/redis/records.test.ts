@@ -1,7 +1,10 @@
 import { command, info, monitor, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
-import { Cluster } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
+import type { Records } from '../../../src/stores/store.js'
 import { createLimiter, fixedWindow, type Limiter, type LimiterOptions } from '../../../src/index.js'
+import { redisRecords } from '../../../src/stores/redis/records.js'
+import type { ScriptRunner } from '../../../src/stores/redis/script/runner.js'
 import { redisStore, type RedisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
 
 jest.setTimeout(60_000)
@@ -124,6 +127,76 @@ describe('an override in Redis', () => {
     await other.overrides() // which reports what was applied
     const [{ lastAppliedAt, madeAt } = {}] = await one.overrides()
     expect(Number(lastAppliedAt)).toBeGreaterThanOrEqual(Number(madeAt))
+  })
+})
+
+describe('many records', () => {
+  const HOUR = 3_600_000_000
+  let client: Redis
+  let table: Records
+  let known = 0
+  /** The sizes of replies in bytes, and what happens before the next call. */
+  let replies: number[]
+  let meanwhile: (() => Promise<unknown>) | undefined
+
+  beforeEach(async () => {
+    client = new Redis(server.port, server.host)
+    ;[replies, meanwhile, known] = [[], undefined, 0]
+    const run = async (script: string, key: string, argument: Buffer): Promise<Buffer> => {
+      const reply = (await client.callBuffer('EVAL', script, 1, key, argument)) as Buffer
+      replies.push(reply.length)
+      const [act] = [meanwhile, (meanwhile = undefined)]
+      await act?.()
+      return reply
+    }
+    table = redisRecords('sluice:records:', { run } as unknown as ScriptRunner, undefined)
+    for (let i = 0; i < 1500; i++) await put(i, 'x'.repeat(100))
+    replies = []
+  })
+  afterEach(() => client.disconnect())
+
+  const idOf = (i: number) => `limiter\n${i}`
+  const put = async (i: number, text: string): Promise<void> => {
+    const written = await table.write({ id: idOf(i), text, until: 0, life: HOUR, most: 10_000 }, known)
+    known = written!.version
+  }
+
+  it('come in pages, none of which keeps Redis for long', async () => {
+    const { areAll, records } = await table.read(0, [])
+    expect(areAll).toBe(true)
+    expect(records.map(({ id }) => id).toSorted()).toEqual(
+      Array.from({ length: 1500 }, (_, i) => idOf(i)).toSorted(),
+    )
+    // Some 200 fields a page.
+    expect(Math.max(...replies)).toBeLessThan(250 * 200)
+  })
+
+  it('are as they were after the last page, whatever was written in between', async () => {
+    meanwhile = async () => {
+      for (let i = 0; i < 800; i++) await put(i, i % 2 ? 'changed' : '')
+      await put(5000, 'new')
+    }
+    const { version, records } = await table.read(0, [])
+    const texts = new Map(records.map(({ id, text }) => [id, text]))
+    expect(texts.size).toBe(records.length)
+    expect(records.length).toBe(1500 - 400 + 1)
+    expect(['0', '1', '799', '800', '5000'].map((i) => texts.get(idOf(Number(i))))).toEqual([
+      undefined,
+      'changed',
+      'changed',
+      'x'.repeat(100),
+      'new',
+    ])
+    expect(await table.read(version, [])).toMatchObject({ areAll: false, records: [] })
+  })
+
+  it('are read anew where their server has lost them between two pages', async () => {
+    meanwhile = async () => {
+      await client.flushall()
+      await put(7, 'begun anew')
+    }
+    const { areAll, records } = await table.read(0, [])
+    expect([areAll, records.map(({ text }) => text)]).toEqual([true, ['begun anew']])
   })
 })
 
