@@ -1,6 +1,6 @@
 import { createLimiter, fixedWindow, type Limiter, type Reservation } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, pause, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { type Address, pause, type RedisServer, startProxy, startRedis } from '@sluice/harness/redis'
 import { Builds } from '../builds.js'
 import { everyAlgorithm, isCalendar } from '../every-algorithm.js'
 import { startMember } from '../fleet.js'
@@ -34,6 +34,7 @@ async function reserve(share: number): Promise<Outcome> {
     const runs = Math.max(1, Math.round(10 * share))
     outcomes.push(await killed(server, size, Math.max(6, 2 * Math.round(250 * share)), runs))
     outcomes.push(await settledAgain(server, Math.max(50, Math.round(1000 * share))))
+    outcomes.push(await repliesLost(server, Math.max(50, Math.round(1000 * share))))
     outcomes.push(await besideAnOlderBuild(server))
     outcomes.push(await stopped(server))
   } finally {
@@ -113,6 +114,39 @@ async function settledAgain(redis: Address, count: number): Promise<Outcome> {
   const figure = `${5 * count} settlings of ${count}: ${state!.used} used of ${count * REAL}`
   return { pass: state!.used === count * REAL && state!.held === 0, figure }
 }
+
+/** The replies of settlings are cut off once the server has carried them out. Sent again until they are answered, each is charged once. */
+async function repliesLost(redis: Address, count: number): Promise<Outcome> {
+  const proxy = await startProxy(redis)
+  const [there, here] = [open(proxy), open(redis)]
+  let [lost, late] = [0, 0]
+  const settled = async (reservation: Reservation): Promise<void> => {
+    for (let tries = 0; tries < 100; tries++) {
+      try {
+        if ((await reservation.settle(REAL)).late) late++
+        return
+      } catch {
+        if (tries === 0) lost++
+        await pause(50)
+      }
+    }
+  }
+  let made = 0
+  for (; lost < count && made < 5 * count; made += BATCH) {
+    const reservations = await Promise.all(Array.from({ length: BATCH }, () => taken(there.limiter, 'lost')))
+    proxy.cutOnReply()
+    await Promise.all(reservations.map(settled))
+  }
+  const [state] = (await here.limiter.peek('lost')).policies
+  const { cuts } = proxy.counts
+  await Promise.all([here.close(), there.close()])
+  await proxy.close()
+  const figure = `${lost} replies of settlings lost with ${cuts} connections: ${state!.used} used of ${made * REAL}`
+  return { pass: lost >= count && late === 0 && state!.used === made * REAL && state!.held === 0, figure }
+}
+
+/** Settlings that are sent at once, as calls on one key are, and lose one connection. */
+const BATCH = 16
 
 async function taken(limiter: Limiter, key: string): Promise<Reservation> {
   return (await limiter.reserve(key, { cost: COST, ttl: '10m' })).reservation!
