@@ -28,7 +28,7 @@ export { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, TICKET_STATES } from './sto
 export { partsOf, type RedisKeyParts, STATE_FORMAT } from './stores/redis/key.js'
 export type { RedisConnection, RedisKey, ScriptReply } from './stores/redis/redis-connection.js'
 export { type Answer, REASONS } from './stores/store.js'
-export { onAbort } from './values/abort.js'
+export { onAbort, sleep } from './values/abort.js'
 export { clearTimer, machineClock, nowMs, setTimer, systemClock, type TimerHandle } from './values/clock.js'
 export { Closing, storeClosed } from './values/closing.js'
 export {

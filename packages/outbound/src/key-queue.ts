@@ -2,10 +2,10 @@ import { createLimiter, type Decision, type Limiter, type Permit, type Policy } 
 import {
   type CheckedOptions,
   clearTimer,
-  onAbort,
   ownText,
   REPORTS,
   setTimer,
+  sleep,
   type TimerHandle,
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
@@ -342,14 +342,6 @@ function isForNow(failure: unknown): boolean {
   if (!(failure instanceof RateLimitExceededError)) return false
   const { reason, decision } = failure
   return reason === 'concurrency' || (reason === 'limit' && Number.isFinite(decision?.retryAfterMs))
-}
-
-/** Resolves after `ms`, or rejects when the signal aborts. */
-function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimer(() => (stopListening(), resolve()), ms)
-    const stopListening = onAbort(signal, () => (clearTimer(timer), reject(signal.reason)))
-  })
 }
 
 /** Keeps no report. */

@@ -1,6 +1,5 @@
 import { type Answer, isDenied, type MaybePromise } from '../stores/store.js'
-import { onAbort } from '../values/abort.js'
-import { clearTimer, setTimer } from '../values/clock.js'
+import { sleep } from '../values/abort.js'
 
 /**
  * Asks for units of a limiter that reserves, again and again until a call is allowed, or denied for longer than `maxWait`
@@ -27,19 +26,3 @@ export async function askAgain(
 }
 
 const SECOND = 1_000_000
-
-/** Resolves after `ms` milliseconds, or rejects when the signal aborts. */
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimer(() => {
-      stop?.()
-      resolve()
-    }, ms)
-    const stop =
-      signal &&
-      onAbort(signal, () => {
-        clearTimer(timer)
-        reject(signal.reason)
-      })
-  })
-}

@@ -93,7 +93,7 @@ export class Limiter {
   readonly #leaseMs: number
   /** Whether it was made with `reservations`. */
   readonly reserves: boolean
-  readonly #held = new HeldUnits()
+  readonly #held: HeldUnits | undefined
   #closed = false
 
   /**
@@ -123,6 +123,7 @@ export class Limiter {
     const nearing = shares && new Nearing(shares, this.#store.local ? 'memory' : 'store', report)
     this.#sets = new PolicySets({ limiter: name, enforce, nearing }, settings, this.#store, report)
     this.reserves = settings.reservations !== undefined
+    if (this.reserves) this.#held = new HeldUnits()
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const first = this.#policies()
     const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
@@ -310,7 +311,7 @@ export class Limiter {
     const reservation = new Reservation(kept, made, () => this.#store.now())
     // In shadow mode a refused call goes on with one that holds nothing, as a call on an exempt key does.
     const hasOne = kept !== undefined || !set.enforce || set.exempt
-    if (kept) this.#held.add(reservation, cost, answer.now)
+    if (kept) this.#held!.add(reservation, cost, answer.now)
     const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
     const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
@@ -438,7 +439,7 @@ export class Limiter {
 
   /** Units that reservations of this process hold: neither settled nor at their end. */
   get held(): number {
-    return this.#held.sum(this.#store.now())
+    return this.#held?.sum(this.#store.now()) ?? 0
   }
 
   /** Whether `close` was called. */

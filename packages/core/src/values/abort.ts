@@ -1,8 +1,25 @@
+import { clearTimer, setTimer } from './clock.js'
+
+/** Resolves after `ms` milliseconds, or rejects when the signal aborts. */
+export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimer(() => (stopListening?.(), resolve()), ms)
+    const stopListening = signal && onAbort(signal, () => (clearTimer(timer), reject(signal.reason)))
+  })
+}
+
 /**
- * Calls `listener` when the signal aborts. Returns a function that removes the listener again. All listeners of a signal are
- * called by one that is added to it, because Node warns of a leak above ten; with the last of them that one is removed too.
+ * Calls `listener` when the signal aborts, or in the next microtask if it has. Returns a function that removes the listener again.
+ * All listeners of a signal are called by one that is added to it, because Node warns of a leak above ten; with the last of them
+ * that one is removed too.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
+  if (signal.aborted) {
+    // A signal that has aborted calls no listener any more.
+    let isRemoved = false
+    queueMicrotask(() => isRemoved || listener())
+    return () => void (isRemoved = true)
+  }
   const shared = known.get(signal) ?? addShared(signal)
   shared.listeners.add(listener)
   return () => {

@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import {
   createLimiter,
   type Decision,
+  fixedWindow,
   gcra,
   leakyBucket,
   type Limiter,
@@ -149,6 +150,29 @@ describe('an abort', () => {
     for (const controller of controllers.toReversed()) controller.abort()
     await pass(0)
     expect((await limiter.peek('k')).retryAfterMs).toBe(100)
+  })
+
+  it('ends the wait for reserved units, also one that comes while the store is asked', async () => {
+    const limiter = createLimiter({
+      name: 'test',
+      policies: [fixedWindow({ limit: 1, window: '1d' })],
+      store: memoryStore(),
+      reservations: {},
+    })
+    await limiter.reserve('k', { ttl: '1h' })
+    await limiter.consume('spent')
+    const before = jest.getTimerCount()
+    for (const ms of [undefined, 0, 1500]) {
+      const controller = new AbortController()
+      const options = { maxWait: '1d', signal: controller.signal } as const
+      const calls = [limiter.reserve('k', { ttl: '1h', ...options }), limiter.acquire('spent', options)]
+      const outcomes = calls.map((call) => outcome(call))
+      if (ms !== undefined) await pass(ms)
+      controller.abort(new Error('gone'))
+      await pass(0)
+      expect(outcomes.map(({ error }) => error)).toEqual([new Error('gone'), new Error('gone')])
+    }
+    expect(jest.getTimerCount()).toBe(before)
   })
 
   it('before the call books nothing', async () => {

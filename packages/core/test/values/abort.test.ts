@@ -22,6 +22,16 @@ describe('a listener of a signal', () => {
     expect(called).toEqual(['second'])
   })
 
+  it('is called, though later, where the signal has aborted before, unless it was removed', async () => {
+    const called: string[] = []
+    const signal = AbortSignal.abort()
+    onAbort(signal, () => called.push('kept'))
+    onAbort(signal, () => called.push('removed'))()
+    expect(called).toEqual([])
+    await Promise.resolve()
+    expect(called).toEqual(['kept'])
+  })
+
   it('leaves nothing on the signal when it is removed', () => {
     const { signal } = new AbortController()
     const removers = [1, 2].map(() => onAbort(signal, () => {}))
