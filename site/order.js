@@ -13,7 +13,7 @@ export const ORDER = Object.entries({
   Outbound: `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md docs/outbound-migration.md`,
   Reference: `site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
     packages/http/README.md docs/stores.md docs/api/README.md`,
-  Why: 'docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* docs/survivors.md CHANGELOG.md',
+  Why: 'docs/internals.md docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* docs/survivors.md CHANGELOG.md',
 }).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))
 
 /** Pages without a place in the navigation. */
