@@ -389,6 +389,67 @@ describe('sluice blocked', () => {
   })
 })
 
+describe('a limiter that reserves', () => {
+  const reserving = { reservations: { max: 3 }, policies: [slidingLog({ limit: 4, window: '1d' })] }
+  const file = (): string => fileOf({ api: { policies: [{ ...entry[0], limit: 4 }] } })
+  const reserve = (limiter: Limiter, key: string) => limiter.reserve(key, { cost: 2, ttl: '1h' })
+
+  it('is explained by what it has charged and holds, and another caller by what he has', async () => {
+    const { limiter } = limiterOf('api', reserving)
+    await limiter.consume('user:ann', { cost: 2 })
+    await reserve(limiter, 'user:ann')
+    await limiterOf('api', { policies: reserving.policies }).limiter.consume('user:bob', { cost: 3 })
+    const { rows } = await jsonOf(['why', 'user:ann', '--policies', file()])
+    expect(rows).toMatchObject([{ key: 'user:ann', allowed: false, policies: [{ used: 4, held: 2 }] }])
+    const other = await jsonOf(['why', 'user:bob', '--policies', file()])
+    expect(other.rows).toMatchObject([{ key: 'user:bob', allowed: true, policies: [{ used: 3 }] }])
+  })
+
+  it('is reset, blocked and released under its own state', async () => {
+    const { limiter } = limiterOf('api', reserving)
+    await exhausted(limiter, 'user:ann')
+    const act = async (...args: string[]): Promise<void> =>
+      expect((await sluice([...args, '--policies', file(), ...WHO])).stderr).toBe('')
+    await act('reset', 'user:ann')
+    expect(await limiter.peek('user:ann')).toMatchObject({ allowed: true, remaining: 4 })
+    await act('block', 'user:ann', '--for', '1h')
+    expect(await limiter.peek('user:ann')).toMatchObject({ reason: 'blocked' })
+    expect(await limiter.overrides()).toMatchObject([{ kind: 'block', key: 'user:ann' }])
+    await act('unblock', 'user:ann')
+    expect(await limiter.peek('user:ann')).toMatchObject({ allowed: true })
+    await act('exempt', 'user:ann', '--for', '1h')
+    expect(await limiterOf('api', reserving).limiter.consume('user:ann', { cost: 9 })).toMatchObject({
+      allowed: true,
+    })
+  })
+
+  it('has the blocks of its penalties listed, once', async () => {
+    const { limiter } = limiterOf('api', { ...reserving, penalty: { after: 1, block: '1h' } })
+    await exhausted(limiter, 'user:ann')
+    await limiterOf('api', { policies: reserving.policies }).limiter.consume('user:ann')
+    const { rows } = await jsonOf(['blocked', '--policies', file()])
+    expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', isRecorded: false }])
+  })
+
+  it('has a caller found by the id of a denial, and by the limits that its processes post', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+    const { limiter, store } = limiterOf('api', reserving)
+    topKeys(limiter, { fleet: store })
+    await reserve(limiter, 'user:ann')
+    await reserve(limiter, 'user:ann')
+    await reserve(limiter, 'user:ann')
+    await jest.advanceTimersByTimeAsync(10_000)
+    jest.useRealTimers()
+    while ((await fleetLimits(store)).size === 0);
+    const secret = 'b7e151628aed2a6abf7158809cf4f3c7'
+    const id = denialId(secret, { limiter: 'api', storedKey: 'user:ann', at: Date.now() })
+    process.env['SLUICE_SECRET'] = secret
+    const { rows } = await jsonOf(['why', '--id', id]).finally(() => delete process.env['SLUICE_SECRET'])
+    expect(rows).toMatchObject([{ key: 'user:ann', allowed: false, policies: [{ held: 4 }] }])
+    expect((await jsonOf(['top'])).rows).toMatchObject([{ denied: [{ key: 'user:ann', count: 1 }] }])
+  })
+})
+
 describe('sluice overrides', () => {
   it('lists the records of all limiters without a policy file', async () => {
     await limiterOf('api').limiter.override('a', { exempt: true, until: '1h', reason: 'r1', by: 'ann' })

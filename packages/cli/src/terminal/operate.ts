@@ -3,7 +3,7 @@ import { fleetTopKeys } from '@sluice/metrics'
 import { once } from 'node:events'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
-import { type ActRequest, planAct } from '../acts/act.js'
+import { type ActRequest, explained, planAct } from '../acts/act.js'
 import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
 import { type FoundKey, keyOf, type LeftAlone, Site } from '../acts/site.js'
@@ -32,7 +32,7 @@ export const why: Run = ([text], given, signal) =>
     const rows = await Promise.all(
       targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
-        return site.limiterOf(limits).explain(key, { cost, ...(policies && { policies }) })
+        return explained(site.limitersOf(limits), key, { cost, ...(policies && { policies }) })
       }),
     )
     const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
@@ -152,7 +152,7 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
     const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
     return onStore(given, signal, async (site) => {
       const plan = ({ limits, key }: Target) =>
-        planAct(site.limiterOf(limits), key, { act, duration, reason, by })
+        planAct(site.limitersOf(limits), key, { act, duration, reason, by })
       const planned = await Promise.all(targetsOf(site, text, given).map(plan))
       const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
         return [bold(`${limiter}: ${key}`), sentence, will]
