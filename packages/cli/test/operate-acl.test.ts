@@ -36,11 +36,15 @@ const { limiters } = readPolicies(
   }),
 )
 
-/** Has each limiter counted calls of a key, as processes do. */
+/** Has each limiter count calls and reservations of a key, as processes do. */
 async function consumed(url: string): Promise<void> {
   const site = new Site(await openStore(url, {}), limiters)
   for (const limits of limiters)
-    for (const limiter of site.limitersOf(limits)) await limiter.consume('k')
+    for (const limiter of site.limitersOf(limits)) {
+      await limiter.consume('k')
+      // One that is open, and one that has ended.
+      for (const ttl of limiter.reserves ? ['1h', 1] as const : []) await limiter.reserve('k', { cost: 1, ttl })
+    }
   await site.close()
 }
 

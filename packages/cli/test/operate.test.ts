@@ -17,8 +17,7 @@ import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluic
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { main } from '../src/terminal/main.js'
+import { type Run, runCommand, type RunOptions } from './run-command.js'
 
 /*
  * The commands on a store, against a Redis that other processes use too: their limiters are stores of their own.
@@ -75,28 +74,9 @@ function fileOf(limiters: object): string {
   return path
 }
 
-interface Run {
-  readonly status: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs the command on the store, whose address is in the environment, as it should be. */
-async function sluice(args: readonly string[], { url = urlOf(server), answer = '' } = {}): Promise<Run> {
-  const [stdout, stderr, stdin] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const streams = { stdout, stderr, stdin: Object.assign(stdin, { isTTY: answer !== '' }) }
-  for (const [name, stream] of Object.entries(streams))
-    jest.spyOn(process, name as 'stdout', 'get').mockReturnValue(stream as unknown as typeof process.stdout)
-  stdin.end(answer)
-  process.env['SLUICE_STORE'] = url
-  try {
-    const status = await main(['node', 'sluice', ...args], '0.0.0')
-    return { status, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
-  } finally {
-    delete process.env['SLUICE_STORE']
-    jest.restoreAllMocks()
-  }
-}
+const sluice = (args: readonly string[], more: Partial<RunOptions> = {}): Promise<Run> =>
+  runCommand(args, { url: urlOf(server), ...more })
 
 async function jsonOf(
   args: readonly string[],
@@ -195,11 +175,22 @@ describe('sluice why', () => {
     it('finds him by the secret under a flood of other keys, where posts have hashes alone', async () => {
       const id = await refused('user:ann', true)
       const { limiter } = limiterOf('api')
-      await Promise.all(Array.from({ length: 3000 }, (_, i) => limiter.consume(`user:${i}`)))
+      for (let i = 0; i < 10_000; i += 500)
+        await Promise.all(Array.from({ length: 500 }, (_, n) => exhausted(limiter, `user:${i + n}`)))
       process.env['SLUICE_SECRET'] = secret
       const { rows } = await jsonOf(['why', '--id', id, '--policies', file()])
       expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', allowed: false }])
-    })
+      // Of an id that is of no key all are looked at; each look at the clock finds it a second later.
+      const now = Date.now
+      let looks = 0
+      jest.spyOn(Date, 'now').mockImplementation(() => now() + 1000 * looks++)
+      const none = '4f0a2b6c8d1e3f507192'
+      const { stderr } = await sluice(['why', '--id', none, '--policies', file()], { isTerminal: true })
+      const seen = [...stderr.matchAll(/([\d,]+) keys looked at/g)].map(([, n]) => Number(n!.replace(',', '')))
+      expect(seen.length).toBeGreaterThan(10)
+      expect(seen.toSorted((a, b) => a - b)).toEqual(seen)
+      expect(seen.at(-1)).toBeGreaterThanOrEqual(10_001)
+    }, 60_000)
 
     it.each([0, 1])('finds a key in Redis whose denial nobody has posted, of %d days ago', async (days) => {
       await exhausted(limiterOf('api').limiter, 'user:bob')
