@@ -43,7 +43,8 @@ async function consumed(url: string): Promise<void> {
     for (const limiter of site.limitersOf(limits)) {
       await limiter.consume('k')
       // One that is open, and one that has ended.
-      for (const ttl of limiter.reserves ? ['1h', 1] as const : []) await limiter.reserve('k', { cost: 1, ttl })
+      for (const ttl of limiter.reserves ? (['1h', 1] as const) : [])
+        await limiter.reserve('k', { cost: 1, ttl })
     }
   await site.close()
 }

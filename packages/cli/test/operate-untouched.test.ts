@@ -56,18 +56,29 @@ async function postgresPlace(): Promise<Place> {
 }
 
 const SECRET = 'b7e151628aed2a6abf7158809cf4f3c7'
+const REAL = [
+  'Date',
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setTimeout',
+  'clearTimeout',
+] as const
 const log = { limit: 2, window: '1d' } as const
-const month = { every: 'month', limit: 2 } as const
+const daily = { every: 'day', limit: 2 } as const
 const spread = { limit: 2, window: '1d' } as const
 const LIMITERS: Readonly<Record<string, Partial<LimiterOptions>>> = {
   api: { policies: [slidingLog(log)], penalty: { after: 2, block: '1h' } },
-  budget: { policies: [calendarWindow(month)], reservations: { max: 3 } },
+  budget: { policies: [calendarWindow(daily)], reservations: { max: 3 } },
   paid: { policies: [slidingLog(log)], tiers: [[gcra(spread)]] },
 }
 const FILE = JSON.stringify({
   limiters: {
     api: { policies: [{ algorithm: 'slidingLog', ...log }] },
-    budget: { policies: [{ algorithm: 'calendarWindow', ...month }] },
+    budget: { policies: [{ algorithm: 'calendarWindow', ...daily }] },
     paid: {
       policies: [{ algorithm: 'slidingLog', ...log }],
       plans: { pro: [{ algorithm: 'gcra', ...spread }] },
@@ -78,10 +89,8 @@ const FILE = JSON.stringify({
 describe.each([
   ['Redis', redisPlace],
   ['Postgres', postgresPlace],
-])('a store in %s', (name, start) => {
+])('a store in %s', (_, start) => {
   let place: Place
-  let store: ReturnType<Place['open']>
-  let limiters: Readonly<Record<string, Limiter>>
   let id: string
   let folder: string
   let policies: readonly string[]
@@ -90,15 +99,16 @@ describe.each([
     folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
     policies = ['--policies', join(folder, 'policies.json')]
     writeFileSync(policies[1]!, FILE)
-    store = place.open()
+    const store = place.open()
     const made = { store, deadline: '10s', onStoreError: 'throw' } as const
-    limiters = Object.fromEntries(
+    const limiters: Readonly<Record<string, Limiter>> = Object.fromEntries(
       Object.entries(LIMITERS).map(([limiter, more]) => [
         limiter,
         createLimiter({ name: limiter, policies: [], ...made, ...more }),
       ]),
     )
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+    // What posts is the one interval.
+    jest.useFakeTimers({ doNotFake: [...REAL] })
     const denials = keepDenials({ secret: SECRET, fleet: store })
     for (const limiter of Object.values(limiters)) {
       topKeys(limiter, { fleet: store })
@@ -121,11 +131,11 @@ describe.each([
     await post('later', '{"format":2,"tops":[]}')
     await post('also later', '{"format":2}')
     await post('broken', 'no post')
-    if (name === 'Redis') await limiters['api']!.consume('user:of-a-later-version')
-  })
-  afterAll(async () => {
+    // From here on the commands are the only processes.
     for (const limiter of Object.values(limiters)) await limiter.close()
     await store.close()
+  })
+  afterAll(async () => {
     await place.stop()
     rmSync(folder, { recursive: true })
   })
@@ -163,21 +173,22 @@ describe.each([
   })
 
   it('has what this version does not know named, and as it was after acts on the same keys', async () => {
-    if (name === 'Redis') {
-      const client = redisStore(place.url)
-      await client.close()
-    }
+    const reader = place.open()
     const lines = async (...args: string[]): Promise<string> =>
       (await runCommand([...args, ...policies], place)).stdout
-    expect(await lines('overrides')).toContain('left alone: 1 record of a kind that this version does not know')
+    expect(await lines('overrides')).toContain(
+      'left alone: 1 record of a kind that this version does not know',
+    )
     for (const args of [['top'], ['why', '--id', id]]) {
       const printed = await lines(...args)
       expect(printed).toContain('left alone: 2 posts of format 2, which this version does not know')
       expect(printed).toContain('left alone: 1 post that cannot be read')
     }
     const foreign = async () => ({
-      records: (await store.records!().read(0, [])).records.filter((each) => each.id.startsWith('pardon')),
-      posts: (await store.board!('top-keys').read()).filter((text) => !text.includes('"format":1')).toSorted(),
+      records: (await reader.records!().read(0, [])).records.filter((each) => each.id.startsWith('pardon')),
+      posts: (await reader.board!('top-keys').read())
+        .filter((text) => !text.includes('"format":1'))
+        .toSorted(),
     })
     const before = await foreign()
     expect([before.records.length, before.posts.length]).toEqual([1, 3])
@@ -186,5 +197,6 @@ describe.each([
         await lines(act[0]!, 'user:ann', ...act.slice(1), '--reason', 'r', '--as', 'ann', '--yes'),
       ).toContain('done')
     expect(await foreign()).toEqual(before)
+    await reader.close()
   })
 })

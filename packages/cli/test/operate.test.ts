@@ -186,7 +186,9 @@ describe('sluice why', () => {
       jest.spyOn(Date, 'now').mockImplementation(() => now() + 1000 * looks++)
       const none = '4f0a2b6c8d1e3f507192'
       const { stderr } = await sluice(['why', '--id', none, '--policies', file()], { isTerminal: true })
-      const seen = [...stderr.matchAll(/([\d,]+) keys looked at/g)].map(([, n]) => Number(n!.replace(',', '')))
+      const seen = [...stderr.matchAll(/([\d,]+) keys looked at/g)].map(([, n]) =>
+        Number(n!.replace(',', '')),
+      )
       expect(seen.length).toBeGreaterThan(10)
       expect(seen.toSorted((a, b) => a - b)).toEqual(seen)
       expect(seen.at(-1)).toBeGreaterThanOrEqual(10_001)
