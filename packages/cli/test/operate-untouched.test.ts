@@ -176,13 +176,11 @@ describe.each([
     const reader = place.open()
     const lines = async (...args: string[]): Promise<string> =>
       (await runCommand([...args, ...policies], place)).stdout
-    expect(await lines('overrides')).toContain(
-      'left alone: 1 record of a kind that this version does not know',
-    )
+    expect(await lines('overrides')).toContain('left alone: records that this version does not know (1)')
     for (const args of [['top'], ['why', '--id', id]]) {
       const printed = await lines(...args)
-      expect(printed).toContain('left alone: 2 posts of format 2, which this version does not know')
-      expect(printed).toContain('left alone: 1 post that cannot be read')
+      expect(printed).toContain('left alone: posts of format 2, which this version does not know (2)')
+      expect(printed).toContain('left alone: posts that cannot be read (1)')
     }
     const foreign = async () => ({
       records: (await reader.records!().read(0, [])).records.filter((each) => each.id.startsWith('pardon')),

@@ -1,7 +1,7 @@
 import { createLimiter, InputError, type Limiter, PolicyError, type Store } from '@sluice/core'
 import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
-import { denialId, lastDenials } from '@sluice/metrics'
+import { type Denial, denialId, lastDenials } from '@sluice/metrics'
 import type { KnownLimits } from './known-limits.js'
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -111,6 +111,14 @@ export class Site {
     }
   }
 
+  /** The last denials that processes have posted. Of their posts, which have top keys too, it counts what is left alone. */
+  async denials(left: LeftAlone): Promise<readonly Denial[]> {
+    const { denials, unknown, malformed } = await lastDenials(this.opened.store)
+    for (const format of unknown) addTo(left, `posts of format ${format}, which this version does not know`)
+    if (malformed > 0) left.set('posts that cannot be read', malformed)
+    return denials
+  }
+
   /**
    * The key of a denial's id: that which processes have posted, unless `secret` shows that it is the hash of one; or with `secret` one of
    * today or yesterday among the keys in Redis. `looked` gets the number of keys that were looked at.
@@ -118,17 +126,17 @@ export class Site {
   async find(
     id: string,
     secret: string | undefined,
+    left: LeftAlone,
     looked: (keys: number) => void,
     signal?: AbortSignal,
   ): Promise<FoundKey | undefined> {
-    const { denials } = await lastDenials(this.opened.store)
-    const posted = denials.find((each) => each.id === id)
+    const posted = (await this.denials(left)).find((each) => each.id === id)
     const days = [Date.now(), Date.now() - DAY_MS]
     const isIt = ({ limiter, key: storedKey }: FoundKey): boolean =>
       days.some((at) => denialId(secret!, { limiter, storedKey, at }) === id)
     if (secret === undefined || isIt(posted ?? { limiter: '', key: '' })) return posted // or the secret is refused
     let keys = 0
-    for await (const page of this.keys(new Map(), signal)) {
+    for await (const page of this.keys(left, signal)) {
       const found = page.find(isIt)
       if (found) return found
       looked((keys += page.length))

@@ -27,8 +27,11 @@ export const why: Run = ([text], given, signal) =>
       throw usageError(`no limiter here has a plan '${plan}'`)
     const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
     if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
+    const left: LeftAlone = new Map()
     const targets =
-      text === undefined ? targetOf(site, await foundBy(id!, site, signal)) : targetsOf(site, text, given)
+      text === undefined
+        ? targetOf(site, await foundBy(id!, site, left, signal))
+        : targetsOf(site, text, given)
     const rows = await Promise.all(
       targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
@@ -44,7 +47,7 @@ export const why: Run = ([text], given, signal) =>
         return faint([...words, '--reason ...'].join(' '))
       }),
     ])
-    return report(given, { command: 'why', rows }, lines)
+    return report(given, { command: 'why', rows }, lines, left)
   })
 
 const CURES = {
@@ -65,6 +68,8 @@ export const top: Run = (_, given, signal) =>
       limiter,
       ...(await fleetTopKeys(site.opened.store, limiter)),
     })
+    const left: LeftAlone = new Map()
+    await site.denials(left)
     const rows = await Promise.all(names.map(read))
     const lines = rows.flatMap(({ limiter, processes, denied }) => [
       bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
@@ -76,7 +81,7 @@ export const top: Run = (_, given, signal) =>
         denied.map(({ key, count: many, error }) => [key, count(many), count(error)]),
       ),
     ])
-    return report(given, { command: 'top', rows }, lines)
+    return report(given, { command: 'top', rows }, lines, left)
   })
 
 /** `sluice blocked`: the blocked keys of the store. */
@@ -93,10 +98,9 @@ export const blocked: Run = (_, given, signal) =>
     ])
     const lines = [
       ...(rows.length === 0 ? ['no key is blocked'] : inColumns(['key', 'limiter', 'until', 'by'], cells)),
-      ...linesOf(left),
       ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
-    return report(given, { command: 'blocked', rows, leftAlone: Object.fromEntries(left) }, lines)
+    return report(given, { command: 'blocked', rows }, lines, left)
   })
 
 /** `sluice overrides`: the records of all limiters of the store, the latest first. */
@@ -123,15 +127,14 @@ export const overrides: Run = (_, given, signal) =>
     })
     const lines =
       rows.length === 0 ? ['no records'] : inColumns(['key', 'limiter', 'what', 'until', 'by'], cells)
-    const leftAlone = Object.fromEntries(left)
-    return report(given, { command: 'overrides', rows, leftAlone }, [...lines, ...linesOf(left)])
+    return report(given, { command: 'overrides', rows }, lines, left)
   })
 
 const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
   `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
 
 const linesOf = (left: LeftAlone): TextLine[] =>
-  [...left].map(([what, many]) => faint(`left alone: ${count(many)} ${what}`))
+  [...left].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
 
 /**
  * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
@@ -240,11 +243,12 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
 }
 
 /** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
-async function foundBy(id: string, site: Site, signal: AbortSignal): Promise<FoundKey> {
+async function foundBy(id: string, site: Site, left: LeftAlone, signal: AbortSignal): Promise<FoundKey> {
   const { SLUICE_SECRET: secret } = process.env
   const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
-  const found = await site.find(id, secret, progress, signal)
+  const found = await site.find(id, secret, left, progress, signal)
   if (found) return found
+  if (left.size > 0) print(process.stderr, linesOf(left))
   const further = !site.opened.redis
     ? ', and Postgres has no keys to look through'
     : secret === undefined
@@ -269,8 +273,9 @@ function inColumns(head: readonly string[], rows: readonly (readonly string[])[]
     : table([head, ...rows.map(([key, ...rest]) => [printable(key!, keys), ...rest])])
 }
 
-/** Prints a report: as one line of JSON under --json, else the lines. Returns the exit code 0. */
-function report(given: Given, value: object, lines: readonly TextLine[]): number {
-  print(process.stdout, given['json'] === true ? [asJson({ version: 1, ...value })] : lines)
+/** Prints a report, and what was left alone: as one line of JSON under --json, else the lines. Returns the exit code 0. */
+function report(given: Given, value: object, lines: readonly TextLine[], left?: LeftAlone): number {
+  const whole = { version: 1, ...value, ...(left && { leftAlone: Object.fromEntries(left) }) }
+  print(process.stdout, given['json'] === true ? [asJson(whole)] : [...lines, ...(left ? linesOf(left) : [])])
   return 0
 }
