@@ -44,7 +44,7 @@ export async function planAct(
       ofEach((limiter) => limiter.block(key, duration, { reason, by })),
     ],
     exempt: [
-      `Let every call pass uncounted for ${duration}, in every process within two seconds.${before.block ? ' Its block goes on: unblock it too.' : ''}`,
+      `Let every call pass uncounted for ${duration}, in every process within two seconds.${before.block?.by === 'an operator' ? ' Its block goes on: unblock it too.' : ''}`,
       () => first.override(key, { exempt: true, until: duration, reason, by }),
     ],
     remove: ['End the override; what was used still counts.', () => first.removeOverride(key)],

@@ -159,7 +159,8 @@ export class Site {
           if (format === undefined) return addTo(left, 'keys of other software')
           if (format !== STATE_FORMAT)
             return addTo(left, `keys of format ${format}, which this version does not know`)
-          if (limiter === '' || /^(?:board|semaphore)$/.test(shapes)) return addTo(left, 'keys of no limiter')
+          if (shapes === 'semaphore') return addTo(left, 'keys of semaphores')
+          if (limiter === '' || shapes === 'board') return []
           if (key === undefined) return addTo(left, LONG)
           return [{ limiter, key, reserves: shapes.endsWith(',reserving') }]
         })

@@ -11,7 +11,7 @@ import { type Given, quoted, textsOf, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
 import { number, valueOf } from './options.js'
-import { count, pageOf, shown, table } from './page.js'
+import { count, pageOf, shown, table, wrapped } from './page.js'
 import { withoutErrors } from './policy-files.js'
 
 /*
@@ -41,7 +41,7 @@ export const why: Run = ([text], given, signal) =>
     const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
-      sentence,
+      ...wrapped(sentence),
       ...cures.map((cure) => {
         const words = ['  sluice', CURES[cure](quoted(key)), `--limiter ${quoted(limiter)}`, ...file]
         return faint([...words, '--reason ...'].join(' '))
@@ -90,14 +90,15 @@ export const blocked: Run = (_, given, signal) =>
     const left: LeftAlone = new Map()
     const rows = []
     for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
-    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }) => [
-      key,
-      limiter,
-      shown(until.toISOString()),
-      isRecorded ? authorOf(words) : 'a penalty or an older process',
-    ])
+    const cells = rows.map(
+      ({ limiter, key, until, isRecorded, ...words }) =>
+        [
+          [key, limiter, shown(until.toISOString())],
+          isRecorded ? authorOf(words) : 'a penalty or an older process',
+        ] as const,
+    )
     const lines = [
-      ...(rows.length === 0 ? ['no key is blocked'] : inColumns(['key', 'limiter', 'until', 'by'], cells)),
+      ...(rows.length === 0 ? ['no key is blocked'] : withWords(['key', 'limiter', UNTIL], cells)),
       ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
     return report(given, { command: 'blocked', rows }, lines, left)
@@ -123,10 +124,10 @@ export const overrides: Run = (_, given, signal) =>
       })
     const cells = rows.map(({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }) => {
       const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
-      return [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString()), authorOf(words)]
+      const row = [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString())]
+      return [row, authorOf(words)] as const
     })
-    const lines =
-      rows.length === 0 ? ['no records'] : inColumns(['key', 'limiter', 'what', 'until', 'by'], cells)
+    const lines = rows.length === 0 ? ['no records'] : withWords(['key', 'limiter', 'what', UNTIL], cells)
     return report(given, { command: 'overrides', rows }, lines, left)
   })
 
@@ -158,7 +159,7 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
         planAct(site.limitersOf(limits), key, { act, duration, reason, by })
       const planned = await Promise.all(targetsOf(site, text, given).map(plan))
       const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
-        return [bold(`${limiter}: ${key}`), sentence, will]
+        return [bold(`${limiter}: ${key}`), ...[sentence, will].flatMap((text) => wrapped(text))]
       })
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
@@ -168,7 +169,7 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
       for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
       const lines = rows.flatMap(({ limiter, key, after }) => [
         bold(`${limiter}: ${key}, done`),
-        after.sentence,
+        ...wrapped(after.sentence),
       ])
       return report(given, { ...head, rows }, lines)
     })
@@ -272,6 +273,20 @@ function inColumns(head: readonly string[], rows: readonly (readonly string[])[]
     ? []
     : table([head, ...rows.map(([key, ...rest]) => [printable(key!, keys), ...rest])])
 }
+
+/** The same with words of people below each row. */
+function withWords(
+  head: readonly string[],
+  rows: readonly (readonly [cells: readonly string[], words: string])[],
+): TextLine[] {
+  const lines = inColumns(
+    head,
+    rows.map(([cells]) => cells),
+  )
+  return lines.flatMap((line, i) => [line, ...(i === 0 ? [] : wrapped(rows[i - 1]![1], '  ').map(faint))])
+}
+
+const UNTIL = 'until (UTC)'
 
 /** Prints a report, and what was left alone: as one line of JSON under --json, else the lines. Returns the exit code 0. */
 function report(given: Given, value: object, lines: readonly TextLine[], left?: LeftAlone): number {
