@@ -10,7 +10,7 @@ const KEYS = 200
 const [url = '', secret = ''] = process.argv.slice(2)
 const store = url.startsWith('redis') ? redisStore(url) : postgresStore(url)
 const policies = [gcra({ limit: 1_000_000, window: '1h' })]
-const limiter = createLimiter({ name: 'api', policies, store, onStoreError: 'throw', deadline: '10s' })
+const limiter = createLimiter({ name: 'api', policies, store, onStoreError: 'throw', deadline: '1m' })
 const denials = keepDenials({ secret, fleet: store })
 topKeys(limiter, { fleet: store })
 
