@@ -13,9 +13,28 @@ local relisted, entry, entry_at, lives_until = false, nil, 0, 0
 -- Of a change: what became of the reservation, and its end.
 local outcome, until_end
 local crowded = id and listed >= 192 * most
-if next_end > 0 and next_end <= now or crowded then
-  -- The call is sent once more, with boundaries around its instant, before anything is written.
-  --@for each calendar if now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
+local has_ended = next_end > 0 and next_end <= now or crowded
+-- The call is sent once more, with boundaries around its instant, before anything is written.
+--@for each calendar if has_ended and now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
+-- A peek gives back on a copy of the state, which is dropped: it writes nothing, and needs no permission to write.
+local served = call
+if op == PEEK and next_end > 0 then
+  local copy = call('GET', key)
+  call = function(command, _, from, bytes)
+    if command == 'GET' then
+      return copy
+    elseif command == 'STRLEN' then
+      return #copy
+    elseif command == 'GETRANGE' then
+      return string.sub(copy, from + 1, bytes < 0 and bytes or bytes + 1)
+    elseif command == 'SETRANGE' then
+      copy = string.sub(copy, 1, from) .. bytes .. string.sub(copy, from + #bytes + 1)
+    elseif command == 'SET' then
+      copy = from
+    end
+  end
+end
+if has_ended then
   local from = @{length} - listed
   local list, ended, kept = call('GETRANGE', key, from, from + listed - 1), {}, {}
   for place = 1, #list - 47, 48 do

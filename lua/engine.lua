@@ -243,8 +243,8 @@ end
 
 -- The key must outlive the last instant that matters, also under the smallest limits known. Its time to live is set one
 -- window longer than that, and extended only once less is left than required. A denied call whose limit is smaller than
--- those of earlier writes may report a later reset; the key then lives until that.
-if writes or exists then
+-- those of earlier writes may report a later reset; the key then lives until that. A peek writes nothing.
+if writes or exists and op ~= PEEK then
   if whole then
     restricted = max(max(held, blocked), last)
   end
@@ -305,4 +305,5 @@ end
 --@reserving end
 --@for any slotted if unsound then @{discard} end
 --@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
+--@reserving call = served
 return reply .. booking

@@ -2,7 +2,7 @@ import { type Address, command, startCluster, startRedis } from '@sluice/harness
 import { readPolicies } from '@sluice/policies'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { type ActRequest, planAct } from '../src/acts/act.js'
+import { type ActRequest, explained, planAct } from '../src/acts/act.js'
 import { openStore } from '../src/acts/open-store.js'
 import { Site } from '../src/acts/site.js'
 
@@ -36,13 +36,17 @@ const { limiters } = readPolicies(
   }),
 )
 
-/** Has each limiter counted calls of a key, and a record of another, as processes do. */
+/** Has each limiter count calls and reservations of a key, and a record of another, as processes do. */
 async function consumed(url: string): Promise<void> {
   const site = new Site(await openStore(url, {}), limiters)
-  for (const limits of limiters) {
-    await site.limiterOf(limits).consume('k')
-    await site.limiterOf(limits).block('other', '1h', WHO)
-  }
+  for (const limits of limiters)
+    for (const limiter of site.limitersOf(limits)) {
+      await limiter.consume('k')
+      // One that is open, and one that has ended.
+      for (const ttl of limiter.reserves ? (['1h', 1] as const) : [])
+        await limiter.reserve('k', { cost: 1, ttl })
+      await limiter.block('other', '1h', WHO)
+    }
   await site.close()
 }
 
@@ -60,9 +64,9 @@ async function use(url: string, acts: readonly ActRequest[]): Promise<void> {
   const site = new Site(await openStore(url, {}), limiters)
   try {
     for (const limits of limiters) {
-      const limiter = site.limiterOf(limits)
-      await limiter.explain('k')
-      for (const request of acts) await (await planAct(limiter, 'k', request)).carryOut()
+      const own = site.limitersOf(limits)
+      await explained(own, 'k')
+      for (const request of acts) await (await planAct(own, 'k', request)).carryOut()
     }
     for await (const row of site.blocked(new Map())) void row
     await site.opened.store.board!('top-keys').read()

@@ -2,7 +2,7 @@ import { createLimiter, slidingLog } from '@sluice/core'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
 import { postgresStore } from '@sluice/postgres'
 import { openStore } from '../src/acts/open-store.js'
-import { planAct } from '../src/acts/act.js'
+import { explained, planAct } from '../src/acts/act.js'
 import { Site } from '../src/acts/site.js'
 
 const policies = [slidingLog({ limit: 1, window: '1d' })]
@@ -20,8 +20,8 @@ it('acts on a store in Postgres by a key, and lists its records, as no key can b
   await limiter.consume('user:ann')
   await limiter.block('user:bob', '1h', WHO)
   const site = new Site(await openStore(url, { table: 'limits' }), [{ name: 'api', policies }])
-  const own = site.limiterOf(site.limits[0]!)
-  expect(await own.explain('user:ann')).toMatchObject({ allowed: false, cures: ['reset', 'override'] })
+  const own = site.limitersOf(site.limits[0]!)
+  expect(await explained(own, 'user:ann')).toMatchObject({ allowed: false, cures: ['reset', 'override'] })
   const left = new Map()
   const found = []
   for await (const row of site.blocked(left)) found.push(row)

@@ -1,4 +1,4 @@
-import { createLimiter, slidingLog } from '@sluice/core'
+import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { command, startCluster, startSentinel } from '@sluice/harness/redis'
 import { Site } from '../src/acts/site.js'
@@ -17,7 +17,7 @@ async function blockedThrough(url: string, store: ReturnType<typeof redisStore>)
   const site = new Site(await openStore(url, {}), [{ name: 'api', policies }])
   const found: string[] = []
   for await (const { key } of site.blocked(new Map())) found.push(key)
-  const own = site.limiterOf(site.limits[0]!)
+  const [own] = site.limitersOf(site.limits[0]!) as [Limiter]
   await own.unblock(keys[0]!)
   await own.reset(keys[1]!)
   expect((await limiter.peek(keys[1]!)).allowed).toBe(true)

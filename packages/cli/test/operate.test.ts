@@ -17,8 +17,7 @@ import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluic
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import { main } from '../src/terminal/main.js'
+import { type Run, runCommand, type RunOptions } from './run-command.js'
 
 /*
  * The commands on a store, against a Redis that other processes use too: their limiters are stores of their own.
@@ -75,28 +74,9 @@ function fileOf(limiters: object): string {
   return path
 }
 
-interface Run {
-  readonly status: number
-  readonly stdout: string
-  readonly stderr: string
-}
-
 /** Runs the command on the store, whose address is in the environment, as it should be. */
-async function sluice(args: readonly string[], { url = urlOf(server), answer = '' } = {}): Promise<Run> {
-  const [stdout, stderr, stdin] = [new PassThrough(), new PassThrough(), new PassThrough()]
-  const streams = { stdout, stderr, stdin: Object.assign(stdin, { isTTY: answer !== '' }) }
-  for (const [name, stream] of Object.entries(streams))
-    jest.spyOn(process, name as 'stdout', 'get').mockReturnValue(stream as unknown as typeof process.stdout)
-  stdin.end(answer)
-  process.env['SLUICE_STORE'] = url
-  try {
-    const status = await main(['node', 'sluice', ...args], '0.0.0')
-    return { status, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
-  } finally {
-    delete process.env['SLUICE_STORE']
-    jest.restoreAllMocks()
-  }
-}
+const sluice = (args: readonly string[], more: Partial<RunOptions> = {}): Promise<Run> =>
+  runCommand(args, { url: urlOf(server), ...more })
 
 async function jsonOf(
   args: readonly string[],
@@ -195,11 +175,24 @@ describe('sluice why', () => {
     it('finds him by the secret under a flood of other keys, where posts have hashes alone', async () => {
       const id = await refused('user:ann', true)
       const { limiter } = limiterOf('api')
-      await Promise.all(Array.from({ length: 3000 }, (_, i) => limiter.consume(`user:${i}`)))
+      for (let i = 0; i < 10_000; i += 500)
+        await Promise.all(Array.from({ length: 500 }, (_, n) => exhausted(limiter, `user:${i + n}`)))
       process.env['SLUICE_SECRET'] = secret
       const { rows } = await jsonOf(['why', '--id', id, '--policies', file()])
       expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', allowed: false }])
-    })
+      // Of an id that is of no key all are looked at; each look at the clock finds it a second later.
+      const now = Date.now
+      let looks = 0
+      jest.spyOn(Date, 'now').mockImplementation(() => now() + 1000 * looks++)
+      const none = '4f0a2b6c8d1e3f507192'
+      const { stderr } = await sluice(['why', '--id', none, '--policies', file()], { isTerminal: true })
+      const seen = [...stderr.matchAll(/([\d,]+) keys looked at/g)].map(([, n]) =>
+        Number(n!.replace(',', '')),
+      )
+      expect(seen.length).toBeGreaterThan(10)
+      expect(seen.toSorted((a, b) => a - b)).toEqual(seen)
+      expect(seen.at(-1)).toBeGreaterThanOrEqual(10_001)
+    }, 60_000)
 
     it.each([0, 1])('finds a key in Redis whose denial nobody has posted, of %d days ago', async (days) => {
       await exhausted(limiterOf('api').limiter, 'user:bob')
@@ -299,6 +292,26 @@ describe('an act', () => {
     expect(before.size).toBe(2)
   })
 
+  it.each([80, 120])('reads well on a terminal of %d columns', async (columns) => {
+    const { limiter } = limiterOf('api', { penalty: { after: 2, block: '1h' } })
+    const key = ipKey(ADDRESS)
+    await exhausted(limiter, key)
+    await limiter.consume(key)
+    await limiter.block('user:ann', '1h', { reason: 'scrapes the catalogue '.repeat(9), by: 'ann' })
+    const file = ['--policies', fileOf({ api: { policies: entry } })]
+    const exempt = ['exempt', ADDRESS, '--for', '1h', '--reason', 'r', '--dry-run']
+    for (const args of [['why', ADDRESS], ['blocked'], ['overrides'], ['top', '--limiter', 'api'], exempt]) {
+      const lines = (await sluice([...args, ...file], { columns })).stdout.split('\n')
+      // A command is to be copied, so no line of it is broken.
+      const broken = lines.filter((line) => line.length > columns && !line.startsWith('  sluice'))
+      expect([args, broken]).toEqual([args, []])
+    }
+    // An exemption wins over the block of a penalty, which has no record.
+    expect((await sluice([...exempt, ...file])).stdout).not.toContain('unblock it too')
+    await sluice([...exempt.slice(0, -1), '--yes', ...file])
+    expect((await limiterOf('api').limiter.consume(key)).allowed).toBe(true)
+  })
+
   it('asks, and takes anything but yes for a no', async () => {
     const { limiter } = limiterOf('api')
     const key = ipKey(ADDRESS)
@@ -360,15 +373,14 @@ describe('sluice blocked', () => {
     expect(leftAlone).toEqual({
       'keys of format 4, which this version does not know': 1,
       "keys of limiter 'other', whose limits no --policies names": 1,
-      'keys of no limiter': 1,
       'keys of other software': 1,
       'keys so long that Redis has their digest alone': 2,
       'records that this version does not know': 1,
     })
     const { stdout } = await sluice(args)
-    expect(stdout).toMatch(/^key +limiter +until +by\nuser:banned +api .* ann: scrapes\n/)
+    expect(stdout).toMatch(/^key +limiter +until \(UTC\)\nuser:banned +api +\S+ \S+\n {2}ann: scrapes\n/)
     expect(stdout).toContain('a penalty or an older process')
-    expect(stdout).toContain("\nleft alone: 1 keys of limiter 'other'")
+    expect(stdout).toContain("\nleft alone: keys of limiter 'other'")
   })
 
   it('finds blocks among many keys, a page at a time', async () => {
@@ -389,6 +401,67 @@ describe('sluice blocked', () => {
   })
 })
 
+describe('a limiter that reserves', () => {
+  const reserving = { reservations: { max: 3 }, policies: [slidingLog({ limit: 4, window: '1d' })] }
+  const file = (): string => fileOf({ api: { policies: [{ ...entry[0], limit: 4 }] } })
+  const reserve = (limiter: Limiter, key: string) => limiter.reserve(key, { cost: 2, ttl: '1h' })
+
+  it('is explained by what it has charged and holds, and another caller by what he has', async () => {
+    const { limiter } = limiterOf('api', reserving)
+    await limiter.consume('user:ann', { cost: 2 })
+    await reserve(limiter, 'user:ann')
+    await limiterOf('api', { policies: reserving.policies }).limiter.consume('user:bob', { cost: 3 })
+    const { rows } = await jsonOf(['why', 'user:ann', '--policies', file()])
+    expect(rows).toMatchObject([{ key: 'user:ann', allowed: false, policies: [{ used: 4, held: 2 }] }])
+    const other = await jsonOf(['why', 'user:bob', '--policies', file()])
+    expect(other.rows).toMatchObject([{ key: 'user:bob', allowed: true, policies: [{ used: 3 }] }])
+  })
+
+  it('is reset, blocked and released under its own state', async () => {
+    const { limiter } = limiterOf('api', reserving)
+    await exhausted(limiter, 'user:ann')
+    const act = async (...args: string[]): Promise<void> =>
+      expect((await sluice([...args, '--policies', file(), ...WHO])).stderr).toBe('')
+    await act('reset', 'user:ann')
+    expect(await limiter.peek('user:ann')).toMatchObject({ allowed: true, remaining: 4 })
+    await act('block', 'user:ann', '--for', '1h')
+    expect(await limiter.peek('user:ann')).toMatchObject({ reason: 'blocked' })
+    expect(await limiter.overrides()).toMatchObject([{ kind: 'block', key: 'user:ann' }])
+    await act('unblock', 'user:ann')
+    expect(await limiter.peek('user:ann')).toMatchObject({ allowed: true })
+    await act('exempt', 'user:ann', '--for', '1h')
+    expect(await limiterOf('api', reserving).limiter.consume('user:ann', { cost: 9 })).toMatchObject({
+      allowed: true,
+    })
+  })
+
+  it('has the blocks of its penalties listed, once', async () => {
+    const { limiter } = limiterOf('api', { ...reserving, penalty: { after: 1, block: '1h' } })
+    await exhausted(limiter, 'user:ann')
+    await limiterOf('api', { policies: reserving.policies }).limiter.consume('user:ann')
+    const { rows } = await jsonOf(['blocked', '--policies', file()])
+    expect(rows).toMatchObject([{ limiter: 'api', key: 'user:ann', isRecorded: false }])
+  })
+
+  it('has a caller found by the id of a denial, and by the limits that its processes post', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+    const { limiter, store } = limiterOf('api', reserving)
+    topKeys(limiter, { fleet: store })
+    await reserve(limiter, 'user:ann')
+    await reserve(limiter, 'user:ann')
+    await reserve(limiter, 'user:ann')
+    await jest.advanceTimersByTimeAsync(10_000)
+    jest.useRealTimers()
+    while ((await fleetLimits(store)).size === 0);
+    const secret = 'b7e151628aed2a6abf7158809cf4f3c7'
+    const id = denialId(secret, { limiter: 'api', storedKey: 'user:ann', at: Date.now() })
+    process.env['SLUICE_SECRET'] = secret
+    const { rows } = await jsonOf(['why', '--id', id]).finally(() => delete process.env['SLUICE_SECRET'])
+    expect(rows).toMatchObject([{ key: 'user:ann', allowed: false, policies: [{ held: 4 }] }])
+    expect((await jsonOf(['top'])).rows).toMatchObject([{ denied: [{ key: 'user:ann', count: 1 }] }])
+  })
+})
+
 describe('sluice overrides', () => {
   it('lists the records of all limiters without a policy file', async () => {
     await limiterOf('api').limiter.override('a', { exempt: true, until: '1h', reason: 'r1', by: 'ann' })
@@ -401,7 +474,7 @@ describe('sluice overrides', () => {
       { kind: 'override', limiter: 'api', key: 'a', exempt: true, reason: 'r1', by: 'ann' },
     ])
     const { stdout } = await sluice(['overrides', '--limiter', 'api'])
-    expect(stdout).toMatch(/^key +limiter +what +until +by\na +api +exempt .* ann: r1\n$/)
+    expect(stdout).toMatch(/^key +limiter +what +until \(UTC\)\na +api +exempt +\S+ \S+\n {2}ann: r1\n$/)
   })
 
   it('says that there are none', async () => {
@@ -504,7 +577,7 @@ describe('the store', () => {
     expect((await jsonOf(['why', 'user:x', ...place])).rows).toMatchObject([{ reason: 'blocked' }])
     expect(await jsonOf(['blocked', ...place])).toMatchObject({
       rows: [{ key: 'user:x' }],
-      leftAlone: { 'keys of no limiter': 1 },
+      leftAlone: {},
     })
   })
 })

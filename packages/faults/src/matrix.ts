@@ -51,6 +51,7 @@ import { row as policyFiles } from './rows/row-49-policy-files.js'
 import { row as overrides } from './rows/row-50-overrides.js'
 import { row as reservations } from './rows/row-51-reservations.js'
 import { row as nearing } from './rows/row-52-nearing.js'
+import { row as acts } from './rows/row-53-acts.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -105,4 +106,5 @@ export const rows: readonly Row[] = [
   overrides,
   reservations,
   nearing,
+  acts,
 ]

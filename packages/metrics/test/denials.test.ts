@@ -461,7 +461,7 @@ describe('a reader of denials', () => {
       ],
       processes: 1,
       malformed: 0,
-      unknown: [3, 4],
+      unknown: [3, 3, 4],
     })
   })
 

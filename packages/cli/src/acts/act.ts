@@ -1,4 +1,4 @@
-import type { Duration, Explanation, Limiter } from '@sluice/core'
+import type { CallOptions, Duration, Explanation, Limiter } from '@sluice/core'
 
 /** An act of an operator on a key. `duration` is that of a block or an exemption; `remove` ends the override of the key. */
 export interface ActRequest {
@@ -20,29 +20,49 @@ export interface PlannedAct {
   carryOut(): Promise<Explanation>
 }
 
-/** Works an act on a key out. Writes nothing. */
-export async function planAct(limiter: Limiter, key: string, request: ActRequest): Promise<PlannedAct> {
-  const before = await limiter.explain(key)
+/** Works an act on a key out, for all limiters of a name. Writes nothing. */
+export async function planAct(
+  limiters: readonly Limiter[],
+  key: string,
+  request: ActRequest,
+): Promise<PlannedAct> {
+  const before = await explained(limiters, key)
   const { act, duration = 0, reason, by } = request
+  const [first] = limiters as [Limiter]
+  const ofEach = (run: (limiter: Limiter) => Promise<void>) => () => Promise.all(limiters.map(run))
   const [will, run] = {
     unblock: [
       `End the block; what was used still counts.${before.block ? '' : ' It is not blocked: this changes nothing.'}`,
-      () => limiter.unblock(key),
+      ofEach((limiter) => limiter.unblock(key)),
     ],
-    reset: ['Forget what was used, the block and the hold; an override stays.', () => limiter.reset(key)],
+    reset: [
+      'Forget what was used, the block and the hold; an override stays.',
+      ofEach((limiter) => limiter.reset(key)),
+    ],
     block: [
       `Deny every call for ${duration}, under every list of policies; the latest block wins.`,
-      () => limiter.block(key, duration, { reason, by }),
+      ofEach((limiter) => limiter.block(key, duration, { reason, by })),
     ],
     exempt: [
-      `Let every call pass uncounted for ${duration}, in every process within two seconds.${before.block ? ' Its block goes on: unblock it too.' : ''}`,
-      () => limiter.override(key, { exempt: true, until: duration, reason, by }),
+      `Let every call pass uncounted for ${duration}, in every process within two seconds.${before.block?.by === 'an operator' ? ' Its block goes on: unblock it too.' : ''}`,
+      () => first.override(key, { exempt: true, until: duration, reason, by }),
     ],
-    remove: ['End the override; what was used still counts.', () => limiter.removeOverride(key)],
+    remove: ['End the override; what was used still counts.', () => first.removeOverride(key)],
   }[act] as [string, () => Promise<unknown>]
   const carryOut = async (): Promise<Explanation> => {
     await run()
-    return limiter.explain(key)
+    return explained(limiters, key)
   }
-  return { limiter: limiter.name, key, will, before, carryOut }
+  return { limiter: first.name, key, will, before, carryOut }
+}
+
+/** Explains what a call would get, by that of the limiters of a name which denies it, or else has counted more of the key. */
+export async function explained(
+  limiters: readonly Limiter[],
+  key: string,
+  options?: CallOptions,
+): Promise<Explanation> {
+  const all = await Promise.all(limiters.map((limiter) => limiter.explain(key, options)))
+  const passing = ({ allowed }: Explanation): number => Number(allowed)
+  return all.toSorted((a, b) => passing(a) - passing(b) || b.resetAfterMs - a.resetAfterMs)[0]!
 }

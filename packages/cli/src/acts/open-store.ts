@@ -32,7 +32,7 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
   const overTls = tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }
   const one =
     name === null ? given : new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
-  await connected(one)
+  await connected(one, tls !== undefined)
   // A server that knows no Cluster, or denies the command, belongs to none.
   const isOfCluster = await one.cluster('INFO').catch((error: Error) => {
     if (!/^(?:ERR|NOPERM)/.test(error.message)) throw failed(error)
@@ -41,7 +41,7 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
   const cluster = isOfCluster && new Cluster([{ host, port }], { ...SAFE, ...once, redisOptions: login })
   if (cluster) {
     one.disconnect()
-    await connected(cluster)
+    await connected(cluster, tls !== undefined)
   }
   const client = cluster || one
   const store = redisStore(client, options)
@@ -59,19 +59,32 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
   return { store, redis: { prefix: options.prefix!, masters }, close }
 }
 
-/** Connects a client of ioredis. @throws {StoreError} the first failure. */
-async function connected(client: {
+interface Connecting {
   connect(): Promise<void>
   on(event: 'error', listener: (error: Error) => void): unknown
-}): Promise<void> {
+}
+
+/** Connects a client of ioredis. @throws {StoreError} the first failure. */
+async function connected(client: Connecting, isTls: boolean): Promise<void> {
   let first: Error | undefined
   client.on('error', (error) => (first ??= error))
   await client.connect().catch((error: Error) => {
-    throw failed(first ?? error)
+    throw failed(first ?? error, isTls)
   })
 }
 
-const failed = (cause: Error): Error => new StoreError('STORE_ERROR', cause.message, { cause })
+/** A failure of a client, which does not always say what it comes of. */
+function failed(cause: Error & { code?: string }, isTls?: boolean): Error {
+  const { code = '', message } = cause
+  const advice = /CERT|SIGNATURE|ISSUER/.test(code)
+    ? '; an authority of your own is named by NODE_EXTRA_CA_CERTS'
+    : isTls && code === 'ETIMEDOUT'
+      ? '; a server without TLS is redis://, not rediss://'
+      : isTls === false && /reset|closed/i.test(message)
+        ? '; a server with TLS is rediss://, not redis://'
+        : ''
+  return new StoreError('STORE_ERROR', message + advice, { cause })
+}
 
 /** A command that was lost is not sent again, a connection that ends is not made anew, and INFO would need one more permission. */
 const SAFE = {

@@ -1,7 +1,7 @@
 import { createLimiter, InputError, type Limiter, PolicyError, type Store } from '@sluice/core'
 import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
-import { denialId, lastDenials } from '@sluice/metrics'
+import { type Denial, denialId, lastDenials } from '@sluice/metrics'
 import type { KnownLimits } from './known-limits.js'
 import { setTimeout as pause } from 'node:timers/promises'
 
@@ -26,6 +26,8 @@ export interface RedisNode {
 export interface FoundKey {
   readonly limiter: string
   readonly key: string
+  /** Whether it is a key of a limiter that reserves; of denials it is not known. */
+  readonly reserves?: boolean | undefined
 }
 
 /** A blocked key. A block without a record is of a penalty, or of an older process. */
@@ -40,7 +42,7 @@ export interface BlockedKey extends FoundKey {
 export type LeftAlone = Map<string, number>
 
 export class Site {
-  readonly #limiters = new Map<string, Limiter>()
+  readonly #limiters = new Map<string, readonly Limiter[]>()
 
   /** `warned` gets the warnings of limiters, such as that Redis evicts keys. */
   constructor(
@@ -51,16 +53,24 @@ export class Site {
     quiet(opened.store)
   }
 
-  /** The limiter of known limits. It never decides without the store: an operator must not be answered by a guess. */
-  limiterOf({ name, policies, plans }: KnownLimits): Limiter {
+  /**
+   * The limiter of known limits, and one of the same that reserves: each has a state of its own, and limits do not say which of them
+   * processes have. They never decide without the store: an operator must not be answered by a guess.
+   */
+  limitersOf({ name, policies, plans }: KnownLimits): readonly Limiter[] {
     const made = this.#limiters.get(name)
     if (made) return made
     const tiers = [...(plans?.values() ?? [])]
     const settings = { store: this.opened.store, onStoreError: 'throw', deadline: '10s' } as const
-    const limiter = createLimiter({ name, policies, tiers, ...settings })
-    limiter.on('warning', ({ message }) => this.warned(message))
-    this.#limiters.set(name, limiter)
-    return limiter
+    const limiters = [{}, { reservations: {} }].map((more) =>
+      createLimiter({ name, policies, tiers, ...settings, ...more }),
+    )
+    // The warning of one that reserves alone is about giving back, which is for its processes.
+    limiters.forEach((limiter) =>
+      limiter.on('warning', ({ message }) => limiter.reserves || this.warned(message)),
+    )
+    this.#limiters.set(name, limiters)
+    return limiters
   }
 
   /** The records of all limiters of the store that are in force, the latest first. */
@@ -84,20 +94,29 @@ export class Site {
     }
     for await (const page of this.keys(left, signal)) {
       const found = await Promise.all(
-        page.map(async ({ limiter, key }) => {
+        page.map(async ({ limiter, key, reserves }) => {
           const limits = this.limits.find(({ name }) => name === limiter)
           if (!limits)
             return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
           if (key.startsWith('sha256:')) return void addTo(left, LONG)
           if (listed.has(`${limiter}\n${key}`)) return undefined
+          const own = this.limitersOf(limits).find((each) => each.reserves === reserves)!
+          const { reason, retryAfterMs } = await own.peek(key, { cost: 0 })
+          if (reason !== 'blocked') return undefined
           listed.add(`${limiter}\n${key}`)
-          const { reason, retryAfterMs } = await this.limiterOf(limits).peek(key, { cost: 0 })
-          const until = new Date(Date.now() + retryAfterMs)
-          return reason === 'blocked' ? { limiter, key, until, isRecorded: false } : undefined
+          return { limiter, key, until: new Date(Date.now() + retryAfterMs), isRecorded: false }
         }),
       )
       yield* found.filter((row) => row !== undefined)
     }
+  }
+
+  /** The last denials that processes have posted. Of their posts, which have top keys too, it counts what is left alone. */
+  async denials(left: LeftAlone): Promise<readonly Denial[]> {
+    const { denials, unknown, malformed } = await lastDenials(this.opened.store)
+    for (const format of unknown) addTo(left, `posts of format ${format}, which this version does not know`)
+    if (malformed > 0) left.set('posts that cannot be read', malformed)
+    return denials
   }
 
   /**
@@ -107,17 +126,17 @@ export class Site {
   async find(
     id: string,
     secret: string | undefined,
+    left: LeftAlone,
     looked: (keys: number) => void,
     signal?: AbortSignal,
   ): Promise<FoundKey | undefined> {
-    const { denials } = await lastDenials(this.opened.store)
-    const posted = denials.find((each) => each.id === id)
+    const posted = (await this.denials(left)).find((each) => each.id === id)
     const days = [Date.now(), Date.now() - DAY_MS]
     const isIt = ({ limiter, key: storedKey }: FoundKey): boolean =>
       days.some((at) => denialId(secret!, { limiter, storedKey, at }) === id)
     if (secret === undefined || isIt(posted ?? { limiter: '', key: '' })) return posted // or the secret is refused
     let keys = 0
-    for await (const page of this.keys(new Map(), signal)) {
+    for await (const page of this.keys(left, signal)) {
       const found = page.find(isIt)
       if (found) return found
       looked((keys += page.length))
@@ -140,8 +159,10 @@ export class Site {
           if (format === undefined) return addTo(left, 'keys of other software')
           if (format !== STATE_FORMAT)
             return addTo(left, `keys of format ${format}, which this version does not know`)
-          if (limiter === '' || /^(?:board|semaphore)$/.test(shapes)) return addTo(left, 'keys of no limiter')
-          return key === undefined ? addTo(left, LONG) : [{ limiter, key }]
+          if (shapes === 'semaphore') return addTo(left, 'keys of semaphores')
+          if (limiter === '' || shapes === 'board') return []
+          if (key === undefined) return addTo(left, LONG)
+          return [{ limiter, key, reserves: shapes.endsWith(',reserving') }]
         })
         await pause(PAUSE_MS, undefined, { signal })
       } while (cursor !== '0')
@@ -150,7 +171,7 @@ export class Site {
 
   /** Closes the limiters, then the store. */
   async close(): Promise<void> {
-    await Promise.all([...this.#limiters.values()].map((limiter) => limiter.close()))
+    await Promise.all([...this.#limiters.values()].flat().map((limiter) => limiter.close()))
     await this.opened.close()
   }
 }

@@ -3,7 +3,7 @@ import { fleetTopKeys } from '@sluice/metrics'
 import { once } from 'node:events'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline'
-import { type ActRequest, planAct } from '../acts/act.js'
+import { type ActRequest, explained, planAct } from '../acts/act.js'
 import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
 import { type FoundKey, keyOf, type LeftAlone, Site } from '../acts/site.js'
@@ -11,7 +11,7 @@ import { type Given, quoted, textsOf, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
 import { number, valueOf } from './options.js'
-import { count, pageOf, shown, table } from './page.js'
+import { count, pageOf, shown, table, wrapped } from './page.js'
 import { withoutErrors } from './policy-files.js'
 
 /*
@@ -27,24 +27,27 @@ export const why: Run = ([text], given, signal) =>
       throw usageError(`no limiter here has a plan '${plan}'`)
     const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
     if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
+    const left: LeftAlone = new Map()
     const targets =
-      text === undefined ? targetOf(site, await foundBy(id!, site, signal)) : targetsOf(site, text, given)
+      text === undefined
+        ? targetOf(site, await foundBy(id!, site, left, signal))
+        : targetsOf(site, text, given)
     const rows = await Promise.all(
       targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
-        return site.limiterOf(limits).explain(key, { cost, ...(policies && { policies }) })
+        return explained(site.limitersOf(limits), key, { cost, ...(policies && { policies }) })
       }),
     )
     const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
-      sentence,
+      ...wrapped(sentence),
       ...cures.map((cure) => {
         const words = ['  sluice', CURES[cure](quoted(key)), `--limiter ${quoted(limiter)}`, ...file]
         return faint([...words, '--reason ...'].join(' '))
       }),
     ])
-    return report(given, { command: 'why', rows }, lines)
+    return report(given, { command: 'why', rows }, lines, left)
   })
 
 const CURES = {
@@ -65,6 +68,8 @@ export const top: Run = (_, given, signal) =>
       limiter,
       ...(await fleetTopKeys(site.opened.store, limiter)),
     })
+    const left: LeftAlone = new Map()
+    await site.denials(left)
     const rows = await Promise.all(names.map(read))
     const lines = rows.flatMap(({ limiter, processes, denied }) => [
       bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
@@ -76,7 +81,7 @@ export const top: Run = (_, given, signal) =>
         denied.map(({ key, count: many, error }) => [key, count(many), count(error)]),
       ),
     ])
-    return report(given, { command: 'top', rows }, lines)
+    return report(given, { command: 'top', rows }, lines, left)
   })
 
 /** `sluice blocked`: the blocked keys of the store. */
@@ -85,18 +90,18 @@ export const blocked: Run = (_, given, signal) =>
     const left: LeftAlone = new Map()
     const rows = []
     for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
-    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }) => [
-      key,
-      limiter,
-      shown(until.toISOString()),
-      isRecorded ? authorOf(words) : 'a penalty or an older process',
-    ])
+    const cells = rows.map(
+      ({ limiter, key, until, isRecorded, ...words }) =>
+        [
+          [key, limiter, shown(until.toISOString())],
+          isRecorded ? authorOf(words) : 'a penalty or an older process',
+        ] as const,
+    )
     const lines = [
-      ...(rows.length === 0 ? ['no key is blocked'] : inColumns(['key', 'limiter', 'until', 'by'], cells)),
-      ...linesOf(left),
+      ...(rows.length === 0 ? ['no key is blocked'] : withWords(['key', 'limiter', UNTIL], cells)),
       ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
-    return report(given, { command: 'blocked', rows, leftAlone: Object.fromEntries(left) }, lines)
+    return report(given, { command: 'blocked', rows }, lines, left)
   })
 
 /** `sluice overrides`: the records of all limiters of the store, the latest first. */
@@ -119,19 +124,18 @@ export const overrides: Run = (_, given, signal) =>
       })
     const cells = rows.map(({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }) => {
       const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
-      return [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString()), authorOf(words)]
+      const row = [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString())]
+      return [row, authorOf(words)] as const
     })
-    const lines =
-      rows.length === 0 ? ['no records'] : inColumns(['key', 'limiter', 'what', 'until', 'by'], cells)
-    const leftAlone = Object.fromEntries(left)
-    return report(given, { command: 'overrides', rows, leftAlone }, [...lines, ...linesOf(left)])
+    const lines = rows.length === 0 ? ['no records'] : withWords(['key', 'limiter', 'what', UNTIL], cells)
+    return report(given, { command: 'overrides', rows }, lines, left)
   })
 
 const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
   `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
 
 const linesOf = (left: LeftAlone): TextLine[] =>
-  [...left].map(([what, many]) => faint(`left alone: ${count(many)} ${what}`))
+  [...left].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
 
 /**
  * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
@@ -152,10 +156,10 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
     const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
     return onStore(given, signal, async (site) => {
       const plan = ({ limits, key }: Target) =>
-        planAct(site.limiterOf(limits), key, { act, duration, reason, by })
+        planAct(site.limitersOf(limits), key, { act, duration, reason, by })
       const planned = await Promise.all(targetsOf(site, text, given).map(plan))
       const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
-        return [bold(`${limiter}: ${key}`), sentence, will]
+        return [bold(`${limiter}: ${key}`), ...[sentence, will].flatMap((text) => wrapped(text))]
       })
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
@@ -165,7 +169,7 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
       for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
       const lines = rows.flatMap(({ limiter, key, after }) => [
         bold(`${limiter}: ${key}, done`),
-        after.sentence,
+        ...wrapped(after.sentence),
       ])
       return report(given, { ...head, rows }, lines)
     })
@@ -240,11 +244,12 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
 }
 
 /** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
-async function foundBy(id: string, site: Site, signal: AbortSignal): Promise<FoundKey> {
+async function foundBy(id: string, site: Site, left: LeftAlone, signal: AbortSignal): Promise<FoundKey> {
   const { SLUICE_SECRET: secret } = process.env
   const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
-  const found = await site.find(id, secret, progress, signal)
+  const found = await site.find(id, secret, left, progress, signal)
   if (found) return found
+  if (left.size > 0) print(process.stderr, linesOf(left))
   const further = !site.opened.redis
     ? ', and Postgres has no keys to look through'
     : secret === undefined
@@ -269,8 +274,23 @@ function inColumns(head: readonly string[], rows: readonly (readonly string[])[]
     : table([head, ...rows.map(([key, ...rest]) => [printable(key!, keys), ...rest])])
 }
 
-/** Prints a report: as one line of JSON under --json, else the lines. Returns the exit code 0. */
-function report(given: Given, value: object, lines: readonly TextLine[]): number {
-  print(process.stdout, given['json'] === true ? [asJson({ version: 1, ...value })] : lines)
+/** The same with words of people below each row. */
+function withWords(
+  head: readonly string[],
+  rows: readonly (readonly [cells: readonly string[], words: string])[],
+): TextLine[] {
+  const lines = inColumns(
+    head,
+    rows.map(([cells]) => cells),
+  )
+  return lines.flatMap((line, i) => [line, ...(i === 0 ? [] : wrapped(rows[i - 1]![1], '  ').map(faint))])
+}
+
+const UNTIL = 'until (UTC)'
+
+/** Prints a report, and what was left alone: as one line of JSON under --json, else the lines. Returns the exit code 0. */
+function report(given: Given, value: object, lines: readonly TextLine[], left?: LeftAlone): number {
+  const whole = { version: 1, ...value, ...(left && { leftAlone: Object.fromEntries(left) }) }
+  print(process.stdout, given['json'] === true ? [asJson(whole)] : [...lines, ...(left ? linesOf(left) : [])])
   return 0
 }

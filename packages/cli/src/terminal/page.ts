@@ -30,6 +30,18 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) => row.map(padded).join('  ').trimEnd())
 }
 
+/** A text in lines that fit the terminal of stdout, broken at spaces and begun with `indent`; in one line where there is none. */
+export function wrapped(text: string, indent = ''): string[] {
+  const { columns = Infinity } = process.stdout
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + word.length < columns) lines[lines.length - 1] += ` ${word}`
+    else lines.push(indent + word)
+  }
+  return lines
+}
+
 /** A count, and of what: `1 caller`, `2,000 callers`. */
 export function count(number: number, thing = ''): string {
   const text = String(number).replace(/\B(?=(\d{3})+$)/g, ',')

@@ -13,7 +13,7 @@ export interface LastDenials {
   readonly processes: number
   /** What processes have posted, top keys too, that cannot be read. It is left out. */
   readonly malformed: number
-  /** The formats of posts of other versions, which are left alone. */
+  /** The format of each post of another version, of which nothing is read. */
   readonly unknown: readonly number[]
 }
 
@@ -43,6 +43,6 @@ export async function lastDenials(
     denials: [...newest.values()].toSorted((a, b) => b.at - a.at),
     processes: found.filter(({ denials }) => denials.length > 0).length,
     malformed: found.reduce((sum, own) => sum + own.malformed, 0),
-    unknown: [...new Set(found.flatMap(({ unknown }) => unknown ?? []))],
+    unknown: found.flatMap(({ unknown }) => unknown ?? []),
   }
 }

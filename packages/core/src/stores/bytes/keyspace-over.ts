@@ -184,7 +184,7 @@ class KeyspaceOver implements Keyspace {
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
-      if (!isCharged && !isCounted && !isOutlived) return { result: answer }
+      if (!isCharged && !isCounted && !isOutlived) return { result: answer, isPeek: ask === 'peek' }
       // A block that ends with a full allowance has begun: the bookings of before are lost.
       const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
       const epoch = isAnew || !before ? random() : before.epoch
@@ -270,9 +270,10 @@ class KeyspaceOver implements Keyspace {
       this.#table.load(state, now)
       const hasEnded = this.#reserving?.giveBackEnded(KEY) === true
       const operated = operate(state, now, time)
-      const { result, isReset = false } = operated
+      const { result, isReset = false, isPeek = false } = operated
       // What has ended was given back, so the state is another one.
-      const { epoch, version } = hasEnded ? { epoch: state!.epoch, version: random(), ...operated } : operated
+      const { epoch, version } =
+        hasEnded && !isPeek ? { epoch: state!.epoch, version: random(), ...operated } : operated
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.report({ event: 'healed', key })
@@ -303,6 +304,8 @@ type Operate<T> = (state: KeptState | undefined, now: number, time: number) => O
 interface Operated<T> {
   readonly result: T
   readonly isReset?: boolean
+  /** Nothing is written, whatever has ended. */
+  readonly isPeek?: boolean
   readonly epoch?: number
   readonly version?: number
 }

@@ -51,6 +51,20 @@ describe('a keyspace over bytes', () => {
     expect(states.size).toBe(5)
   })
 
+  it('writes nothing for a peek that finds reservations ended, which the next charge gives back', () => {
+    const report = (notice: Notice) => notices.push(notice)
+    const keyspace = keyspaceOver(update, 'x', [fixedWindow({ limit: 5, window: '1d' })], report, undefined, {
+      max: 9,
+    })
+    void keyspace.reservations!.reserve({ key: 'a', cost: 3, id: 1, ttl: 1_000_000, atEnd: 0 })
+    now += 2_000_000
+    const bytes = [...states.values()][0]
+    for (let i = 0; i < 2; i++) expect((keyspace.decide('peek', 'a', 5, 0) as Answer).reason).toBeUndefined()
+    expect([writes, [...states.values()]]).toEqual([1, [bytes]])
+    expect((keyspace.decide('consume', 'a', 5, 0) as Answer).reason).toBeUndefined()
+    expect(writes).toBe(2)
+  })
+
   it('writes nothing for a denial, a peek, a cost of 0 or a correction that has nothing to correct', () => {
     const keyspace = open('x', five())
     expect(keyspace.correct({ kind: 'refund', key: 'a', cost: 1 })).toBe(0)

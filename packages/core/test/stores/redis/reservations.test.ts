@@ -4,9 +4,12 @@ import {
   consumeAll,
   createLimiter,
   fixedWindow,
+  gcra,
   type Limiter,
   type Reservation,
   reserveAll,
+  slidingLog,
+  slidingWindow,
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
@@ -122,4 +125,59 @@ it('gives back before a call on several keys, and says when that passes', async 
     [20, 10],
   ])
   expect(await whole.settle([3, 4])).toEqual([-7, -6])
+})
+
+it.each([
+  ['a log', [slidingLog({ limit: 100, window: '1d' })]],
+  ['buckets', [slidingWindow({ limit: 100, window: '1d' })]],
+  ['slots of a debt', [gcra({ limit: 100, window: '1d', slots: 4 })]],
+  ['cells alone', YEAR],
+])('a peek writes nothing where reservations are open or have ended: %s', async (name, policies) => {
+  const store = redisStore(client, { clock: () => now, denialCache: false })
+  const limiter = createLimiter({ name, policies, store, deadline: '10s', reservations: { max: 3 } })
+  const reserve = (ttl: number) => limiter.reserve('k', { cost: 10, ttl })
+  for (const ttl of [60_000, 30_000, 10_000]) await reserve(ttl)
+  const dumped = async () => {
+    const [key] = await client.keys(`*:${name}:*`)
+    return [(await client.dumpBuffer(key!))!.toString('hex'), await client.call('PEXPIRETIME', key!)]
+  }
+  const before = await dumped()
+  expect([await stateOf(limiter), await stateOf(limiter)]).toEqual([
+    [30, 30],
+    [30, 30],
+  ])
+  now += 40_000_000
+  // Those that have ended, and one that is open; and a denied call sees what a peek has seen.
+  expect(await stateOf(limiter)).toEqual([10, 10])
+  expect((await limiter.peek('k', { cost: 95 })).policies[0]).toMatchObject({ used: 10, held: 10 })
+  expect(await dumped()).toEqual(before)
+  expect((await limiter.consume('k', { cost: 91 })).allowed).toBe(false)
+  expect((await limiter.consume('k', { cost: 90 })).allowed).toBe(true)
+})
+
+it('a peek among calls that travel together writes nothing, and leaves their writes to them', async () => {
+  const store = redisStore(client, { clock: () => now, denialCache: false })
+  const policies = [slidingLog({ limit: 100, window: '1d' })]
+  const limiter = createLimiter({ name: 'beside', policies, store, deadline: '10s', reservations: { max: 3 } })
+  for (const key of ['k', 'l', 'm']) await limiter.reserve(key, { cost: 10, ttl: '1m' })
+  now += 61_000_000
+  const used = await Promise.all(
+    ['k', 'l', 'm'].flatMap((key) => [limiter.peek(key), limiter.consume(key, { cost: 7 }), limiter.reset('n')]),
+  )
+  expect(used).toHaveLength(9)
+  for (const key of ['k', 'l', 'm']) expect((await limiter.peek(key)).policies[0]!.used).toBe(7)
+})
+
+it('a peek under a lower limit keeps the key no longer', async () => {
+  const store = redisStore(client, { clock: () => now, denialCache: false })
+  const at = (limit: number) =>
+    createLimiter({ name: 'lower', policies: [gcra({ limit, window: '1d', burst: 100 })], store, deadline: '10s' })
+  await at(100).consume('k', { cost: 50 })
+  const [key] = await client.keys('*:lower:*')
+  const ends = () => client.call('PEXPIRETIME', key!)
+  const before = await ends()
+  await at(1).peek('k')
+  expect(await ends()).toBe(before)
+  await at(1).consume('k')
+  expect(await ends()).not.toBe(before)
 })

@@ -1,0 +1,27 @@
+import type { LimiterOptions } from '@sluice/core'
+import type { Address } from '@sluice/harness/redis'
+
+/** Units of a key; nothing of it comes back during a race. */
+export const LIMIT = 20
+/** Two limiters, of which the second reserves. */
+export const LIMITERS: Readonly<Record<string, Pick<LimiterOptions, 'reservations'>>> = {
+  counting: {},
+  reserving: { reservations: { max: 10_000 } },
+}
+
+export interface ActedOnJob {
+  readonly redis: Address
+  /** The calls go on until the last of them is blocked. */
+  readonly keys: readonly string[]
+}
+
+/** A call, with its instants in milliseconds on the clock that all processes of the machine share. */
+export interface ActedOnCall {
+  readonly limiter: string
+  readonly key: string
+  readonly beganAt: number
+  readonly endedAt: number
+  readonly allowed: boolean
+  /** Admitted uncounted. */
+  readonly exempt: boolean
+}
