@@ -17,7 +17,7 @@ import { runCommand } from './run-command.js'
 
 interface Place {
   readonly url: string
-  open(): Store & { close(): Promise<void> }
+  open(): Store & { close(): unknown }
   /** All that the store holds, by key or id, as its server has it. */
   dump(): Promise<Readonly<Record<string, unknown>>>
   stop(): Promise<void>
