@@ -21,17 +21,14 @@ local served = call
 if op == PEEK and next_end > 0 then
   local copy = call('GET', key)
   call = function(command, _, from, bytes)
-    if command == 'GET' then
-      return copy
-    elseif command == 'STRLEN' then
-      return #copy
-    elseif command == 'GETRANGE' then
+    if command == 'GETRANGE' then
       return string.sub(copy, from + 1, bytes < 0 and bytes or bytes + 1)
     elseif command == 'SETRANGE' then
       copy = string.sub(copy, 1, from) .. bytes .. string.sub(copy, from + #bytes + 1)
     elseif command == 'SET' then
       copy = from
     end
+    return copy
   end
 end
 if has_ended then

@@ -8,7 +8,7 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 30.8],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    75.9,
+    76.2,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.2],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 43.9],

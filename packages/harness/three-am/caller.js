@@ -23,7 +23,8 @@ async function call(took) {
   if (!decision.allowed) denials.keep(decision)
 }
 
-process.on('message', async (/** @type {{ ms: number }} */ { ms }) => {
+/** @param {{ ms: number }} job */
+async function round({ ms }) {
   /** @type {number[]} */
   const took = []
   const calls = []
@@ -35,7 +36,8 @@ process.on('message', async (/** @type {{ ms: number }} */ { ms }) => {
   }
   await Promise.all(calls)
   process.send?.(took)
-})
+}
+process.on('message', (/** @type {{ ms: number }} */ job) => void round(job))
 process.on('disconnect', () => process.exit())
 await call([])
 process.send?.('ready')

@@ -19,7 +19,7 @@ const COMMANDS = [
 ]
 
 let isActing = false
-process.on('message', async () => {
+async function begunOrEnded() {
   isActing = !isActing
   if (!isActing) return
   let ran = 0
@@ -30,5 +30,6 @@ process.on('message', async () => {
       throw new Error(`${command.join(' ')} ended with ${code}`)
   }
   process.send?.(ran)
-})
+}
+process.on('message', () => void begunOrEnded())
 process.on('disconnect', () => process.exit())

@@ -32,7 +32,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 
 /** A text in lines that fit the terminal of stdout, broken at spaces and begun with `indent`; in one line where there is none. */
 export function wrapped(text: string, indent = ''): string[] {
-  const { columns = Infinity } = process.stdout
+  const columns = process.stdout.columns ?? Infinity
   const lines: string[] = []
   for (const word of text.split(' ')) {
     const last = lines.at(-1)

@@ -139,7 +139,7 @@ it.each([
   for (const ttl of [60_000, 30_000, 10_000]) await reserve(ttl)
   const dumped = async () => {
     const [key] = await client.keys(`*:${name}:*`)
-    return [(await client.dumpBuffer(key!))!.toString('hex'), await client.call('PEXPIRETIME', key!)]
+    return [(await client.dumpBuffer(key!)).toString('hex'), await client.call('PEXPIRETIME', key!)]
   }
   const before = await dumped()
   expect([await stateOf(limiter), await stateOf(limiter)]).toEqual([
@@ -158,11 +158,21 @@ it.each([
 it('a peek among calls that travel together writes nothing, and leaves their writes to them', async () => {
   const store = redisStore(client, { clock: () => now, denialCache: false })
   const policies = [slidingLog({ limit: 100, window: '1d' })]
-  const limiter = createLimiter({ name: 'beside', policies, store, deadline: '10s', reservations: { max: 3 } })
+  const limiter = createLimiter({
+    name: 'beside',
+    policies,
+    store,
+    deadline: '10s',
+    reservations: { max: 3 },
+  })
   for (const key of ['k', 'l', 'm']) await limiter.reserve(key, { cost: 10, ttl: '1m' })
   now += 61_000_000
   const used = await Promise.all(
-    ['k', 'l', 'm'].flatMap((key) => [limiter.peek(key), limiter.consume(key, { cost: 7 }), limiter.reset('n')]),
+    ['k', 'l', 'm'].flatMap((key) => [
+      limiter.peek(key),
+      limiter.consume(key, { cost: 7 }),
+      limiter.reset('n'),
+    ]),
   )
   expect(used).toHaveLength(9)
   for (const key of ['k', 'l', 'm']) expect((await limiter.peek(key)).policies[0]!.used).toBe(7)
@@ -171,7 +181,12 @@ it('a peek among calls that travel together writes nothing, and leaves their wri
 it('a peek under a lower limit keeps the key no longer', async () => {
   const store = redisStore(client, { clock: () => now, denialCache: false })
   const at = (limit: number) =>
-    createLimiter({ name: 'lower', policies: [gcra({ limit, window: '1d', burst: 100 })], store, deadline: '10s' })
+    createLimiter({
+      name: 'lower',
+      policies: [gcra({ limit, window: '1d', burst: 100 })],
+      store,
+      deadline: '10s',
+    })
   await at(100).consume('k', { cost: 50 })
   const [key] = await client.keys('*:lower:*')
   const ends = () => client.call('PEXPIRETIME', key!)
