@@ -293,7 +293,7 @@ if writes or exists then
     end
     call('SETRANGE', key, offset, bytes)
   end
-  --@for any penalty if refusals and blocked > now then call('SETRANGE', key, '16', pack('<d', blocked)) end
+  --@for any penalty if refusals and blocked > clock_now then call('SETRANGE', key, '16', pack('<d', blocked)) end
   --@for any penalty local refused = refusals and pack('<dd', refusals, forgotten)
   --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
   --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end

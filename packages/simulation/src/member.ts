@@ -101,5 +101,6 @@ export class Member {
 function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
   const numbers = scaled(options, factor)
   const make = core[shape.algorithm as 'gcra'] as (options: object) => Policy
-  return make({ ...numbers, window: `${numbers.window}ms` })
+  const { window, ...rest } = numbers
+  return make(shape.model.onlyWindow ? rest : { ...rest, window: `${window}ms` })
 }

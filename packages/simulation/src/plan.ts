@@ -11,14 +11,26 @@ export interface Call {
   /** The number of the place in the fleet whose process makes it. */
   readonly place: number
   readonly does:
-    'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger' | 'both' | 'permit'
+    | 'consume'
+    | 'peek'
+    | 'settle'
+    | 'acquire'
+    | 'refund'
+    | 'reset'
+    | 'block'
+    | 'ledger'
+    | 'both'
+    | 'permit'
+    | 'reserve'
+    | 'rule'
+    | 'send'
   readonly key: string
   readonly cost: number
-  /** To settle: the real cost. To acquire or to get a permit: the longest wait in milliseconds, and after how many its caller hangs up. */
+  /** To settle: the real cost. To wait: the longest in milliseconds, and after how many its caller hangs up. */
   readonly units: number
   readonly maxWait: number
   readonly hangsUp: number | undefined
-  /** Milliseconds for which a permit is held. */
+  /** Milliseconds for which a permit or a reservation is held. */
   readonly holds: number
 }
 
@@ -54,6 +66,9 @@ export const FAULTS = {
   'half-open from': [50, 2000],
   unreachable: [50, 2000],
   'slow network': [100, 3000],
+  'provider lowers its limit': [100, 3000],
+  'provider overloaded': [100, 2000],
+  'provider silent': [100, 1500],
 } as const satisfies Record<string, readonly [number, number]>
 
 export type FaultName = keyof typeof FAULTS
@@ -95,7 +110,7 @@ export interface Plan {
 const FAULTS_FROM = 1_500_000
 const FAULTS_UNTIL = 9_000_000
 export const CALLS_UNTIL = 12_000_000
-const CALLS = 520
+const CALLS = 560
 
 interface Draws {
   /** From 0 up to 1. */
@@ -157,16 +172,18 @@ export function draw(seed: number): Plan {
   }
 }
 
-/** Calendars have no window that ends in a world. */
-const SHAPES = findShapes().shapes.filter(({ model }) => !model.onlyWindow)
+const { shapes: SHAPES } = findShapes()
+/** Of each a window ends after 6 s of a world. */
+const CALENDARS = [{ every: 'month' }, { every: 'day', timeZone: 'Asia/Tokyo', anchor: '2025-01-31T09:00' }]
 
 function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
   return Array.from({ length: random() < 0.6 ? 1 : 2 }, (_, i): PolicySpec => {
     const shape = of(SHAPES)
-    const { capacity } = shape.model
-    const numbers = { limit: whole(1, 20), window: of([200, 1000, 1000, 3000, 10_000]), name: `policy ${i}` }
+    const { capacity, onlyWindow } = shape.model
+    const variant = onlyWindow ? of(CALENDARS) : shape.variant
+    const window = onlyWindow ? onlyWindow(variant) : of([200, 1000, 1000, 3000, 10_000])
     const most = capacity ? { [capacity]: whole(1, 30) } : {}
-    return { shape, options: { ...numbers, ...most, ...shape.variant } }
+    return { shape, options: { limit: whole(1, 20), window, name: `policy ${i}`, ...most, ...variant } }
   })
 }
 
@@ -182,21 +199,27 @@ function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[
 
 /** Calls by how many of all they and those before them are. */
 const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
-  ['consume', 0.46],
-  ['peek', 0.5],
-  ['settle', 0.6],
-  ['acquire', 0.68],
-  ['refund', 0.695],
-  ['reset', 0.705],
-  ['block', 0.715],
-  ['permit', 0.79],
-  ['both', 0.84],
-  ['ledger', 1],
+  ['consume', 0.38],
+  ['peek', 0.41],
+  ['settle', 0.5],
+  ['acquire', 0.57],
+  ['refund', 0.585],
+  ['reset', 0.595],
+  ['block', 0.605],
+  ['permit', 0.67],
+  ['both', 0.72],
+  ['ledger', 0.85],
+  ['reserve', 0.91],
+  ['rule', 0.94],
+  ['send', 1],
 ]
 
 /** The key of a call. Those that are plain get no corrections, so that each denial can be judged; one of them is hot. */
 function keyOf(does: Call['does'], random: number, whole: Draws['whole']): string {
   if (does === 'ledger') return `ledger${whole(0, 3)}`
+  if (does === 'rule') return `ledger${whole(2, 3)}`
+  if (does === 'reserve') return `budget${whole(0, 1)}`
+  if (does === 'send') return 'provider'
   if (does === 'permit') return `permits${whole(0, 1)}`
   if (does === 'acquire') return `turns${whole(0, 1)}`
   if (!['consume', 'peek'].includes(does)) return `mixed${whole(0, 3)}`

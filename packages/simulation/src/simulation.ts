@@ -385,5 +385,7 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
     case 'block':
       await limiter.block(key, call.maxWait + 1)
       return undefined
+    default:
+      return undefined
   }
 }
