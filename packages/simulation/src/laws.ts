@@ -1,6 +1,7 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { LEASE_MS, type Member, PERMITS } from './member.js'
-import { type FaultName, type Plan, scaled } from './plan.js'
+import { type Call, type FaultName, type Plan, scaled } from './plan.js'
+import { MOST_OPEN, type Reserved, ttlOf } from './reserving.js'
 import { type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
@@ -43,8 +44,7 @@ export const LAWS: readonly Law[] = [
     source: 'onStoreError',
     *breaches({ plan, records }, count) {
       for (const { call, told, error } of records) {
-        if (['ledger', 'both', 'permit'].includes(call.does) || (!told?.degraded && error === undefined))
-          continue
+        if (OWN_MODE.has(call.does) || (!told?.degraded && error === undefined)) continue
         count(1)
         const isAllowed = told?.allowed === true
         const isWrong =
@@ -94,6 +94,7 @@ export const LAWS: readonly Law[] = [
     source: 'At most once',
     *breaches({ records, counted, server }, count) {
       for (const [key, used] of counted) {
+        if (!key.startsWith('ledger')) continue
         const calls = records.filter(
           ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
         )
@@ -213,6 +214,78 @@ export const LAWS: readonly Law[] = [
     },
   },
   {
+    name: 'a reservation counts what it was settled at, or what stays at its end, once and exactly',
+    source: '**Reservations**',
+    *breaches(history, count) {
+      const { counted, records } = history
+      const reserved = grouped(reservedIn(history), ({ call }) => call.key)
+      for (const [key, used] of counted) {
+        if (!key.startsWith('budget')) continue
+        // Of one whose answer was lost nobody knows.
+        const unknown = records.filter(({ call, told }) => call.key === key && !told)
+        let [least, most] = [0, unknown.reduce((sum, { call }) => sum + call.cost, 0)]
+        for (const each of reserved.get(key) ?? []) {
+          count(1)
+          const [low, high] = countedBy(each, history)
+          least += low
+          most += high
+        }
+        if (used < least || used > most) yield `${key} counts ${used}, and its reservations ${least} to ${most}`
+      }
+    },
+  },
+  {
+    name: 'a reservation is settled once, and is late from its end on',
+    source: '**Reservations**',
+    *breaches(history, count) {
+      const { emptied } = history.server
+      for (const { call, at, execution, end, deeds } of reservedIn(history)) {
+        const extension = deeds.find(({ units }) => units === undefined)
+        const settled = deeds.filter(({ units, told }) => units !== undefined && told)
+        const effects = new Set(settled.flatMap(({ told }) => (told!.late ? [] : told!.units)))
+        if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
+        for (const [i, { error, units, ...again }] of deeds.entries()) {
+          const before = deeds.slice(0, i).find((deed) => deed.error && deed.units === units)?.error
+          const isOver = again.at > at + ttlOf(call) * 1000 + TIMER_US
+          if (!before || extension || isClockMoved(history)) continue
+          if (error === before && !isOver) yield `call ${call.id} was not settled again at ${again.at}`
+          if (again.told?.late && isOver && before.sent !== false)
+            yield `call ${call.id} was settled once more after its end`
+        }
+        for (const { told, execution: own } of settled) {
+          if (!own || !execution) continue
+          count(1)
+          const isLost = emptied.some((life) => life > execution.life && life <= own.life)
+          if (isLost && !told!.late) yield `call ${call.id} was settled in time, and its state was lost`
+          if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
+          const extended = extension?.execution
+          const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
+          if (told!.late !== own.clock >= last)
+            yield `call ${call.id} was settled ${own.clock - last} us after its end, late: ${told!.late}`
+        }
+      }
+    },
+  },
+  {
+    name: 'no more reservations of a key are open than may be',
+    source: 'reservations: { max: 1000 }',
+    *breaches(history, count) {
+      const reserved = reservedIn(history).filter(({ execution }) => execution)
+      for (const { call, execution: now, at } of reserved) {
+        count(1)
+        const open = reserved.filter(
+          ({ call: { key }, execution, end, deeds }) =>
+            key === call.key &&
+            execution!.life === now!.life &&
+            execution!.number <= now!.number &&
+            end > now!.clock &&
+            deeds.every((deed) => deed.at > at),
+        )
+        if (open.length > MOST_OPEN) yield `${open.length} of ${call.key} are open with call ${call.id}`
+      }
+    },
+  },
+  {
     name: 'nothing is left once all is closed, and nothing is thrown that nobody hears',
     source: 'closing',
     *breaches({ left, stray }, count) {
@@ -222,6 +295,9 @@ export const LAWS: readonly Law[] = [
     },
   },
 ]
+
+/** Calls that are not decided by the failure mode of the plan. */
+const OWN_MODE = new Set<Call['does']>(['ledger', 'both', 'permit', 'reserve', 'rule', 'send'])
 
 /** Faults by which the reply to a call that was carried out is lost, or comes too late. */
 const LOSING = new Set<FaultName>([
@@ -395,6 +471,29 @@ function isReset(key: string, { records }: History): boolean {
 function stoodUntil({ member, startedAt }: Record, settledAt: number): number {
   const during = member.stills.filter(([from, to]) => from <= settledAt && to >= startedAt)
   return Math.max(0, ...during.map(([, to]) => to))
+}
+
+function reservedIn({ members }: History): Reserved[] {
+  return members.flatMap((member) => member.reserved)
+}
+
+/** The least and the most that a reservation counts in the end, with its late settlings, whose units count beside what stayed. */
+function countedBy({ call, execution, deeds }: Reserved, { server, faults }: History): [number, number] {
+  const settlings = deeds.filter(({ units }) => units !== undefined)
+  const isHere = (in_: typeof execution): boolean => server.starts === 0 || in_?.life === server.life
+  const first = settlings.find(({ told }) => told?.late === false)
+  const unknown = settlings.filter(({ told }) => !told).map(({ units }) => units!)
+  const late = settlings.filter(({ told }) => told?.late)
+  // Where time stands still it has not ended.
+  const atEnd = faults.some(({ fault }) => fault === "server's clock back") ? [call.units, call.cost] : [call.units]
+  const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
+  const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
+  const sum = (list: readonly number[]): number => list.reduce((whole, units) => whole + units, 0)
+  const kept = late.filter((each) => isHere(each.execution))
+  return [
+    Math.min(...charges, ...lost) + sum(kept.map(({ units }) => units!)),
+    Math.max(...charges, ...lost) + sum([...unknown, ...late.map(({ units }) => units!)]),
+  ]
 }
 
 /** The first breach of each law, and how often each was applied. */

@@ -4,6 +4,7 @@ import type { RedisStore } from '@sluice/core/redis'
 import { Link } from './link.js'
 import { type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
+import { MOST_OPEN, type Reserved } from './reserving.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
 
@@ -31,6 +32,9 @@ export class Member {
   readonly limiter: Limiter
   /** Counts for a year and throws in an outage, so that what the server has counted can be compared with what was admitted. */
   readonly ledger: Limiter
+  /** Reserves, and is otherwise as the ledger. */
+  readonly budget: Limiter
+  readonly reserved: Reserved[] = []
   readonly semaphore: Semaphore
   readonly policies: readonly Policy[]
   /** Permits that calls of this process hold or have held, in the order of the grants. */
@@ -77,6 +81,8 @@ export class Member {
     this.semaphore = this.process.core.createSemaphore(permits)
     const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
+    const reservations = { max: MOST_OPEN }
+    this.budget = createLimiter({ name: 'budget', policies: year, onStoreError: 'throw', reservations, ...all })
   }
 
   stand(lasts: number, isStopped: boolean): void {
@@ -92,7 +98,8 @@ export class Member {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.limiter.close(), this.ledger.close(), this.semaphore.close()])
+    const { limiter, ledger, budget, semaphore } = this
+    await Promise.all([limiter, ledger, budget, semaphore].map((each) => each.close()))
     await this.store.close()
   }
 }

@@ -54,6 +54,8 @@ export class Server implements Owner {
   /** Microseconds by which its clock was moved. */
   skew = 0
   life = 0
+  /** Lives that began without data. */
+  readonly emptied: number[] = []
   starts = 0
   readonly executions: Execution[] = []
   /** Who hears the messages of a channel. */
@@ -139,6 +141,7 @@ export class Server implements Owner {
     this.stillUntil = 0
     this.starts++
     this.life++
+    if (isEmpty) this.emptied.push(this.life)
     this.flushScripts()
     this.#lua.restore(isEmpty ? undefined : 'kept')
   }

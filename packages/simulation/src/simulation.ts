@@ -2,6 +2,7 @@ import type { Decision } from '@sluice/core'
 import { Member, PERMITS } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
 import type { Program } from './process.js'
+import { reserve } from './reserving.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { World } from './world.js'
 
@@ -39,7 +40,7 @@ export interface History {
   /** The instant of the last fault's end, and calls that were made to see whether the store decides again. */
   readonly calmAt: number
   readonly late: readonly Record[]
-  /** Counts of the ledger in the end, by key. */
+  /** Counts of the ledger and of the budget in the end, by key. */
   readonly counted: ReadonlyMap<string, number>
   /** What was thrown into the loop, or rejected and heard by nobody. */
   readonly stray: readonly string[]
@@ -146,7 +147,8 @@ class Fleet {
       if (told && !told.degraded && !told.isCached) record.execution = member.link.delivered
       world.trace(`${member.name} ${call.id} -> ${error ?? JSON.stringify(told)}`)
     }
-    act(call, member, world).then(
+    const other = this.#places[(call.place + 1) % this.plan.places]
+    act(call, member, other).then(
       (decision) => settled(decision && toldBy(decision, member), undefined),
       (error: Error & { code?: string }) => settled(undefined, error.code ?? String(error)),
     )
@@ -277,11 +279,13 @@ class Fleet {
   async #count(): Promise<Map<string, number>> {
     const counted = new Map<string, number>()
     const member = this.#places.find((each) => each !== undefined)
-    const keys = new Set(this.records.flatMap(({ call }) => (call.does === 'ledger' ? call.key : [])))
+    const keys = new Set(this.records.map(({ call }) => call.key))
     for (const key of keys) {
-      member?.ledger.peek(key).then(
+      const limiter = key.startsWith('ledger') ? member?.ledger : key.startsWith('budget') && member?.budget
+      if (!limiter) continue
+      limiter.peek(key).then(
         ({ policies }) => counted.set(key, policies[0]!.used),
-        (error: unknown) => this.stray.push(`the ledger cannot be read: ${String(error)}`),
+        (error: unknown) => this.stray.push(`${key} cannot be read: ${String(error)}`),
       )
     }
     await this.world.runUntil(this.world.now + 2_000_000)
@@ -314,7 +318,7 @@ class Fleet {
 const LAG_US = 30_000
 
 /** Microseconds until a fault is over. That of a clock is at once. */
-function lasting({ fault, lasts }: Fault): number {
+export function lasting({ fault, lasts }: Fault): number {
   return fault.startsWith("server's clock") ? 0 : lasts + LAG_US
 }
 
@@ -343,8 +347,8 @@ async function hold(call: Call, { semaphore, process, holds }: Member, world: Wo
 }
 
 /** Does what a call says. Resolves to its decision, if it has one. */
-async function act(call: Call, member: Member, world: World): Promise<Decision | undefined> {
-  const { limiter, ledger, process } = member
+async function act(call: Call, member: Member, other: Member | undefined): Promise<Decision | undefined> {
+  const { limiter, ledger, process, world } = member
   const { key, cost } = call
   switch (call.does) {
     case 'consume':
@@ -385,6 +389,8 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
     case 'block':
       await limiter.block(key, call.maxWait + 1)
       return undefined
+    case 'reserve':
+      return reserve(call, member, other)
     default:
       return undefined
   }
