@@ -2,6 +2,7 @@ import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { LEASE_MS, type Member, PERMITS } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { MOST_OPEN, type Reserved, ttlOf } from './reserving.js'
+import { listedLimit, wrongRule } from './ruling.js'
 import { type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
@@ -92,11 +93,13 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, counted, server }, count) {
+    *breaches({ records, late, counted, server }, count) {
       for (const [key, used] of counted) {
         if (!key.startsWith('ledger')) continue
-        const calls = records.filter(
-          ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
+        const calls = [...records, ...late].filter(
+          ({ call, told }) =>
+            (call.does === 'ledger' && call.key === key && told?.limit !== Infinity) ||
+            (call.does === 'both' && ledgerOf(call) === key),
         )
         count(calls.length)
         const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
@@ -206,7 +209,7 @@ export const LAWS: readonly Law[] = [
     source: 'The first reply closes the circuit',
     *breaches({ late }, count) {
       for (const { call, member, told, error } of late) {
-        if (call.does === 'permit') continue
+        if (call.does !== 'consume') continue
         count(1)
         if (told?.allowed !== true || told.degraded)
           yield `call ${call.id} of ${member.name}: ${error ?? JSON.stringify(told)}`
@@ -256,7 +259,8 @@ export const LAWS: readonly Law[] = [
           if (!own || !execution) continue
           count(1)
           const isLost = emptied.some((life) => life > execution.life && life <= own.life)
-          if (isLost && !told!.late) yield `call ${call.id} was settled in time, and its state was lost`
+          // A clock that was set back too hides it, as instants tell what came first.
+          if (isLost && !told!.late && !isClockMoved(history)) yield `call ${call.id} was settled in time, and its state was lost`
           if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
           const extended = extension?.execution
           const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
@@ -282,6 +286,32 @@ export const LAWS: readonly Law[] = [
             deeds.every((deed) => deed.at > at),
         )
         if (open.length > MOST_OPEN) yield `${open.length} of ${call.key} are open with call ${call.id}`
+      }
+    },
+  },
+  {
+    name: 'an override is in force where it was made, in 2 s everywhere, in an outage as it was known, and until its end; a block is at once',
+    source: '**Overrides**',
+    *breaches(history, count) {
+      const { records, late, members, listed } = history
+      const rules = grouped(
+        members.flatMap((member) => member.rules),
+        ({ key }) => key,
+      )
+      const asked = [...records, ...late].filter(({ call, told }) => call.does === 'ledger' && told)
+      for (const record of asked) {
+        const own = rules.get(record.call.key)
+        if (!own) continue
+        count(1)
+        const wrong = wrongRule(record, own, history)
+        if (wrong) yield `call ${record.call.id} of ${record.member.name} ${wrong}`
+      }
+      // Whatever was lost, all processes go by what the store has in the end.
+      if (isClockMoved(history) || !listed) return
+      for (const { call, told, member } of late) {
+        const limit = listedLimit(call.key, listed)
+        if (call.does === 'ledger' && told && told.reason !== 'blocked' && told.limit !== limit)
+          yield `${member.name} goes by ${told.limit} for ${call.key}, and the store has ${limit}`
       }
     },
   },

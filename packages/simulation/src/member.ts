@@ -5,6 +5,7 @@ import { Link } from './link.js'
 import { type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
 import { MOST_OPEN, type Reserved } from './reserving.js'
+import { LEDGER, type Rule } from './ruling.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
 
@@ -30,8 +31,9 @@ export class Member {
   readonly store: RedisStore
   /** Under the plan's policies and failure mode. */
   readonly limiter: Limiter
-  /** Counts for a year and throws in an outage, so that what the server has counted can be compared with what was admitted. */
+  /** Counts for a year, so that what the server has counted can be compared with what was admitted. */
   readonly ledger: Limiter
+  readonly rules: Rule[] = []
   /** Reserves, and is otherwise as the ledger. */
   readonly budget: Limiter
   readonly reserved: Reserved[] = []
@@ -79,8 +81,8 @@ export class Member {
     }
     const permits = { name: 'permits', limit: PERMITS, lease: LEASE_MS, store: this.store, onLost }
     this.semaphore = this.process.core.createSemaphore(permits)
-    const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
-    this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
+    const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
+    this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
     const reservations = { max: MOST_OPEN }
     this.budget = createLimiter({ name: 'budget', policies: year, onStoreError: 'throw', reservations, ...all })
   }

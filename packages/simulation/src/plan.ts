@@ -73,6 +73,11 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS
 
+/** By how many microseconds a fault moves the server's clock. */
+export function movedBy({ fault, lasts }: Fault): number {
+  return fault === "server's clock forward" ? lasts : fault === "server's clock back" ? -lasts : 0
+}
+
 /** The options of a policy with its limit and capacity multiplied. */
 export function scaled(options: Options, factor: number): Options {
   const numbers = ['limit', 'capacity', 'burst'].filter((name) => name in options)
@@ -210,14 +215,14 @@ const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
   ['both', 0.72],
   ['ledger', 0.85],
   ['reserve', 0.91],
-  ['rule', 0.94],
+  ['rule', 0.935],
   ['send', 1],
 ]
 
 /** The key of a call. Those that are plain get no corrections, so that each denial can be judged; one of them is hot. */
 function keyOf(does: Call['does'], random: number, whole: Draws['whole']): string {
   if (does === 'ledger') return `ledger${whole(0, 3)}`
-  if (does === 'rule') return `ledger${whole(2, 3)}`
+  if (does === 'rule') return `ledger${whole(1, 3)}`
   if (does === 'reserve') return `budget${whole(0, 1)}`
   if (does === 'send') return 'provider'
   if (does === 'permit') return `permits${whole(0, 1)}`

@@ -1,8 +1,9 @@
-import type { Decision } from '@sluice/core'
+import type { Decision, KeyOverride } from '@sluice/core'
 import { Member, PERMITS } from './member.js'
-import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
+import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { reserve } from './reserving.js'
+import { rule } from './ruling.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { World } from './world.js'
 
@@ -14,6 +15,7 @@ export interface Told {
   readonly now: number
   readonly at: number
   readonly isCached: boolean
+  readonly limit: number
 }
 
 /** A call that was made, and what came of it. Instants are those of the world, in microseconds. */
@@ -42,6 +44,8 @@ export interface History {
   readonly late: readonly Record[]
   /** Counts of the ledger and of the budget in the end, by key. */
   readonly counted: ReadonlyMap<string, number>
+  /** What the store says before that of overrides. */
+  readonly listed: readonly KeyOverride[] | undefined
   /** What was thrown into the loop, or rejected and heard by nobody. */
   readonly stray: readonly string[]
   /** What is left after all was closed. */
@@ -79,6 +83,7 @@ class Fleet {
   readonly #places: (Member | undefined)[]
   readonly #faults: Fault[]
   #started = 0
+  #listed: readonly KeyOverride[] | undefined
 
   constructor(
     readonly plan: Plan,
@@ -109,7 +114,8 @@ class Fleet {
     await this.#close()
     const left = this.#left()
     const { members, records, late, stray } = this
-    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults: this.#faults }
+    const [faults, listed] = [this.#faults, this.#listed]
+    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults, listed }
   }
 
   #start(place: number, factor: number): Member {
@@ -179,9 +185,8 @@ class Fleet {
       case 'scripts flushed':
         return server.flushScripts()
       case "server's clock forward":
-        return server.moveClock(fault.lasts)
       case "server's clock back":
-        return server.moveClock(-fault.lasts)
+        return server.moveClock(movedBy(fault))
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
@@ -252,16 +257,25 @@ class Fleet {
   async #callLate(): Promise<void> {
     const { world } = this
     for (const [place, member] of this.#places.entries()) {
-      for (let i = 0; i < 3 && member; i++) {
+      for (let i = 0; i < 6 && member; i++) {
         const id = 10_000 + place * 10 + i
         const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const call = { kind: 'call', id, does: 'consume', key: `late${id}`, ...rest } as const
+        const what =
+          i < 3
+            ? ({ does: 'consume', key: `late${id}` } as const)
+            : ({ does: 'ledger', key: `ledger${i - 2}` } as const)
+        const call = { kind: 'call', id, ...what, ...rest } as const
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
         world.after(i * 300_000, member.process, () => this.#make(call, member, records))
       }
     }
     await world.runUntil(world.now + 2_000_000)
+    const member = this.#places.find((each) => each !== undefined)
+    member?.ledger.overrides().then(
+      (listed) => (this.#listed = listed),
+      (error: unknown) => this.stray.push(`overrides cannot be listed: ${String(error)}`),
+    )
   }
 
   /** Asks for permits of each key, which nobody holds any more. */
@@ -283,8 +297,10 @@ class Fleet {
     for (const key of keys) {
       const limiter = key.startsWith('ledger') ? member?.ledger : key.startsWith('budget') && member?.budget
       if (!limiter) continue
-      limiter.peek(key).then(
-        ({ policies }) => counted.set(key, policies[0]!.used),
+      const isLedger = limiter === member?.ledger
+      const cleared = isLedger ? limiter.removeOverride(key) : Promise.resolve()
+      cleared.then(() => limiter.peek(key)).then(
+        ({ policies }) => counted.set(key, policies[0]?.used ?? NaN),
         (error: unknown) => this.stray.push(`${key} cannot be read: ${String(error)}`),
       )
     }
@@ -318,19 +334,19 @@ class Fleet {
 const LAG_US = 30_000
 
 /** Microseconds until a fault is over. That of a clock is at once. */
-export function lasting({ fault, lasts }: Fault): number {
-  return fault.startsWith("server's clock") ? 0 : lasts + LAG_US
+export function lasting(fault: Fault): number {
+  return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
 }
 
 function toldBy(decision: Decision, member: Member): Told {
   const { now, at, from } = decision[member.process.core.ANSWER]
-  const { allowed, degraded, reason } = decision
-  return { allowed, degraded, reason, now, at, isCached: from === 'cache' }
+  const { allowed, degraded, reason, limit } = decision
+  return { allowed, degraded, reason, now, at, isCached: from === 'cache', limit }
 }
 
-/** The key of the ledger that a call on two keys charges. */
+/** The key of the ledger that a call on two keys charges: none that is ever exempt. */
 export function ledgerOf({ id }: Call): string {
-  return `ledger${id % 4}`
+  return `ledger${id % 3}`
 }
 
 /** Waits for a permit, holds it for a while, and releases it. */
@@ -388,6 +404,9 @@ async function act(call: Call, member: Member, other: Member | undefined): Promi
       return undefined
     case 'block':
       await limiter.block(key, call.maxWait + 1)
+      return undefined
+    case 'rule':
+      await rule(call, member)
       return undefined
     case 'reserve':
       return reserve(call, member, other)
