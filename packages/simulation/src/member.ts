@@ -7,14 +7,16 @@ import { Process, type Program } from './process.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
 
-/** Permits of a key, and their lease. */
-export const PERMITS = 3
+/** Most permits of a key by the semaphore of any process, and their lease. */
+export const PERMITS = 4
 export const LEASE_MS = 2000
 
 /** A permit that a call holds, from its grant until its release begins, it is known to be lost, or its process dies. */
 export interface Hold {
   readonly key: string
   readonly id: number
+  /** The limit of its semaphore. */
+  readonly limit: number
   readonly from: number
   until: number
 }
@@ -32,6 +34,8 @@ export class Member {
   /** Counts for a year and throws in an outage, so that what the server has counted can be compared with what was admitted. */
   readonly ledger: Limiter
   readonly semaphore: Semaphore
+  /** The limit of its semaphore. */
+  readonly permits: number
   readonly policies: readonly Policy[]
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
@@ -73,7 +77,8 @@ export class Member {
       const held = this.holds.find((hold) => hold.key === key && hold.until === Infinity)
       if (held) held.until = this.world.now
     }
-    const permits = { name: 'permits', limit: PERMITS, lease: LEASE_MS, store: this.store, onLost }
+    this.permits = 2 + (seed % (PERMITS - 1))
+    const permits = { name: 'permits', limit: this.permits, lease: LEASE_MS, store: this.store, onLost }
     this.semaphore = this.process.core.createSemaphore(permits)
     const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
@@ -98,7 +103,7 @@ export class Member {
 }
 
 /** A policy in a process whose limits are larger by a factor. */
-function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
+export function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
   const numbers = scaled(options, factor)
   const make = core[shape.algorithm as 'gcra'] as (options: object) => Policy
   return make({ ...numbers, window: `${numbers.window}ms` })

@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { Member, PERMITS } from './member.js'
+import { Member } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { type Execution, type Refusal, Server } from './server.js'
@@ -32,6 +32,7 @@ export interface Record {
 /** All that happened in a world. */
 export interface History {
   readonly plan: Plan
+  readonly program: Program
   readonly world: World
   readonly server: Server
   readonly members: readonly Member[]
@@ -93,7 +94,7 @@ class Fleet {
   }
 
   async run(): Promise<History> {
-    const { plan, world, server } = this
+    const { plan, program, world, server } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
@@ -108,7 +109,20 @@ class Fleet {
     await this.#close()
     const left = this.#left()
     const { members, records, late, stray } = this
-    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults: this.#faults }
+    return {
+      plan,
+      program,
+      world,
+      server,
+      members,
+      records,
+      late,
+      stray,
+      left,
+      calmAt,
+      counted,
+      faults: this.#faults,
+    }
   }
 
   #start(place: number, factor: number): Member {
@@ -176,6 +190,8 @@ class Fleet {
         return refuse('busy')
       case 'scripts flushed':
         return server.flushScripts()
+      case 'state broken':
+        return server.breakState()
       case "server's clock forward":
         return server.moveClock(fault.lasts)
       case "server's clock back":
@@ -266,7 +282,7 @@ class Fleet {
   async #holdLate(): Promise<void> {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
-    for (let i = 0; i < 2 * PERMITS; i++) {
+    for (let i = 0; i < 2 * member!.permits; i++) {
       const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
       const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
@@ -330,10 +346,10 @@ export function ledgerOf({ id }: Call): string {
 }
 
 /** Waits for a permit, holds it for a while, and releases it. */
-async function hold(call: Call, { semaphore, process, holds }: Member, world: World): Promise<void> {
+async function hold(call: Call, { semaphore, permits, process, holds }: Member, world: World): Promise<void> {
   const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
   if (!permit.allowed) return
-  const held = { key: call.key, id: call.id, from: world.now, until: Infinity }
+  const held = { key: call.key, id: call.id, limit: permits, from: world.now, until: Infinity }
   holds.push(held)
   world.trace(`permit ${call.id}`)
   world.after(call.holds * 1000, process, () => {
@@ -355,7 +371,8 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
       return ledger.consume(key)
     case 'settle': {
       const decision = await limiter.consume(key, { cost })
-      if (decision.allowed) await decision.settle(call.units)
+      const settle = (): void => void decision.settle(call.units).catch(() => {})
+      if (decision.allowed) world.after(call.holds * 1000, process, settle)
       return decision
     }
     case 'acquire': {
