@@ -1,8 +1,8 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
+import { CONDUCT, disturbs } from './conduct.js'
 import { LEASE_MS, type Member } from './member.js'
 import { type FaultName, type Plan, scaled } from './plan.js'
-import { Twin } from './twin.js'
-import { type History, ledgerOf, type Record } from './simulation.js'
+import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
 export interface Law {
@@ -14,10 +14,14 @@ export interface Law {
 }
 
 export const LAWS: readonly Law[] = [
+  ...CONDUCT,
   {
     name: 'each answer of the server is that of a store in memory, to the microsecond',
     source: 'Same trace, same answers in memory and in Redis',
-    breaches: ({ plan, program, server }, count) => new Twin(plan, program).replay(server, count),
+    breaches({ twin }, count) {
+      count(twin.compared)
+      return twin.differences
+    },
   },
   {
     name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
@@ -49,7 +53,10 @@ export const LAWS: readonly Law[] = [
     source: 'onStoreError',
     *breaches({ plan, records }, count) {
       for (const { call, told, error } of records) {
-        if (['ledger', 'both', 'permit'].includes(call.does) || (!told?.degraded && error === undefined))
+        if (
+          ['ledger', 'both', 'several', 'permit'].includes(call.does) ||
+          (!told?.degraded && error === undefined)
+        )
           continue
         count(1)
         const isAllowed = told?.allowed === true
@@ -100,16 +107,23 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, counted, server }, count) {
+    *breaches({ records, counted, server, faults }, count) {
       for (const [key, used] of counted) {
         const calls = records.filter(
-          ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
+          ({ call }) =>
+            call.key === key || ((call.does === 'both' || call.does === 'several') && ledgerOf(call) === key),
         )
         count(calls.length)
         const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
         const here =
           server.life > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
-        const unknown = calls.filter(({ told }) => !told || told.degraded)
+        // What a store that fails cannot undo of a denied whole stays charged.
+        const unknown = calls.filter(
+          ({ call, told, member }) =>
+            !told ||
+            told.degraded ||
+            (call.does === 'several' && !told.allowed && faults.some((fault) => disturbs(fault, member))),
+        )
         if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
         const most = admitted.length + unknown.length
         if (used > most) yield `${key} counts ${used}, and ${most} were admitted or may have been`
@@ -160,11 +174,15 @@ export const LAWS: readonly Law[] = [
         firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
       for (const record of [...records, ...late]) {
         const { call, member, startedAt, settledAt } = record
-        if (!['consume', 'peek', 'ledger'].includes(call.does) || settledAt === undefined) continue
+        if (!['consume', 'peek', 'ledger', 'both', 'several'].includes(call.does) || settledAt === undefined)
+          continue
+        if (call.does === 'several' && hasPermit(call)) continue
         count(1)
         const first = (firsts.get(member) ?? startedAt) + START_US
         const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
-        const late = settledAt - from - plan.deadline * 1000
+        // What was charged for a denied whole is undone first.
+        const most = ['both', 'several'].includes(call.does) ? 1.5 * plan.deadline + 10 : plan.deadline
+        const late = settledAt - from - most * 1000
         if (late > TIMER_US)
           yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`
       }
@@ -186,7 +204,7 @@ export const LAWS: readonly Law[] = [
     source: 'acquire',
     *breaches(history, count) {
       const { records, server, faults } = history
-      if (isClockMoved({ faults })) return
+      if (isClockMoved({ faults }) || history.plan.extras.penalty?.then === 'fresh') return
       const turns = records.filter(
         ({ call, told }) => call.does === 'acquire' && told?.allowed && !told.degraded,
       )

@@ -37,6 +37,8 @@ export class Member {
   /** The limit of its semaphore. */
   readonly permits: number
   readonly policies: readonly Policy[]
+  /** One call in 100 ms, counted in this process. */
+  readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
@@ -81,6 +83,7 @@ export class Member {
     const permits = { name: 'permits', limit: this.permits, lease: LEASE_MS, store: this.store, onLost }
     this.semaphore = this.process.core.createSemaphore(permits)
     const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
+    this.own = createLimiter({ name: 'own', policies: [fixedWindow({ limit: 1, window: '100ms' })] })
     this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
   }
 
@@ -97,7 +100,7 @@ export class Member {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.limiter.close(), this.ledger.close(), this.semaphore.close()])
+    await Promise.all([this.limiter, this.ledger, this.own, this.semaphore].map((each) => each.close()))
     await this.store.close()
   }
 }

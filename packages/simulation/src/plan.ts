@@ -11,7 +11,17 @@ export interface Call {
   /** The number of the place in the fleet whose process makes it. */
   readonly place: number
   readonly does:
-    'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger' | 'both' | 'permit'
+    | 'consume'
+    | 'peek'
+    | 'settle'
+    | 'acquire'
+    | 'refund'
+    | 'reset'
+    | 'block'
+    | 'ledger'
+    | 'both'
+    | 'several'
+    | 'permit'
   readonly key: string
   readonly cost: number
   /** To settle: the real cost. To acquire or to get a permit: the longest wait in milliseconds, and after how many its caller hangs up. */
@@ -202,7 +212,8 @@ const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
   ['reset', 0.705],
   ['block', 0.715],
   ['permit', 0.79],
-  ['both', 0.84],
+  ['both', 0.83],
+  ['several', 0.87],
   ['ledger', 1],
 ]
 

@@ -3,6 +3,7 @@ import { Member } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { type Execution, type Refusal, Server } from './server.js'
+import { Twin } from './twin.js'
 import { World } from './world.js'
 
 /** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
@@ -13,6 +14,9 @@ export interface Told {
   readonly now: number
   readonly at: number
   readonly isCached: boolean
+  readonly remaining: number
+  /** Of a denial: when one unit more than remains passes. */
+  readonly nextUnitAt: number
 }
 
 /** A call that was made, and what came of it. Instants are those of the world, in microseconds. */
@@ -32,7 +36,7 @@ export interface Record {
 /** All that happened in a world. */
 export interface History {
   readonly plan: Plan
-  readonly program: Program
+  readonly twin: Twin
   readonly world: World
   readonly server: Server
   readonly members: readonly Member[]
@@ -111,7 +115,7 @@ class Fleet {
     const { members, records, late, stray } = this
     return {
       plan,
-      program,
+      twin: new Twin(plan, program, server),
       world,
       server,
       members,
@@ -139,7 +143,11 @@ class Fleet {
   #call(call: Call): void {
     const member = this.#places[call.place]
     if (!member) return
-    this.world.after(0, member.process, () => this.#make(call, member, this.records))
+    // Wholes that are decided in two steps come in pairs, of which one is later.
+    const pair = call.does === 'several' ? [call, { ...call, id: call.id + PAIRED }] : [call]
+    this.world.after(0, member.process, () => {
+      for (const each of pair) this.#make(each, member, this.records)
+    })
   }
 
   #make(call: Call, member: Member, records: Record[]): void {
@@ -326,6 +334,9 @@ class Fleet {
   }
 }
 
+/** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
+const PAIRED = 48_000
+
 /** By how much a replica lags, in microseconds. */
 const LAG_US = 30_000
 
@@ -335,9 +346,11 @@ function lasting({ fault, lasts }: Fault): number {
 }
 
 function toldBy(decision: Decision, member: Member): Told {
-  const { now, at, from } = decision[member.process.core.ANSWER]
+  // That of a permit has none.
+  const answer = decision[member.process.core.ANSWER] ?? { now: 0, at: 0, remaining: 0 }
+  const { now, at, from, remaining, nextUnitAt = now } = answer
   const { allowed, degraded, reason } = decision
-  return { allowed, degraded, reason, now, at, isCached: from === 'cache' }
+  return { allowed, degraded, reason, now, at, isCached: from === 'cache', remaining, nextUnitAt }
 }
 
 /** The key of the ledger that a call on two keys charges. */
@@ -346,16 +359,37 @@ export function ledgerOf({ id }: Call): string {
 }
 
 /** Waits for a permit, holds it for a while, and releases it. */
-async function hold(call: Call, { semaphore, permits, process, holds }: Member, world: World): Promise<void> {
-  const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
-  if (!permit.allowed) return
-  const held = { key: call.key, id: call.id, limit: permits, from: world.now, until: Infinity }
-  holds.push(held)
+async function hold(call: Call, member: Member, world: World): Promise<void> {
+  const permit = await member.semaphore.acquire(call.key, { maxWait: call.maxWait })
+  if (permit.allowed) holdFor(call, call.key, member, world, () => permit.release())
+}
+
+function holdFor(call: Call, key: string, member: Member, world: World, release: () => Promise<void>): void {
+  const held = { key, id: call.id, limit: member.permits, from: world.now, until: Infinity }
+  member.holds.push(held)
   world.trace(`permit ${call.id}`)
-  world.after(call.holds * 1000, process, () => {
+  world.after(call.holds * 1000, member.process, () => {
     held.until = Math.min(held.until, world.now)
-    void permit.release()
+    void release()
   })
+}
+
+/** Decides a call on several keys in two steps, as one is of this process, and half of them with a permit that is held for a while. */
+async function several(call: Call, member: Member, world: World): Promise<Decision> {
+  const { ledger, own, semaphore, process } = member
+  const keys = [
+    { limiter: ledger, key: ledgerOf(call) },
+    { limiter: own, key: 'own' },
+  ]
+  const permit = { semaphore, key: `permits${call.cost % 2}` }
+  const whole = await process.core.consumeAll(hasPermit(call) ? [permit, ...keys] : keys)
+  if (whole.permits.length > 0) holdFor(call, permit.key, member, world, () => whole.release())
+  return whole.denied ?? whole.decisions[0]!
+}
+
+/** Whether a call on several keys takes a permit too. */
+export function hasPermit({ id }: Call): boolean {
+  return id % 2 === 0
 }
 
 /** Does what a call says. Resolves to its decision, if it has one. */
@@ -393,6 +427,8 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
       const { decisions } = await process.core.consumeAll(parts)
       return decisions.find(({ allowed }) => !allowed) ?? decisions[0]
     }
+    case 'several':
+      return several(call, member, world)
     case 'refund':
       await limiter.refund(key, { cost })
       return undefined

@@ -44,8 +44,14 @@ export class Twin {
   readonly #penalty: Penalty | undefined
   #keys = new Map<string, TwinKey>()
   #permits = new Map<string, TwinPermits>()
+  /** Where answers differ, and how many were compared. */
+  readonly differences: string[] = []
+  compared = 0
+  /** Units that were charged, and bookings that were made, by process and key. */
+  readonly charged = new Map<string, number>()
+  readonly booked = new Map<string, number>()
 
-  constructor(plan: Plan, program: Program) {
+  constructor(plan: Plan, program: Program, server: Server) {
     const process = new Process(new World(), 'twin', program, 1, 0)
     this.#core = process.core
     const year = [process.core.fixedWindow({ limit: 1_000_000, window: '365d' })]
@@ -60,10 +66,11 @@ export class Twin {
       const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: forgetAfter * 1000 }
       this.#penalty = { after, factor, ...us, ...(then === 'fresh' && { then }) }
     }
+    this.#replay(server)
   }
 
-  /** Carries out what a server has, and returns where its answers differ. */
-  *replay({ executions, losses, refusedFrom }: Server, count: (checked: number) => void): Iterable<string> {
+  /** Carries out what a server has, and notes where its answers differ. */
+  #replay({ executions, losses, refusedFrom }: Server): void {
     const lost = [...losses]
     for (const execution of executions) {
       if (execution.number >= refusedFrom) for (const each of this.#permits.values()) each.isUnknown = true
@@ -73,14 +80,15 @@ export class Twin {
         for (const number of lost.shift()!.kept) [...this.#carryOut(executions[number]!)]
       }
       for (const difference of this.#carryOut(execution)) {
-        count(1)
-        if (difference !== undefined) yield `run ${execution.number} of ${execution.process}: ${difference}`
+        this.compared++
+        if (difference !== undefined)
+          this.differences.push(`run ${execution.number} of ${execution.process}: ${difference}`)
       }
     }
   }
 
   *#carryOut(execution: Execution): Iterable<string | undefined> {
-    const { keys, args, reply, script } = execution
+    const { keys, args, reply, script, process } = execution
     const { limiter, shapes } = partsOf('sluice', keys[0]!) ?? {}
     if (shapes === 'semaphore') {
       const permits = this.#permits.get(keys[0]!) ?? new TwinPermits(this.#core)
@@ -98,6 +106,9 @@ export class Twin {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
       } else yield twin.compareReply(call, others.shift()!)
+      const id = `${process} ${partsOf('sluice', name)!.key}`
+      add(this.charged, id, twin.chargedLast)
+      if (call.operation === 'book') add(this.booked, id, 1)
     }
   }
 
@@ -170,6 +181,8 @@ class TwinKey {
   /** What has written it since it began. */
   #written: KeyCall[] = []
   readonly #longest: number
+  /** Units that its latest call was charged. */
+  chargedLast = 0
   /** The keyspace of the latest call. */
   #latest: Keyspace | undefined
   /** Whether it may have expired when it was full under larger limits than those of its latest call. */
@@ -197,11 +210,10 @@ class TwinKey {
    * the longest window, time stands still; by more, the state is gone.
    */
   at(clock: number, numbers: readonly number[]): Keyspace {
-    const last = this.#written.at(-1)
     if (clock < this.#clock) {
+      const isLost = this.#writtenAt - clock >= this.#longest
       const written = this.#written.splice(0)
       this.#open()
-      const isLost = last && last.clock - clock >= this.#longest
       for (const call of isLost ? [] : written) this.#carryOut(call)
     }
     this.#clock = clock
@@ -221,6 +233,11 @@ class TwinKey {
     return (this.#latest = keyspace)
   }
 
+  /** The instant of the last write; while time stands still, that at which it does. */
+  get #writtenAt(): number {
+    return Math.max(0, ...this.#written.map(({ clock }) => clock))
+  }
+
   wrote(call: KeyCall): void {
     this.#written.push(call)
   }
@@ -228,6 +245,7 @@ class TwinKey {
   /** Carries a call out, and returns its answers, or the units that took effect. */
   #carryOut(call: KeyCall): readonly Answer[] | number {
     const { operation, cost, nonce, count, span, token } = call
+    this.chargedLast = 0
     const keyspace = this.at(call.clock, call.numbers)
     const key = KEY
     switch (operation) {
@@ -239,6 +257,8 @@ class TwinKey {
         const answers: Answer[] = []
         for (let i = 0; i < count; i++) answers.push(keyspace.decide(operation, key, cost, span) as Answer)
         const { booking, reason } = answers[0]!
+        const isCharging = operation === 'consume' || operation === 'book' || operation === 'commit'
+        if (isCharging) this.chargedLast = cost * answers.filter((each) => each.reason === undefined).length
         if (booking) this.#bookings.set(nonce, booking)
         const writes = operation !== 'peek' && operation !== 'try' && cost > 0
         if (writes && (reason === undefined || (this.penalty && reason === 'limit'))) this.wrote(call)
@@ -258,7 +278,7 @@ class TwinKey {
       case 'release': {
         const [at, charged, decidedAt] = doublesOf(token) as [number, number, number]
         // Of a state that was lost as the clock was set back.
-        if (decidedAt > (this.#written.at(-1)?.clock ?? 0)) return 0
+        if (decidedAt > this.#writtenAt) return 0
         this.wrote(call)
         return keyspace.correct({
           kind: operation,
@@ -291,6 +311,7 @@ class TwinKey {
 
   /** Carries a call out, and says where the server's reply differs. */
   compareReply(call: KeyCall, reply: Buffer): string | undefined {
+    this.chargedLast = 0
     if (reply[0] === FAILED) return undefined
     if (OPERATIONS[call.operation] <= OPERATIONS.commit) {
       const { policies } = this
@@ -385,6 +406,10 @@ class TwinPermits {
 function told({ now, at, reason, binding, remaining, resetAt, parts, blockedUntil }: Answer): string {
   const from = reason === undefined && at > now ? undefined : now
   return JSON.stringify({ now: from, at, reason, binding, remaining, resetAt, parts, blockedUntil })
+}
+
+function add(counts: Map<string, number>, id: string, units: number): void {
+  counts.set(id, (counts.get(id) ?? 0) + units)
 }
 
 function doublesOf(bytes: Buffer): number[] {
