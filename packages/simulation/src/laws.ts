@@ -1,9 +1,10 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
-import { LEASE_MS, type Member, PERMITS } from './member.js'
+import { CONDUCT, disturbs } from './conduct.js'
+import { LEASE_MS, type Member } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { MOST_OPEN, type Reserved, ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './ruling.js'
-import { type History, ledgerOf, type Record } from './simulation.js'
+import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
 export interface Law {
@@ -15,6 +16,15 @@ export interface Law {
 }
 
 export const LAWS: readonly Law[] = [
+  ...CONDUCT,
+  {
+    name: 'each answer of the server is that of a store in memory, to the microsecond',
+    source: 'Same trace, same answers in memory and in Redis',
+    breaches({ twin }, count) {
+      count(twin.compared)
+      return twin.differences
+    },
+  },
   {
     name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
     source: 'what each one guarantees',
@@ -65,7 +75,7 @@ export const LAWS: readonly Law[] = [
     name: 'a denied caller is denied until the instant that it was told, and allowed then',
     source: 'Denied until the wait is over, allowed exactly then',
     *breaches(history, count) {
-      if (history.plan.extras.leases) return // units of a lease are charged before their calls
+      if (history.plan.extras.leases || history.plan.extras.penalty?.then === 'fresh') return // units of a lease are charged before their calls
       const consumed = history.records.filter(({ call, execution }) => call.does === 'consume' && execution)
       for (const [key, records] of grouped(consumed, ({ call }) => call.key)) {
         if (!key.startsWith('plain')) continue // on others there are corrections
@@ -85,6 +95,8 @@ export const LAWS: readonly Law[] = [
       for (const { call, told, clock } of records) {
         if (!told?.isCached || told.allowed || told.degraded) continue
         count(1)
+        if (plan.extras.penalty && !OWN_MODE.has(call.does) && told.reason !== 'blocked' && told.reason !== 'cost')
+          yield `call ${call.id} was denied from memory, so that its penalty does not count it`
         if (told.reason === 'limit' && clock >= told.at)
           yield `call ${call.id} was denied from memory ${clock - told.at} us late`
       }
@@ -93,19 +105,25 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, late, counted, server }, count) {
+    *breaches({ records, late, counted, server, faults }, count) {
       for (const [key, used] of counted) {
         if (!key.startsWith('ledger')) continue
         const calls = [...records, ...late].filter(
           ({ call, told }) =>
             (call.does === 'ledger' && call.key === key && told?.limit !== Infinity) ||
-            (call.does === 'both' && ledgerOf(call) === key),
+            ((call.does === 'both' || call.does === 'several') && ledgerOf(call) === key),
         )
         count(calls.length)
         const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
         const here =
-          server.starts > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
-        const unknown = calls.filter(({ told }) => !told || told.degraded)
+          server.life > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
+        // What a store that fails cannot undo of a denied whole stays charged.
+        const unknown = calls.filter(
+          ({ call, told, member }) =>
+            !told ||
+            told.degraded ||
+            (call.does === 'several' && !told.allowed && faults.some((fault) => disturbs(fault, member))),
+        )
         if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
         const most = admitted.length + unknown.length
         if (used > most) yield `${key} counts ${used}, and ${most} were admitted or may have been`
@@ -118,12 +136,14 @@ export const LAWS: readonly Law[] = [
     *breaches({ members, faults }, count) {
       const holds = members.flatMap((member) => member.holds).toSorted((a, b) => a.from - b.from)
       const isLost = faults.some(({ fault, lasts }) => LOSSES.has(fault) || lasts > (LEASE_MS * 1000) / 4)
-      const most = isLost ? 2 * PERMITS : PERMITS
       for (const hold of holds) {
         count(1)
         const held = holds.filter(
           ({ key, from, until }) => key === hold.key && from <= hold.from && until > hold.from,
         )
+        // The last that the server granted, of whichever of them, saw fewer held than its own limit.
+        const limit = Math.max(...held.map((each) => each.limit))
+        const most = isLost ? 2 * limit : limit
         if (held.length > most)
           yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
       }
@@ -154,11 +174,15 @@ export const LAWS: readonly Law[] = [
         firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
       for (const record of [...records, ...late]) {
         const { call, member, startedAt, settledAt } = record
-        if (!['consume', 'peek', 'ledger'].includes(call.does) || settledAt === undefined) continue
+        if (!['consume', 'peek', 'ledger', 'both', 'several'].includes(call.does) || settledAt === undefined)
+          continue
+        if (call.does === 'several' && hasPermit(call)) continue
         count(1)
         const first = (firsts.get(member) ?? startedAt) + START_US
         const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
-        const late = settledAt - from - plan.deadline * 1000
+        // What was charged for a denied whole is undone first.
+        const most = ['both', 'several'].includes(call.does) ? 1.5 * plan.deadline + 10 : plan.deadline
+        const late = settledAt - from - most * 1000
         if (late > TIMER_US)
           yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`
       }
@@ -180,7 +204,7 @@ export const LAWS: readonly Law[] = [
     source: 'acquire',
     *breaches(history, count) {
       const { records, server, faults } = history
-      if (isClockMoved({ faults })) return
+      if (isClockMoved({ faults }) || history.plan.extras.penalty?.then === 'fresh') return
       const turns = records.filter(
         ({ call, told }) => call.does === 'acquire' && told?.allowed && !told.degraded,
       )
@@ -327,7 +351,7 @@ export const LAWS: readonly Law[] = [
 ]
 
 /** Calls that are not decided by the failure mode of the plan. */
-const OWN_MODE = new Set<Call['does']>(['ledger', 'both', 'permit', 'reserve', 'rule', 'send'])
+const OWN_MODE = new Set<Call['does']>(['ledger', 'both', 'several', 'permit', 'reserve', 'rule', 'send'])
 
 /** Faults by which the reply to a call that was carried out is lost, or comes too late. */
 const LOSING = new Set<FaultName>([
@@ -340,6 +364,7 @@ const LOSING = new Set<FaultName>([
 
 /** Faults by which permits are lost, or counted anew. */
 const LOSSES = new Set<FaultName>([
+  'state broken',
   'server restarted',
   'server fails over',
   "server's clock forward",
@@ -386,6 +411,7 @@ function* beyond(
   count: (checked: number) => void,
 ): Iterable<string> {
   const { plan, faults } = history
+  if (plan.extras.penalty?.then === 'fresh') return // once more for each block
   const [{ call }] = records as [Record]
   const corrections = history.records.filter((each) => each.call.key === call.key)
   const resets = corrections.filter((each) => each.call.does === 'reset').length
@@ -510,7 +536,7 @@ function reservedIn({ members }: History): Reserved[] {
 /** The least and the most that a reservation counts in the end, with its late settlings, whose units count beside what stayed. */
 function countedBy({ call, execution, deeds }: Reserved, { server, faults }: History): [number, number] {
   const settlings = deeds.filter(({ units }) => units !== undefined)
-  const isHere = (in_: typeof execution): boolean => server.starts === 0 || in_?.life === server.life
+  const isHere = (in_: typeof execution): boolean => server.losses.length === 0 || in_?.life === server.life
   const first = settlings.find(({ told }) => told?.late === false)
   const unknown = settlings.filter(({ told }) => !told).map(({ units }) => units!)
   const late = settlings.filter(({ told }) => told?.late)

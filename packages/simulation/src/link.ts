@@ -32,6 +32,9 @@ export class Link implements RedisConnection {
   delivered: Execution | undefined
   /** The instants until which messages to the server, and from it, vanish. */
   readonly lost = { to: 0, from: 0 }
+  /** When the connection broke, and when replies came. */
+  readonly breaks: number[] = []
+  readonly heard: number[] = []
   /** The instant until which no connection comes about. */
   unreachableUntil = 0
   #isUp = false
@@ -100,6 +103,7 @@ export class Link implements RedisConnection {
   break(why: string, arrive = false): void {
     if (!this.#isUp) return
     this.#isUp = false
+    this.breaks.push(this.process.world.now)
     if (arrive) this.#arriving.add(this.#epoch)
     this.#epoch++
     const error = new Error(`Connection is closed: ${why}`)
@@ -188,6 +192,7 @@ export class Link implements RedisConnection {
   ): void {
     if (epoch !== this.#epoch || !this.#pending.delete(call)) return
     this.#heardAt = this.process.world.now
+    this.heard.push(this.#heardAt)
     if (outcome instanceof Error) {
       if (outcome.message.startsWith('NOSCRIPT '))
         this.#unknown.set(call.keys.map(String).join(), call.sentAt)

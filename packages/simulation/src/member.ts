@@ -9,14 +9,16 @@ import { LEDGER, type Rule } from './ruling.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
 
-/** Permits of a key, and their lease. */
-export const PERMITS = 3
+/** Most permits of a key by the semaphore of any process, and their lease. */
+export const PERMITS = 4
 export const LEASE_MS = 2000
 
 /** A permit that a call holds, from its grant until its release begins, it is known to be lost, or its process dies. */
 export interface Hold {
   readonly key: string
   readonly id: number
+  /** The limit of its semaphore. */
+  readonly limit: number
   readonly from: number
   until: number
 }
@@ -38,7 +40,11 @@ export class Member {
   readonly budget: Limiter
   readonly reserved: Reserved[] = []
   readonly semaphore: Semaphore
+  /** The limit of its semaphore. */
+  readonly permits: number
   readonly policies: readonly Policy[]
+  /** One call in 100 ms, counted in this process. */
+  readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
@@ -79,8 +85,10 @@ export class Member {
       const held = this.holds.find((hold) => hold.key === key && hold.until === Infinity)
       if (held) held.until = this.world.now
     }
-    const permits = { name: 'permits', limit: PERMITS, lease: LEASE_MS, store: this.store, onLost }
+    this.permits = 2 + (seed % (PERMITS - 1))
+    const permits = { name: 'permits', limit: this.permits, lease: LEASE_MS, store: this.store, onLost }
     this.semaphore = this.process.core.createSemaphore(permits)
+    this.own = createLimiter({ name: 'own', policies: [fixedWindow({ limit: 1, window: '100ms' })] })
     const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
     const reservations = { max: MOST_OPEN }
@@ -100,14 +108,14 @@ export class Member {
   }
 
   async close(): Promise<void> {
-    const { limiter, ledger, budget, semaphore } = this
-    await Promise.all([limiter, ledger, budget, semaphore].map((each) => each.close()))
+    const { limiter, ledger, budget, own, semaphore } = this
+    await Promise.all([limiter, ledger, budget, own, semaphore].map((each) => each.close()))
     await this.store.close()
   }
 }
 
 /** A policy in a process whose limits are larger by a factor. */
-function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
+export function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
   const numbers = scaled(options, factor)
   const make = core[shape.algorithm as 'gcra'] as (options: object) => Policy
   const { window, ...rest } = numbers

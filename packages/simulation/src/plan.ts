@@ -20,6 +20,7 @@ export interface Call {
     | 'block'
     | 'ledger'
     | 'both'
+    | 'several'
     | 'permit'
     | 'reserve'
     | 'rule'
@@ -30,7 +31,7 @@ export interface Call {
   readonly units: number
   readonly maxWait: number
   readonly hangsUp: number | undefined
-  /** Milliseconds for which a permit or a reservation is held. */
+  /** Milliseconds for which a permit or a reservation is held, or after which a call is settled. */
   readonly holds: number
 }
 
@@ -55,6 +56,7 @@ export const FAULTS = {
   'server read only': [50, 2000],
   'server busy': [50, 1500],
   'scripts flushed': [1, 1],
+  'state broken': [1, 1],
   "server's clock forward": [1000, 86_400_000],
   "server's clock back": [1000, 86_400_000],
   'process stopped': [10, 3000],
@@ -101,7 +103,14 @@ export interface Plan {
   /** Of the limiter, where it has them: leases, and a penalty. */
   readonly extras: Readonly<{
     leases?: { readonly ttl: number; readonly size: number }
-    penalty?: { readonly after: number; readonly block: number; readonly forgetAfter: number }
+    penalty?: {
+      readonly after: number
+      readonly block: number
+      readonly factor: number
+      readonly maxBlock: number
+      readonly forgetAfter: number
+      readonly then: 'window' | 'fresh'
+    }
   }>
   readonly deadline: number
   /** Whether connections are the stores' own, which close after a second without a reply. */
@@ -198,7 +207,11 @@ function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[
   // Also of processes with half of the limits.
   const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
   if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
-  if (kind > 0.8) return { penalty: { after: whole(1, 4), block: of([300, 2000]), forgetAfter: 5000 } }
+  const [factor, then] = [of([1, 2]), of(['window', 'window', 'fresh'] as const)]
+  if (kind > 0.75) {
+    const [after, block, forgetAfter] = [whole(1, 4), of([300, 1000]), of([500, 5000])]
+    return { penalty: { after, block, factor, maxBlock: 4 * block, forgetAfter, then } }
+  }
   return {}
 }
 
@@ -212,10 +225,11 @@ const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
   ['reset', 0.595],
   ['block', 0.605],
   ['permit', 0.67],
-  ['both', 0.72],
-  ['ledger', 0.85],
-  ['reserve', 0.91],
-  ['rule', 0.935],
+  ['both', 0.71],
+  ['several', 0.74],
+  ['ledger', 0.86],
+  ['reserve', 0.92],
+  ['rule', 0.945],
   ['send', 1],
 ]
 
@@ -247,7 +261,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
     const what = random()
     const does = WHAT.find(([, most]) => what < most)![0]
     const key = keyOf(does, random(), whole)
-    const cost = random() < 0.7 ? 1 : whole(1, Math.max(1, Math.ceil(most / 2)))
+    const isLarge = random() < (key === 'plain0' ? 0.5 : 0.3)
+    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most : Math.ceil(most / 2))) : 1
     calls.push({
       kind: 'call',
       id,

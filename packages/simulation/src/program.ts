@@ -2,5 +2,5 @@
 import '@sluice/calendar'
 export * from '@sluice/core'
 export { redisStore } from '@sluice/core/redis'
-export { ANSWER, CONNECTION } from '@sluice/core/internal'
+export { ANSWER, CONNECTION, decideAtOnce, PermitQueues } from '@sluice/core/internal'
 export { createQueue, limitFetch } from '@sluice/outbound'

@@ -1,4 +1,4 @@
-import type { KeyOverride } from '@sluice/core'
+import type { Limiter } from '@sluice/core'
 import type { Member } from './member.js'
 import { type Call, movedBy } from './plan.js'
 import { lasting, type History, type Record } from './simulation.js'
@@ -99,8 +99,11 @@ export function wrongRule(record: Record, rules: readonly Rule[], history: Histo
   return limit >= LEDGER && reason === 'limit' ? `is denied under ${limit}` : undefined
 }
 
+/** The records of the store. */
+export type Listed = Awaited<ReturnType<Limiter['overrides']>>
+
 /** The limit that a key of the ledger has by the records of the store. */
-export function listedLimit(key: string, listed: readonly KeyOverride[]): number {
+export function listedLimit(key: string, listed: Listed): number {
   const found = listed.find((each) => each.kind === 'override' && each.key === key)
   if (!found) return LEDGER
   return found.exempt ? Infinity : found.factor ? LEDGER * found.factor : Object.values(found.limits!)[0]!
@@ -117,7 +120,7 @@ function sightOf({ startedAt }: Record, { faults }: History): number {
 }
 
 /** Faults by which records are lost. */
-const LOSSES = new Set<string>(['server restarted', 'server fails over'])
+const LOSSES = new Set<string>(['server restarted', 'server fails over', 'state broken'])
 
 /** The least and the most that the server's clock was between two instants, without its beginning. */
 function clocks(from: number, to: number, { faults }: History): readonly [least: number, most: number] {

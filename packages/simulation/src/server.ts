@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RedisKey, ScriptReply } from '@sluice/core/internal'
+import { partsOf, type RedisKey, type ScriptReply } from '@sluice/core/internal'
 import { type LuaRedis, startLuaRedis } from '../../core/test/lua/lua-redis.js'
 import { EPOCH_MS } from './process.js'
 import type { Owner, World } from './world.js'
@@ -20,6 +20,9 @@ export interface Execution {
   /** The server's clock, in microseconds. */
   readonly clock: number
   readonly keys: readonly string[]
+  readonly script: string
+  readonly args: readonly Buffer[]
+  readonly reply: ScriptReply
   /** When and by which process the call was sent. */
   readonly sentAt: number
   readonly process: string
@@ -40,6 +43,8 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS
 
+const FOREIGN = "redis.call('SET', KEYS[1], ARGV[1]) return ''"
+
 /** The microseconds that a script takes. */
 const SCRIPT_US = 20
 
@@ -58,6 +63,13 @@ export class Server implements Owner {
   readonly emptied: number[] = []
   starts = 0
   readonly executions: Execution[] = []
+  /** For each start, the number of the first execution after it, and of those before it whose effects are kept. */
+  readonly losses: { readonly before: number; readonly kept: readonly number[] }[] = []
+  /** The number of the first execution after it has refused any for a time. */
+  refusedFrom = Infinity
+  /** Executions whose effects are in the state, and in what was saved. */
+  #applied: number[] = []
+  #saved: readonly number[] = []
   /** Who hears the messages of a channel. */
   readonly #listeners = new Map<string, Set<(message: string) => void>>()
   /** Called when it dies: connections break. */
@@ -97,8 +109,10 @@ export class Server implements Owner {
     const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
     if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
     const number = this.executions.length
-    const execution = { number, life: this.life, clock, keys, sentAt, process, isDelivered: false }
+    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, isDelivered: false }
+    const execution = { number, life: this.life, clock, keys, ...rest }
     this.executions.push(execution)
+    this.#applied.push(number)
     return { reply, execution }
   }
 
@@ -116,6 +130,7 @@ export class Server implements Owner {
   }
 
   refuse(refusal: Refusal, isOn: boolean): void {
+    if (isOn) this.refusedFrom = Math.min(this.refusedFrom, this.executions.length)
     if (isOn) this.#refusals.add(refusal)
     else this.#refusals.delete(refusal)
     this.#refuse()
@@ -125,9 +140,28 @@ export class Server implements Owner {
     this.#known.clear()
   }
 
+  /** Has another program write to all keys of limiters and semaphores: what was there is lost. */
+  breakState(): void {
+    if (this.isDead || this.#refusals.size > 0) return
+    const keys = new Set(this.#applied.flatMap((number) => this.executions[number]!.keys))
+    for (const key of keys) {
+      if (partsOf('sluice', key)?.limiter)
+        this.#lua.runAll(FOREIGN, this.clock, [[Buffer.from(key), Buffer.from('x')]])
+    }
+    this.life++
+    this.emptied.push(this.life)
+    this.#lose([])
+  }
+
+  #lose(kept: readonly number[]): void {
+    this.#applied = [...kept]
+    this.losses.push({ before: this.executions.length, kept })
+  }
+
   /** Keeps the state as it is now, in place of what was kept before. */
   save(): void {
     this.#lua.snapshot('kept')
+    this.#saved = [...this.#applied]
   }
 
   kill(): void {
@@ -144,6 +178,7 @@ export class Server implements Owner {
     if (isEmpty) this.emptied.push(this.life)
     this.flushScripts()
     this.#lua.restore(isEmpty ? undefined : 'kept')
+    this.#lose(isEmpty ? [] : this.#saved)
   }
 
   /** Moves its clock. Back by more than windows last is a loss of state. */

@@ -1,10 +1,11 @@
-import type { Decision, KeyOverride } from '@sluice/core'
-import { Member, PERMITS } from './member.js'
+import type { Decision } from '@sluice/core'
+import { Member } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { reserve } from './reserving.js'
-import { rule } from './ruling.js'
+import { type Listed, rule } from './ruling.js'
 import { type Execution, type Refusal, Server } from './server.js'
+import { Twin } from './twin.js'
 import { World } from './world.js'
 
 /** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
@@ -16,6 +17,9 @@ export interface Told {
   readonly at: number
   readonly isCached: boolean
   readonly limit: number
+  readonly remaining: number
+  /** Of a denial: when one unit more than remains passes. */
+  readonly nextUnitAt: number
 }
 
 /** A call that was made, and what came of it. Instants are those of the world, in microseconds. */
@@ -35,6 +39,7 @@ export interface Record {
 /** All that happened in a world. */
 export interface History {
   readonly plan: Plan
+  readonly twin: Twin
   readonly world: World
   readonly server: Server
   readonly members: readonly Member[]
@@ -45,7 +50,7 @@ export interface History {
   /** Counts of the ledger and of the budget in the end, by key. */
   readonly counted: ReadonlyMap<string, number>
   /** What the store says before that of overrides. */
-  readonly listed: readonly KeyOverride[] | undefined
+  readonly listed: Listed | undefined
   /** What was thrown into the loop, or rejected and heard by nobody. */
   readonly stray: readonly string[]
   /** What is left after all was closed. */
@@ -83,7 +88,7 @@ class Fleet {
   readonly #places: (Member | undefined)[]
   readonly #faults: Fault[]
   #started = 0
-  #listed: readonly KeyOverride[] | undefined
+  #listed: Listed | undefined
 
   constructor(
     readonly plan: Plan,
@@ -99,7 +104,7 @@ class Fleet {
   }
 
   async run(): Promise<History> {
-    const { plan, world, server } = this
+    const { plan, program, world, server } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
@@ -114,8 +119,8 @@ class Fleet {
     await this.#close()
     const left = this.#left()
     const { members, records, late, stray } = this
-    const [faults, listed] = [this.#faults, this.#listed]
-    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults, listed }
+    const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
+    return { plan, twin, world, server, members, records, late, stray, left, calmAt, counted, faults, listed }
   }
 
   #start(place: number, factor: number): Member {
@@ -132,7 +137,11 @@ class Fleet {
   #call(call: Call): void {
     const member = this.#places[call.place]
     if (!member) return
-    this.world.after(0, member.process, () => this.#make(call, member, this.records))
+    // Wholes that are decided in two steps come in pairs, of which one is later.
+    const pair = call.does === 'several' ? [call, { ...call, id: call.id + PAIRED }] : [call]
+    this.world.after(0, member.process, () => {
+      for (const each of pair) this.#make(each, member, this.records)
+    })
   }
 
   #make(call: Call, member: Member, records: Record[]): void {
@@ -184,6 +193,8 @@ class Fleet {
         return refuse('busy')
       case 'scripts flushed':
         return server.flushScripts()
+      case 'state broken':
+        return server.breakState()
       case "server's clock forward":
       case "server's clock back":
         return server.moveClock(movedBy(fault))
@@ -282,7 +293,7 @@ class Fleet {
   async #holdLate(): Promise<void> {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
-    for (let i = 0; i < 2 * PERMITS; i++) {
+    for (let i = 0; i < 2 * member!.permits; i++) {
       const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
       const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
@@ -330,6 +341,9 @@ class Fleet {
   }
 }
 
+/** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
+const PAIRED = 48_000
+
 /** By how much a replica lags, in microseconds. */
 const LAG_US = 30_000
 
@@ -339,9 +353,11 @@ export function lasting(fault: Fault): number {
 }
 
 function toldBy(decision: Decision, member: Member): Told {
-  const { now, at, from } = decision[member.process.core.ANSWER]
+  // That of a permit has none.
+  const answer = decision[member.process.core.ANSWER] ?? { now: 0, at: 0, remaining: 0 }
+  const { now, at, from, remaining, nextUnitAt = now } = answer
   const { allowed, degraded, reason, limit } = decision
-  return { allowed, degraded, reason, now, at, isCached: from === 'cache', limit }
+  return { allowed, degraded, reason, now, at, isCached: from === 'cache', remaining, nextUnitAt, limit }
 }
 
 /** The key of the ledger that a call on two keys charges: none that is ever exempt. */
@@ -350,16 +366,37 @@ export function ledgerOf({ id }: Call): string {
 }
 
 /** Waits for a permit, holds it for a while, and releases it. */
-async function hold(call: Call, { semaphore, process, holds }: Member, world: World): Promise<void> {
-  const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
-  if (!permit.allowed) return
-  const held = { key: call.key, id: call.id, from: world.now, until: Infinity }
-  holds.push(held)
+async function hold(call: Call, member: Member, world: World): Promise<void> {
+  const permit = await member.semaphore.acquire(call.key, { maxWait: call.maxWait })
+  if (permit.allowed) holdFor(call, call.key, member, world, () => permit.release())
+}
+
+function holdFor(call: Call, key: string, member: Member, world: World, release: () => Promise<void>): void {
+  const held = { key, id: call.id, limit: member.permits, from: world.now, until: Infinity }
+  member.holds.push(held)
   world.trace(`permit ${call.id}`)
-  world.after(call.holds * 1000, process, () => {
+  world.after(call.holds * 1000, member.process, () => {
     held.until = Math.min(held.until, world.now)
-    void permit.release()
+    void release()
   })
+}
+
+/** Decides a call on several keys in two steps, as one is of this process, and half of them with a permit that is held for a while. */
+async function several(call: Call, member: Member, world: World): Promise<Decision> {
+  const { ledger, own, semaphore, process } = member
+  const keys = [
+    { limiter: ledger, key: ledgerOf(call) },
+    { limiter: own, key: 'own' },
+  ]
+  const permit = { semaphore, key: `permits${call.cost % 2}` }
+  const whole = await process.core.consumeAll(hasPermit(call) ? [permit, ...keys] : keys)
+  if (whole.permits.length > 0) holdFor(call, permit.key, member, world, () => whole.release())
+  return whole.denied ?? whole.decisions[0]!
+}
+
+/** Whether a call on several keys takes a permit too. */
+export function hasPermit({ id }: Call): boolean {
+  return id % 2 === 0
 }
 
 /** Does what a call says. Resolves to its decision, if it has one. */
@@ -375,7 +412,8 @@ async function act(call: Call, member: Member, other: Member | undefined): Promi
       return ledger.consume(key)
     case 'settle': {
       const decision = await limiter.consume(key, { cost })
-      if (decision.allowed) await decision.settle(call.units)
+      const settle = (): void => void decision.settle(call.units).catch(() => {})
+      if (decision.allowed) world.after(call.holds * 1000, process, settle)
       return decision
     }
     case 'acquire': {
@@ -396,6 +434,8 @@ async function act(call: Call, member: Member, other: Member | undefined): Promi
       const { decisions } = await process.core.consumeAll(parts)
       return decisions.find(({ allowed }) => !allowed) ?? decisions[0]
     }
+    case 'several':
+      return several(call, member, world)
     case 'refund':
       await limiter.refund(key, { cost })
       return undefined

@@ -39,7 +39,7 @@ describe.each([
   ['bytes', bytesStore],
 ])('a store in %s whose clock was set', (_, storeOf) => {
   /** A limiter in such a store on a clock of its own, and how many of `calls` pass. */
-  function limiterUnder(policies: Policy[], options: Pick<LimiterOptions, 'penalty'> = {}) {
+  function limiterUnder(policies: Policy[], options: Pick<LimiterOptions, 'penalty' | 'tiers'> = {}) {
     const time = { now: NOON }
     const store = storeOf(() => time.now)
     const limiter = createLimiter({
@@ -110,17 +110,23 @@ describe.each([
     },
   )
 
-  it('forgets nothing of a window by a refusal that is counted after the clock was set back', async () => {
-    const penalty = { after: 1, block: '1m', forgetAfter: '1h' } as const
-    const { time, limiter } = limiterUnder([calendarWindow({ limit: 5, every: 'year' })], { penalty })
-    await limiter.consume('a', { cost: 4 })
-    time.now -= DAY
-    await limiter.consume('a')
-    time.now += 1000
-    expect((await limiter.consume('a')).reason).toBe('limit')
-    time.now += 1000
-    expect((await limiter.consume('a')).reason).toBe('blocked')
-  })
+  it.each(['consume', 'acquire'] as const)(
+    'forgets nothing of a window by refusals that are counted after the clock was set back: %s',
+    async (call) => {
+      const penalty = { after: 2, block: '1m', forgetAfter: '1h' } as const
+      const { time, limiter } = limiterUnder([calendarWindow({ limit: 5, every: 'year' })], { penalty })
+      const options = { cost: 4, ...(call === 'acquire' && { maxWait: 0 }) }
+      await limiter[call]('a', options)
+      time.now -= DAY
+      await limiter[call]('a', { ...options, cost: 1 })
+      const reasons: (string | undefined)[] = []
+      for (let i = 0; i < 3; i++) {
+        time.now += 1000
+        reasons.push((await limiter[call]('a', options)).reason)
+      }
+      expect(reasons).toEqual(['limit', 'limit', 'blocked'])
+    },
+  )
 
   it('gives units of a charge back after the clock was set back', async () => {
     const { time, limiter, passed } = limiterUnder([calendarWindow({ limit: 5, every: 'year' })])
@@ -144,6 +150,18 @@ describe.each([
     const later = await limiter.consume('a', { cost: 4 })
     expect(await later.settle(1)).toBe(-3)
     expect((await limiter.peek('a')).remaining).toBe(3)
+  })
+
+  it('takes no block for a new one that is over where time stands still', async () => {
+    const own = [gcra({ limit: 2, window: '1m' })]
+    const other = [slidingLog({ limit: 9, window: '1m' })]
+    const penalty = { after: 9, block: '1m', forgetAfter: '1h' } as const
+    const { time, limiter, passed } = limiterUnder(own, { penalty, tiers: [other] })
+    await limiter.block('a', '1s')
+    time.now += 2_000_000
+    expect([await passed(3), await passed(1, other)]).toEqual([2, 1])
+    time.now -= 10_000_000
+    expect([await passed(1), await passed(1, other)]).toEqual([0, 1])
   })
 
   it('gives no units back of a charge that was forgotten when the clock was set back', async () => {
