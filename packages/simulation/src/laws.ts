@@ -4,7 +4,8 @@ import { LEASE_MS, type Member } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { MOST_OPEN, type Reserved, ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './ruling.js'
-import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
+import { ALLOWED, ATTEMPTS, isUrgent } from './sending.js'
+import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
 export interface Law {
@@ -340,6 +341,75 @@ export const LAWS: readonly Law[] = [
     },
   },
   {
+    name: 'no more calls in time reach the provider in any second than it allows',
+    source: 'Turns are spaced exactly',
+    *breaches({ provider, faults }, count) {
+      // Those that are late are charged a second turn, which stays unused.
+      const inTime = provider.arrivals.filter(({ lateMs }) => lateMs !== undefined && lateMs <= LATE_MS)
+      for (const [last, { at, call }] of inTime.entries()) {
+        const first = inTime[last - ALLOWED]
+        count(1)
+        // Turns of a state that was lost are not known to the next.
+        const isLost = faults.some((each) => LOSSES.has(each.fault) && each.at < at && each.at + lasting(each) > at - BOOKED_US)
+        if (first && first.at > at - 1_000_000 && !isLost)
+          yield `call ${call} is one of ${ALLOWED + 1} in ${at - first.at} us`
+      }
+    },
+  },
+  {
+    name: 'a pause that the provider asks for is kept: at once where it was heard, soon in every process',
+    source: 'obey the other side',
+    *breaches({ provider: { arrivals }, faults }, count) {
+      for (const { process, call, waitMs, heardAt } of arrivals) {
+        if (waitMs === undefined || heardAt === undefined) continue
+        const isQuiet = !faults.some(
+          (each) => !each.fault.startsWith('provider') && each.at <= heardAt + waitMs * 1000 && each.at + lasting(each) >= heardAt - BOOKED_US,
+        )
+        for (const later of arrivals) {
+          const since = later.at - heardAt
+          if (since <= 0 || since >= waitMs * 1000 - TIMER_US) continue
+          count(1)
+          if (later.process === process || (isQuiet && since > HELD_US))
+            yield `call ${later.call} of ${later.process} went out ${since} us after ${call} of ${process} was told to wait ${waitMs} ms`
+        }
+      }
+    },
+  },
+  {
+    name: 'a call is made again after a refusal alone, and three times at most',
+    source: '`retries`',
+    *breaches({ provider: { arrivals } }, count) {
+      for (const { call, attempt } of arrivals) {
+        count(1)
+        const before = arrivals.find((each) => each.call === call && each.attempt === attempt - 1)
+        if (attempt > ATTEMPTS) yield `call ${call} went out ${attempt} times`
+        if (before && before.status !== 429 && before.status !== 503)
+          yield `call ${call} went out again after ${before.status}`
+      }
+    },
+  },
+  {
+    name: 'of the calls that wait in a process the urgent ones go out first, then the oldest',
+    source: 'The call waits in its process until it is first for its key',
+    *breaches({ provider: { arrivals }, records, late }, count) {
+      const sent = [...records, ...late].filter(({ call }) => call.does === 'send')
+      const firstOf = new Map(arrivals.filter(({ attempt }) => attempt === 1).map((each) => [each.call, each.at]))
+      for (const { call, member, startedAt } of sent) {
+        const at = firstOf.get(call.id)
+        if (at === undefined) continue
+        count(1)
+        const passed = sent.find(
+          (other) =>
+            other.member === member &&
+            (isUrgent(call.id) === isUrgent(other.call.id) ? other.startedAt < startedAt : isUrgent(other.call.id) && other.startedAt < at) &&
+            (firstOf.get(other.call.id) ?? Infinity) > at &&
+            (other.settledAt ?? Infinity) > at,
+        )
+        if (passed) yield `call ${call.id} went out before ${passed.call.id}`
+      }
+    },
+  },
+  {
     name: 'nothing is left once all is closed, and nothing is thrown that nobody hears',
     source: 'closing',
     *breaches({ left, stray }, count) {
@@ -352,6 +422,13 @@ export const LAWS: readonly Law[] = [
 
 /** Calls that are not decided by the failure mode of the plan. */
 const OWN_MODE = new Set<Call['does']>(['ledger', 'both', 'several', 'permit', 'reserve', 'rule', 'send'])
+
+/** A call that goes out later than so many milliseconds after its turn is late. */
+const LATE_MS = 10
+/** So long before it goes out a call may have been booked. */
+const BOOKED_US = 3_000_000
+/** A hold is known to all turns after so long: those that come before are not confirmed. */
+const HELD_US = 450_000
 
 /** Faults by which the reply to a call that was carried out is lost, or comes too late. */
 const LOSING = new Set<FaultName>([

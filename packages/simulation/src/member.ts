@@ -6,6 +6,7 @@ import { type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
 import { MOST_OPEN, type Reserved } from './reserving.js'
 import { LEDGER, type Rule } from './ruling.js'
+import { clientOf, type Provider, TURNS } from './sending.js'
 import type { Server } from './server.js'
 import type { World } from './world.js'
 
@@ -39,6 +40,9 @@ export class Member {
   /** Reserves, and is otherwise as the ledger. */
   readonly budget: Limiter
   readonly reserved: Reserved[] = []
+  /** Gives calls to the provider their turns. */
+  readonly turns: Limiter
+  readonly client: ReturnType<typeof clientOf>
   readonly semaphore: Semaphore
   /** The limit of its semaphore. */
   readonly permits: number
@@ -57,6 +61,7 @@ export class Member {
   constructor(
     readonly world: World,
     server: Server,
+    provider: Provider,
     program: Program,
     plan: Plan,
     readonly name: string,
@@ -69,7 +74,7 @@ export class Member {
     const [least, mean] = plan.delay
     const delay = (): number => least + this.slowness - Math.log(1 - random()) * (this.isCalm ? 50 : mean)
     this.link = new Link(this.process, server, { isWatched: plan.isWatched, delay })
-    const { createLimiter, redisStore, fixedWindow, CONNECTION } = this.process.core
+    const { createLimiter, redisStore, fixedWindow, gcra, CONNECTION } = this.process.core
     this.store = redisStore({ [CONNECTION]: this.link })
     this.policies = plan.policies.map((spec) => policyOf(this.process, spec, factor))
     const { onStoreError, deadline } = plan
@@ -92,6 +97,9 @@ export class Member {
     const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
     const reservations = { max: MOST_OPEN }
+    const evenly = [gcra({ limit: TURNS, window: '1s', burst: 1 })]
+    this.turns = createLimiter({ name: 'turns', policies: evenly, onStoreError: 'throw', ...all })
+    this.client = clientOf(this.process, this.turns, provider.fetchOf(this.process))
     this.budget = createLimiter({ name: 'budget', policies: year, onStoreError: 'throw', reservations, ...all })
   }
 
@@ -108,8 +116,9 @@ export class Member {
   }
 
   async close(): Promise<void> {
-    const { limiter, ledger, budget, own, semaphore } = this
-    await Promise.all([limiter, ledger, budget, own, semaphore].map((each) => each.close()))
+    const { client, turns, limiter, ledger, budget, own, semaphore } = this
+    const all = [client.queue, turns, limiter, ledger, budget, own, semaphore]
+    await Promise.all(all.map((each) => each.close()))
     await this.store.close()
   }
 }

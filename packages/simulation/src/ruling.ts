@@ -93,6 +93,7 @@ export function wrongRule(record: Record, rules: readonly Rule[], history: Histo
   const mustBe =
     blocks.length > 0 &&
     !degraded &&
+    !told!.isCached && // as it was denied for another reason before
     blocks.every((each) => each.limit !== undefined && isKnown(each) && !mayHaveEnded(each))
   if (mustBe) return 'is not blocked'
   if (!possible.has(limit)) return `goes by ${limit} in place of ${[...possible].join(' or ')}`

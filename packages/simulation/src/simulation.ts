@@ -4,6 +4,7 @@ import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.j
 import type { Program } from './process.js'
 import { reserve } from './reserving.js'
 import { type Listed, rule } from './ruling.js'
+import { Provider, send } from './sending.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { Twin } from './twin.js'
 import { World } from './world.js'
@@ -42,6 +43,7 @@ export interface History {
   readonly twin: Twin
   readonly world: World
   readonly server: Server
+  readonly provider: Provider
   readonly members: readonly Member[]
   readonly records: readonly Record[]
   /** The instant of the last fault's end, and calls that were made to see whether the store decides again. */
@@ -84,6 +86,7 @@ class Fleet {
   readonly records: Record[] = []
   readonly late: Record[] = []
   readonly stray: string[] = []
+  readonly provider: Provider
   /** The member at each place; undefined while there is none. */
   readonly #places: (Member | undefined)[]
   readonly #faults: Fault[]
@@ -96,6 +99,7 @@ class Fleet {
     readonly world: World,
     readonly server: Server,
   ) {
+    this.provider = new Provider(world)
     this.#faults = plan.items.filter((item) => item.kind === 'fault')
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
@@ -104,7 +108,7 @@ class Fleet {
   }
 
   async run(): Promise<History> {
-    const { plan, program, world, server } = this
+    const { plan, program, world, server, provider } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
@@ -120,14 +124,14 @@ class Fleet {
     const left = this.#left()
     const { members, records, late, stray } = this
     const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
-    return { plan, twin, world, server, members, records, late, stray, left, calmAt, counted, faults, listed }
+    return { plan, twin, world, server, provider, members, records, late, stray, left, calmAt, counted, faults, listed }
   }
 
   #start(place: number, factor: number): Member {
     const number = this.#started++
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
-    const member = new Member(this.world, this.server, this.program, this.plan, name, seed, factor)
+    const member = new Member(this.world, this.server, this.provider, this.program, this.plan, name, seed, factor)
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
@@ -163,7 +167,7 @@ class Fleet {
       world.trace(`${member.name} ${call.id} -> ${error ?? JSON.stringify(told)}`)
     }
     const other = this.#places[(call.place + 1) % this.plan.places]
-    act(call, member, other).then(
+    act(call, member, other, this.provider).then(
       (decision) => settled(decision && toldBy(decision, member), undefined),
       (error: Error & { code?: string }) => settled(undefined, error.code ?? String(error)),
     )
@@ -221,6 +225,10 @@ class Fleet {
           link.break('unreachable')
         }
         return
+      case 'provider lowers its limit':
+      case 'provider overloaded':
+      case 'provider silent':
+        return this.provider.begin(fault)
       case 'slow network':
         for (const each of this.members) each.slowness += 40_000
         afterwards(() => {
@@ -400,7 +408,12 @@ export function hasPermit({ id }: Call): boolean {
 }
 
 /** Does what a call says. Resolves to its decision, if it has one. */
-async function act(call: Call, member: Member, other: Member | undefined): Promise<Decision | undefined> {
+async function act(
+  call: Call,
+  member: Member,
+  other: Member | undefined,
+  provider: Provider,
+): Promise<Decision | undefined> {
   const { limiter, ledger, process, world } = member
   const { key, cost } = call
   switch (call.does) {
@@ -448,9 +461,10 @@ async function act(call: Call, member: Member, other: Member | undefined): Promi
     case 'rule':
       await rule(call, member)
       return undefined
+    case 'send':
+      await send(call, member, provider)
+      return undefined
     case 'reserve':
       return reserve(call, member, other)
-    default:
-      return undefined
   }
 }
