@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Law } from './laws.js'
 import type { Member } from './member.js'
 import type { Fault, FaultName } from './plan.js'
-import type { History, Record } from './simulation.js'
+import type { Record } from './simulation.js'
 
 /** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
 const ROWS = new Map(
@@ -57,7 +57,10 @@ export const CONDUCT: readonly Law[] = [
       for (const record of records) {
         const { call, member, startedAt, settledAt, told, error } = record
         const reason = told?.degraded ?? error
-        if (settledAt === undefined || ['acquire', 'permit', 'block', 'reset', 'both', 'several'].includes(call.does))
+        if (
+          settledAt === undefined ||
+          ['acquire', 'permit', 'block', 'reset', 'both', 'several'].includes(call.does)
+        )
           continue
         if (!told) continue
         count(1)

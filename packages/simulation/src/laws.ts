@@ -1,10 +1,10 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
-import { LEASE_MS, type Member } from './member.js'
+import { LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
-import { MOST_OPEN, type Reserved, ttlOf } from './reserving.js'
-import { listedLimit, wrongRule } from './ruling.js'
-import { ALLOWED, ATTEMPTS, isUrgent } from './sending.js'
+import { ttlOf } from './reserving.js'
+import { listedLimit, wrongRule } from './in-force.js'
+import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
 import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
 
 /** A law, and whether a history keeps it. */
@@ -96,7 +96,12 @@ export const LAWS: readonly Law[] = [
       for (const { call, told, clock } of records) {
         if (!told?.isCached || told.allowed || told.degraded) continue
         count(1)
-        if (plan.extras.penalty && !OWN_MODE.has(call.does) && told.reason !== 'blocked' && told.reason !== 'cost')
+        if (
+          plan.extras.penalty &&
+          !OWN_MODE.has(call.does) &&
+          told.reason !== 'blocked' &&
+          told.reason !== 'cost'
+        )
           yield `call ${call.id} was denied from memory, so that its penalty does not count it`
         if (told.reason === 'limit' && clock >= told.at)
           yield `call ${call.id} was denied from memory ${clock - told.at} us late`
@@ -258,7 +263,8 @@ export const LAWS: readonly Law[] = [
           least += low
           most += high
         }
-        if (used < least || used > most) yield `${key} counts ${used}, and its reservations ${least} to ${most}`
+        if (used < least || used > most)
+          yield `${key} counts ${used}, and its reservations ${least} to ${most}`
       }
     },
   },
@@ -285,7 +291,8 @@ export const LAWS: readonly Law[] = [
           count(1)
           const isLost = emptied.some((life) => life > execution.life && life <= own.life)
           // A clock that was set back too hides it, as instants tell what came first.
-          if (isLost && !told!.late && !isClockMoved(history)) yield `call ${call.id} was settled in time, and its state was lost`
+          if (isLost && !told!.late && !isClockMoved(history))
+            yield `call ${call.id} was settled in time, and its state was lost`
           if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
           const extended = extension?.execution
           const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
@@ -350,7 +357,9 @@ export const LAWS: readonly Law[] = [
         const first = inTime[last - ALLOWED]
         count(1)
         // Turns of a state that was lost are not known to the next.
-        const isLost = faults.some((each) => LOSSES.has(each.fault) && each.at < at && each.at + lasting(each) > at - BOOKED_US)
+        const isLost = faults.some(
+          (each) => LOSSES.has(each.fault) && each.at < at && each.at + lasting(each) > at - BOOKED_US,
+        )
         if (first && first.at > at - 1_000_000 && !isLost)
           yield `call ${call} is one of ${ALLOWED + 1} in ${at - first.at} us`
       }
@@ -363,7 +372,10 @@ export const LAWS: readonly Law[] = [
       for (const { process, call, waitMs, heardAt } of arrivals) {
         if (waitMs === undefined || heardAt === undefined) continue
         const isQuiet = !faults.some(
-          (each) => !each.fault.startsWith('provider') && each.at <= heardAt + waitMs * 1000 && each.at + lasting(each) >= heardAt - BOOKED_US,
+          (each) =>
+            !each.fault.startsWith('provider') &&
+            each.at <= heardAt + waitMs * 1000 &&
+            each.at + lasting(each) >= heardAt - BOOKED_US,
         )
         for (const later of arrivals) {
           const since = later.at - heardAt
@@ -393,7 +405,9 @@ export const LAWS: readonly Law[] = [
     source: 'The call waits in its process until it is first for its key',
     *breaches({ provider: { arrivals }, records, late }, count) {
       const sent = [...records, ...late].filter(({ call }) => call.does === 'send')
-      const firstOf = new Map(arrivals.filter(({ attempt }) => attempt === 1).map((each) => [each.call, each.at]))
+      const firstOf = new Map(
+        arrivals.filter(({ attempt }) => attempt === 1).map((each) => [each.call, each.at]),
+      )
       for (const { call, member, startedAt } of sent) {
         const at = firstOf.get(call.id)
         if (at === undefined) continue
@@ -401,7 +415,9 @@ export const LAWS: readonly Law[] = [
         const passed = sent.find(
           (other) =>
             other.member === member &&
-            (isUrgent(call.id) === isUrgent(other.call.id) ? other.startedAt < startedAt : isUrgent(other.call.id) && other.startedAt < at) &&
+            (isUrgent(call.id) === isUrgent(other.call.id)
+              ? other.startedAt < startedAt
+              : isUrgent(other.call.id) && other.startedAt < at) &&
             (firstOf.get(other.call.id) ?? Infinity) > at &&
             (other.settledAt ?? Infinity) > at,
         )
@@ -618,7 +634,9 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const unknown = settlings.filter(({ told }) => !told).map(({ units }) => units!)
   const late = settlings.filter(({ told }) => told?.late)
   // Where time stands still it has not ended.
-  const atEnd = faults.some(({ fault }) => fault === "server's clock back") ? [call.units, call.cost] : [call.units]
+  const atEnd = faults.some(({ fault }) => fault === "server's clock back")
+    ? [call.units, call.cost]
+    : [call.units]
   const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
   const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
   const sum = (list: readonly number[]): number => list.reduce((whole, units) => whole + units, 0)

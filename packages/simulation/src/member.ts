@@ -1,13 +1,11 @@
 import { randomFrom } from '@sluice/harness/figures'
-import type { Limiter, Policy, Semaphore } from '@sluice/core'
+import type { Limiter, Policy, Semaphore, Settlement } from '@sluice/core'
 import type { RedisStore } from '@sluice/core/redis'
 import { Link } from './link.js'
-import { type Plan, type PolicySpec, scaled } from './plan.js'
+import { type Call, type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
-import { MOST_OPEN, type Reserved } from './reserving.js'
-import { LEDGER, type Rule } from './ruling.js'
-import { clientOf, type Provider, TURNS } from './sending.js'
-import type { Server } from './server.js'
+import { clientOf, type Provider, TURNS } from './provider.js'
+import type { Execution, Server } from './server.js'
 import type { World } from './world.js'
 
 /** Most permits of a key by the semaphore of any process, and their lease. */
@@ -21,6 +19,46 @@ export interface Hold {
   /** The limit of its semaphore. */
   readonly limit: number
   readonly from: number
+  until: number
+}
+
+/** Most reservations of a key that are open at once. */
+export const MOST_OPEN = 3
+
+/** A reservation that was made, and what was done with it. */
+export interface Reserved {
+  readonly call: Call
+  /** When its holder heard of it, on the world's clock. */
+  readonly at: number
+  readonly execution: Execution | undefined
+  /** Its first end on the server's clock, in microseconds. */
+  readonly end: number
+  readonly deeds: Deed[]
+}
+
+/** A settling, or where it has no units an extension. */
+export interface Deed {
+  /** When it was begun, on the world's clock. */
+  readonly at: number
+  readonly units: number | undefined
+  told: Settlement | undefined
+  execution: Execution | undefined
+  error: { readonly sent?: boolean } | undefined
+}
+
+/** The limit of the ledger, which no key reaches without an override. */
+export const LEDGER = 1_000_000
+
+/** An override or a block that a process made or removed. Instants are the world's, in microseconds. */
+export interface Rule {
+  readonly kind: 'override' | 'block'
+  readonly key: string
+  readonly member: Member
+  /** The limit, Infinity for an exemption, undefined where it was removed; of a block anything but undefined. */
+  readonly limit: number | undefined
+  readonly lasts: number
+  readonly from: number
+  /** When its maker was told that it is done; Infinity where he was not. */
   until: number
 }
 
@@ -100,7 +138,13 @@ export class Member {
     const evenly = [gcra({ limit: TURNS, window: '1s', burst: 1 })]
     this.turns = createLimiter({ name: 'turns', policies: evenly, onStoreError: 'throw', ...all })
     this.client = clientOf(this.process, this.turns, provider.fetchOf(this.process))
-    this.budget = createLimiter({ name: 'budget', policies: year, onStoreError: 'throw', reservations, ...all })
+    this.budget = createLimiter({
+      name: 'budget',
+      policies: year,
+      onStoreError: 'throw',
+      reservations,
+      ...all,
+    })
   }
 
   stand(lasts: number, isStopped: boolean): void {

@@ -193,9 +193,10 @@ const CALENDARS = [{ every: 'month' }, { every: 'day', timeZone: 'Asia/Tokyo', a
 function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
   return Array.from({ length: random() < 0.6 ? 1 : 2 }, (_, i): PolicySpec => {
     const shape = of(SHAPES)
-    const { capacity, onlyWindow } = shape.model
-    const variant = onlyWindow ? of(CALENDARS) : shape.variant
-    const window = onlyWindow ? onlyWindow(variant) : of([200, 1000, 1000, 3000, 10_000])
+    const { model } = shape
+    const { capacity } = model
+    const variant = model.onlyWindow ? of(CALENDARS) : shape.variant
+    const window = model.onlyWindow?.(variant) ?? of([200, 1000, 1000, 3000, 10_000])
     const most = capacity ? { [capacity]: whole(1, 30) } : {}
     return { shape, options: { limit: whole(1, 20), window, name: `policy ${i}`, ...most, ...variant } }
   })

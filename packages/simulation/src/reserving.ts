@@ -1,31 +1,6 @@
-import type { Decision, Settlement } from '@sluice/core'
-import type { Member } from './member.js'
+import type { Decision } from '@sluice/core'
+import type { Deed, Member, Reserved } from './member.js'
 import type { Call } from './plan.js'
-import type { Execution } from './server.js'
-
-/** Most reservations of a key that are open at once. */
-export const MOST_OPEN = 3
-
-/** A reservation that was made, and what was done with it. */
-export interface Reserved {
-  readonly call: Call
-  /** When its holder heard of it, on the world's clock. */
-  readonly at: number
-  readonly execution: Execution | undefined
-  /** Its first end on the server's clock, in microseconds. */
-  readonly end: number
-  readonly deeds: Deed[]
-}
-
-/** A settling, or where it has no units an extension. */
-export interface Deed {
-  /** When it was begun, on the world's clock. */
-  readonly at: number
-  readonly units: number | undefined
-  told: Settlement | undefined
-  execution: Execution | undefined
-  error: { readonly sent?: boolean } | undefined
-}
 
 /** Milliseconds from its turn or an extension to its end. */
 export function ttlOf({ maxWait }: Call): number {

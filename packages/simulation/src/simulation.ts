@@ -1,10 +1,11 @@
-import type { Decision } from '@sluice/core'
+import type { Decision, Limiter } from '@sluice/core'
 import { Member } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { reserve } from './reserving.js'
-import { type Listed, rule } from './ruling.js'
-import { Provider, send } from './sending.js'
+import { rule } from './ruling.js'
+import { Provider } from './provider.js'
+import { send } from './sending.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { Twin } from './twin.js'
 import { World } from './world.js'
@@ -36,6 +37,9 @@ export interface Record {
   /** The server's clock when it was settled. */
   clock: number
 }
+
+/** The records of the store. */
+export type Listed = Awaited<ReturnType<Limiter['overrides']>>
 
 /** All that happened in a world. */
 export interface History {
@@ -124,14 +128,38 @@ class Fleet {
     const left = this.#left()
     const { members, records, late, stray } = this
     const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
-    return { plan, twin, world, server, provider, members, records, late, stray, left, calmAt, counted, faults, listed }
+    return {
+      plan,
+      twin,
+      world,
+      server,
+      provider,
+      members,
+      records,
+      late,
+      stray,
+      left,
+      calmAt,
+      counted,
+      faults,
+      listed,
+    }
   }
 
   #start(place: number, factor: number): Member {
     const number = this.#started++
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
-    const member = new Member(this.world, this.server, this.provider, this.program, this.plan, name, seed, factor)
+    const member = new Member(
+      this.world,
+      this.server,
+      this.provider,
+      this.program,
+      this.plan,
+      name,
+      seed,
+      factor,
+    )
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
@@ -318,10 +346,12 @@ class Fleet {
       if (!limiter) continue
       const isLedger = limiter === member?.ledger
       const cleared = isLedger ? limiter.removeOverride(key) : Promise.resolve()
-      cleared.then(() => limiter.peek(key)).then(
-        ({ policies }) => counted.set(key, policies[0]?.used ?? NaN),
-        (error: unknown) => this.stray.push(`${key} cannot be read: ${String(error)}`),
-      )
+      cleared
+        .then(() => limiter.peek(key))
+        .then(
+          ({ policies }) => counted.set(key, policies[0]?.used ?? NaN),
+          (error: unknown) => this.stray.push(`${key} cannot be read: ${String(error)}`),
+        )
     }
     await this.world.runUntil(this.world.now + 2_000_000)
     return counted

@@ -13,10 +13,9 @@ import {
   unpackAnswer,
   unpackAnswers,
 } from '../../core/src/stores/redis/script/wire.js'
-import { policyOf } from './member.js'
+import { LEDGER, policyOf } from './member.js'
 import type { Plan } from './plan.js'
 import { Process, type Program } from './process.js'
-import { LEDGER } from './ruling.js'
 import type { Execution, Server } from './server.js'
 import { World } from './world.js'
 
@@ -69,7 +68,7 @@ export class Twin {
       const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: forgetAfter * 1000 }
       this.#penalty = { after, factor, ...us, ...(then === 'fresh' && { then }) }
     }
-    this.isBlind = plan.policies.some(({ shape }) => shape.model.onlyWindow)
+    this.isBlind = plan.policies.some(({ shape }) => 'onlyWindow' in shape.model)
     if (!this.isBlind) this.#replay(server)
   }
 

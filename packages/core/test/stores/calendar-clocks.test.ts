@@ -1,5 +1,13 @@
 import '@sluice/calendar'
-import { calendarWindow, consumeAll, createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '@sluice/core'
+import {
+  calendarWindow,
+  consumeAll,
+  createLimiter,
+  gcra,
+  type LimiterOptions,
+  type Policy,
+  slidingLog,
+} from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
 import { oneRedis, withoutRecords } from './redis/one-redis.js'
