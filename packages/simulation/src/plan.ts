@@ -58,6 +58,7 @@ export const FAULTS = {
   "server's clock back": [1000, 86_400_000],
   'process stopped': [10, 3000],
   'process busy': [10, 1500],
+  'long turn': [20, 800],
   'process killed': [10, 1500],
   'processes replaced': [100, 1500],
   'connection lost': [1, 1],
@@ -104,6 +105,8 @@ export interface Plan {
   readonly deadline: number
   /** Whether connections are the stores' own, which close after a second without a reply. */
   readonly isWatched: boolean
+  /** Microseconds until a process's first connection is ready. */
+  readonly connects: number
   /** Microseconds of one way: at least, and the mean of what comes on top. */
   readonly delay: readonly [number, number]
   readonly items: readonly Item[]
@@ -134,7 +137,12 @@ export function draw(seed: number): Plan {
   const draws = drawsFrom(seed)
   const { random, whole, of } = draws
   const places = whole(4, 6)
-  const policies = drawPolicies(draws)
+  const drawn = drawPolicies(draws)
+  const extras = drawExtras(draws, drawn)
+  // Leases are for keys of many calls.
+  const policies = extras.leases
+    ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
+    : drawn
   const faults: Fault[] = []
   for (let i = whole(3, 7); i > 0; i--) {
     const fault = of(Object.keys(FAULTS) as FaultName[])
@@ -162,16 +170,17 @@ export function draw(seed: number): Plan {
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
-    extras: drawExtras(draws, policies),
+    extras,
     deadline: of([20, 50, 50, 200]),
     isWatched: random() < 0.7,
+    connects: of([500, 500, 300_000]),
     delay: of([
       [100, 50],
       [100, 50],
       [2000, 1000],
       [300, 5000],
     ] as const),
-    items: [...faults, ...drawCalls(draws, places, policies)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...drawCalls(draws, places, drawn)].toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -190,12 +199,12 @@ function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
 
 function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[]): Plan['extras'] {
   const kind = random()
-  const ttl = of([20, 50, 200])
+  const ttl = of([20, 200, 200])
   // Also of processes with half of the limits.
   const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
   if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
   const [factor, then] = [of([1, 2]), of(['window', 'window', 'fresh'] as const)]
-  if (kind > 0.75) {
+  if (kind > 0.65) {
     const [after, block, forgetAfter] = [whole(1, 4), of([300, 1000]), of([500, 5000])]
     return { penalty: { after, block, factor, maxBlock: 4 * block, forgetAfter, then } }
   }
@@ -206,14 +215,14 @@ function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[
 const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
   ['consume', 0.46],
   ['peek', 0.5],
-  ['settle', 0.6],
-  ['acquire', 0.68],
-  ['refund', 0.695],
-  ['reset', 0.705],
-  ['block', 0.715],
-  ['permit', 0.79],
-  ['both', 0.83],
-  ['several', 0.87],
+  ['settle', 0.63],
+  ['acquire', 0.71],
+  ['refund', 0.725],
+  ['reset', 0.735],
+  ['block', 0.745],
+  ['permit', 0.81],
+  ['both', 0.85],
+  ['several', 0.89],
   ['ledger', 1],
 ]
 
@@ -234,21 +243,32 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
   )
   const calls: Call[] = []
   let at = 0
+  let last: Call | undefined
   for (let id = 0; id < CALLS; id++) {
     // A burst has no time in between, a silence much.
     const kind = random()
-    at += kind < 0.35 ? 0 : kind < 0.99 ? -Math.log(1 - random()) * 33_000 : random() * 800_000
+    at +=
+      kind < 0.15
+        ? 0
+        : kind < 0.35
+          ? random() * 15_000
+          : kind < 0.99
+            ? -Math.log(1 - random()) * 33_000
+            : random() * 800_000
     if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
     const what = random()
-    const does = WHAT.find(([, most]) => what < most)![0]
-    const key = keyOf(does, random(), whole)
+    // Half of a burst comes from one place, on a hot key.
+    const isHot = kind < 0.35 && last?.key === 'plain0' && random() < 0.7
+    const does = isHot ? 'consume' : WHAT.find(([, most]) => what < most)![0]
+    const key = isHot ? 'plain0' : keyOf(does, random(), whole)
     const isLarge = random() < (key === 'plain0' ? 0.5 : 0.3)
-    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most : Math.ceil(most / 2))) : 1
-    calls.push({
+    // A little more than the capacity never fits.
+    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most + 1 : Math.ceil(most / 2))) : 1
+    last = {
       kind: 'call',
       id,
       at: Math.round(at),
-      place: whole(0, places - 1),
+      place: isHot ? last!.place : whole(0, places - 1),
       does,
       key,
       cost,
@@ -256,7 +276,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
       maxWait: whole(0, 3000),
       hangsUp: random() < 0.2 ? whole(1, 1500) : undefined,
       holds: Math.ceil(4000 * random() ** 3),
-    })
+    }
+    calls.push(last)
   }
   return calls
 }
