@@ -89,18 +89,38 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'a process admits no more units than the server has charged for it',
     source: 'It serves units that it has booked',
-    *breaches({ records, twin }, count) {
+    *breaches({ plan, records, twin, server }, count) {
       if (twin.isBlind) return
-      const admitted = new Map<string, number>()
-      for (const { call, member, told } of records) {
-        if (!told?.allowed || told.degraded || !['consume', 'settle'].includes(call.does)) continue
-        const id = `${member.name} ${call.key}`
-        admitted.set(id, (admitted.get(id) ?? 0) + call.cost)
-      }
-      for (const [id, units] of admitted) {
+      const { leases } = plan.extras
+      const ttl = leases ? (leases.ttl + 20) * 1000 : Infinity
+      const served = records.filter(
+        ({ call, told }) => told?.allowed && !told.degraded && ['consume', 'settle'].includes(call.does),
+      )
+      const events = [
+        ...served.map((record) => ({ at: record.settledAt!, record, execution: undefined })),
+        ...server.executions.map((execution) => ({ at: execution.at, record: undefined, execution })),
+      ].toSorted((one, other) => one.at - other.at)
+      /** Units that were charged and not served yet, by process and key, each until an instant. */
+      const spare = new Map<string, { units: number; readonly until: number }[]>()
+      for (const { at, record, execution } of events) {
+        for (const [key, units] of execution ? (twin.charged.get(execution.number) ?? []) : []) {
+          const id = `${execution!.process} ${key}`
+          spare.set(id, [...(spare.get(id) ?? []), { units, until: at + ttl }])
+        }
+        if (!record) continue
         count(1)
-        const charged = twin.charged.get(id) ?? 0
-        if (units > charged) yield `${id}: ${units} units were admitted, and ${charged} charged`
+        const id = `${record.member.name} ${record.call.key}`
+        const { cost } = record.call
+        let left = cost
+        // What a server that was slow has decided is served later.
+        const isOwn = record.execution !== undefined
+        for (const each of spare.get(id) ?? []) {
+          if (each.until < at && !isOwn) continue
+          const taken = Math.min(each.units, left)
+          left -= taken
+          each.units -= taken
+        }
+        if (left > 0) yield `call ${record.call.id} on ${id} was served ${left} units that were not charged`
       }
     },
   },
@@ -192,7 +212,7 @@ export const CONDUCT: readonly Law[] = [
               each.startedAt > heard &&
               each.settledAt! < startedAt,
           )
-          if (since.length < 20 || startedAt < since[0]!.settledAt! + 3 * wait) continue
+          if (since.length < 6 || startedAt < since[0]!.settledAt! + 3 * wait) continue
           count(1)
           yield `call ${call.id} of ${member.name} waited for ${settledAt! - startedAt} us after ${since.length} failures in a row`
         }
@@ -202,7 +222,7 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'a denial that is remembered is not asked for again',
     source: 'Four costs a key ask and are remembered exactly',
-    *breaches({ plan, records, members }, count) {
+    *breaches({ plan, records, members, server }, count) {
       if (plan.extras.penalty || plan.extras.leases) return
       for (const member of members) {
         const own = records.filter(
@@ -229,20 +249,51 @@ export const CONDUCT: readonly Law[] = [
               .map(({ settledAt }) => settledAt ?? Infinity),
           )
           const denials = known.filter(({ told, settledAt }) => !told!.allowed && settledAt! > lastAllowed)
-          const newest = [...new Map(denials.map((each) => [each.call.cost, each])).values()].slice(-4)
+          const newest = [...new Map(denials.map((each) => [each.call.cost, each])).values()].slice(-COSTS)
+          const isCovered = newest.some((each) => covers(each, asked))
+          const asking = own.filter(
+            (each) =>
+              each !== asked &&
+              each.told?.reason !== 'cost' &&
+              each.execution &&
+              each.call.key === call.key &&
+              each.startedAt <= startedAt &&
+              each.call.id < call.id &&
+              each.settledAt! > startedAt &&
+              newest.some((denial) => covers(denial, each)),
+          )
           count(1)
           const same = newest.find((each) => each.call.cost === call.cost)
-          const isCovered =
-            newest.length === 4 &&
-            newest.some(
-              (each) =>
-                call.cost > each.call.cost ||
-                (call.cost > each.told!.remaining &&
-                  startedAt <
-                    each.startedAt + Math.min(each.told!.nextUnitAt - each.told!.now, REMEMBERED_US)),
-            )
-          if (same || isCovered)
+          if (same || (isCovered && newest.length + asking.length >= COSTS))
             yield `call ${call.id} of ${member.name} asked for ${call.cost} units, as denied ${(same ?? newest[0]!).call.id}`
+        }
+        for (const cached of own.filter(
+          ({ told }) => told?.isCached && told.reason === 'limit' && !told.degraded,
+        )) {
+          const smaller = own.find(
+            (each) =>
+              each.execution &&
+              each.call.key === cached.call.key &&
+              each.call.cost <= cached.call.cost &&
+              each.settledAt! < cached.startedAt &&
+              remembersUntil(each) > cached.startedAt &&
+              each.told!.at > cached.told!.at &&
+              each.execution.life === server.life &&
+              !isSince(each, cached, own),
+          )
+          if (smaller)
+            yield `call ${cached.call.id} of ${member.name} was told ${smaller.told!.at - cached.told!.at} us less than ${smaller.call.id}, of a smaller cost`
+        }
+        const never = own.filter(({ told, execution }) => told?.reason === 'cost' && execution)
+        for (const [i, record] of never.entries()) {
+          const before = never.slice(0, i).findLast((each) => each.call.key === record.call.key)
+          if (!before || before.execution === record.execution) continue
+          count(1)
+          if (
+            record.execution!.at - before.settledAt! < REMEMBERED_US - 100_000 &&
+            before.settledAt! < record.startedAt
+          )
+            yield `call ${record.call.id} of ${member.name} asked for a cost that never fits, as ${before.call.id} had`
         }
       }
     },
@@ -283,9 +334,29 @@ export const CONDUCT: readonly Law[] = [
 /** The longest time for which denials are remembered. */
 const REMEMBERED_US = 1_000_000
 
+/** Costs of a key that are remembered exactly. */
+const COSTS = 4
+
+/** Whether a denial says that a call is denied too. */
+function covers({ call, told, startedAt }: Record, asked: Record): boolean {
+  const scarceUntil = startedAt + Math.min(told!.nextUnitAt - told!.now, REMEMBERED_US)
+  return asked.call.cost > call.cost || (asked.call.cost > told!.remaining && asked.startedAt < scarceUntil)
+}
+
+/** Whether a call of the process was admitted, or denied with another wait, between two. */
+function isSince(from: Record, to: Record, own: readonly Record[]): boolean {
+  return own.some(
+    ({ call, told, settledAt }) =>
+      call.key === from.call.key &&
+      told?.allowed &&
+      settledAt! >= from.startedAt &&
+      settledAt! <= to.startedAt,
+  )
+}
+
 /** Until when a process denies the cost of a call without asking, as it was denied. */
 function remembersUntil({ told, startedAt }: Record): number {
-  return told!.allowed ? 0 : startedAt + Math.min(told!.at - told!.now, REMEMBERED_US)
+  return told!.reason !== 'limit' ? 0 : startedAt + Math.min(told!.at - told!.now, REMEMBERED_US)
 }
 
 /** Whether calls of a process may be degraded by a fault. */

@@ -92,7 +92,6 @@ export const LAWS: readonly Law[] = [
     name: 'a remembered denial ends at the instant that the server named',
     source: 'remembered denials',
     *breaches({ records, faults, plan }, count) {
-      if (isClockMoved({ faults }) || plan.extras.leases) return
       for (const { call, told, clock } of records) {
         if (!told?.isCached || told.allowed || told.degraded) continue
         count(1)
@@ -103,6 +102,7 @@ export const LAWS: readonly Law[] = [
           told.reason !== 'cost'
         )
           yield `call ${call.id} was denied from memory, so that its penalty does not count it`
+        if (isClockMoved({ faults }) || plan.extras.leases) continue
         if (told.reason === 'limit' && clock >= told.at)
           yield `call ${call.id} was denied from memory ${clock - told.at} us late`
       }
@@ -176,8 +176,8 @@ export const LAWS: readonly Law[] = [
     source: '`consume` and `peek` decide within `deadline`',
     *breaches({ records, plan, late }, count) {
       const firsts = new Map<Member, number>()
-      for (const { member, startedAt } of records)
-        firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
+      for (const { call, member, startedAt } of records)
+        if (call.does !== 'permit') firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
       for (const record of [...records, ...late]) {
         const { call, member, startedAt, settledAt } = record
         if (!['consume', 'peek', 'ledger', 'both', 'several'].includes(call.does) || settledAt === undefined)
@@ -187,7 +187,8 @@ export const LAWS: readonly Law[] = [
         const first = (firsts.get(member) ?? startedAt) + START_US
         const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
         // What was charged for a denied whole is undone first.
-        const most = ['both', 'several'].includes(call.does) ? 1.5 * plan.deadline + 10 : plan.deadline
+        const isTwoSteps = plan.extras.leases !== undefined || ['both', 'several'].includes(call.does)
+        const most = isTwoSteps ? 1.5 * plan.deadline + 10 : plan.deadline
         const late = settledAt - from - most * 1000
         if (late > TIMER_US)
           yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`

@@ -13,6 +13,8 @@ interface Pending extends ScriptCall {
 export interface LinkOptions {
   /** Whether it closes itself after a second without a reply, as connections of the store's own do. */
   readonly isWatched: boolean
+  /** Microseconds until the first connection is ready. */
+  readonly connects: number
   /** Microseconds of one way, drawn anew for each message. */
   readonly delay: () => number
 }
@@ -124,7 +126,8 @@ export class Link implements RedisConnection {
 
   #connect(): void {
     const { process, server } = this
-    process.world.after(CONNECT_US, process, () => {
+    const takes = this.#attempts === 0 && this.#epoch === 0 ? this.options.connects : CONNECT_US
+    process.world.after(takes, process, () => {
       if (this.isClosed) return
       const isRefused = server.isDead || process.world.now < this.unreachableUntil
       // A server that stands still accepts no connection that is ready, as it answers nothing on it.

@@ -111,7 +111,7 @@ export class Member {
     this.process = new Process(world, name, program, seed ^ 0x5bd1e995, skew)
     const [least, mean] = plan.delay
     const delay = (): number => least + this.slowness - Math.log(1 - random()) * (this.isCalm ? 50 : mean)
-    this.link = new Link(this.process, server, { isWatched: plan.isWatched, delay })
+    this.link = new Link(this.process, server, { isWatched: plan.isWatched, connects: plan.connects, delay })
     const { createLimiter, redisStore, fixedWindow, gcra, CONNECTION } = this.process.core
     this.store = redisStore({ [CONNECTION]: this.link })
     this.policies = plan.policies.map((spec) => policyOf(this.process, spec, factor))

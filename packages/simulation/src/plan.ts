@@ -61,6 +61,7 @@ export const FAULTS = {
   "server's clock back": [1000, 86_400_000],
   'process stopped': [10, 3000],
   'process busy': [10, 1500],
+  'long turn': [20, 800],
   'process killed': [10, 1500],
   'processes replaced': [100, 1500],
   'connection lost': [1, 1],
@@ -115,6 +116,8 @@ export interface Plan {
   readonly deadline: number
   /** Whether connections are the stores' own, which close after a second without a reply. */
   readonly isWatched: boolean
+  /** Microseconds until a process's first connection is ready. */
+  readonly connects: number
   /** Microseconds of one way: at least, and the mean of what comes on top. */
   readonly delay: readonly [number, number]
   readonly items: readonly Item[]
@@ -145,7 +148,12 @@ export function draw(seed: number): Plan {
   const draws = drawsFrom(seed)
   const { random, whole, of } = draws
   const places = whole(4, 6)
-  const policies = drawPolicies(draws)
+  const drawn = drawPolicies(draws)
+  const extras = drawExtras(draws, drawn)
+  // Leases are for keys of many calls.
+  const policies = extras.leases
+    ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
+    : drawn
   const faults: Fault[] = []
   for (let i = whole(3, 7); i > 0; i--) {
     const fault = of(Object.keys(FAULTS) as FaultName[])
@@ -173,16 +181,17 @@ export function draw(seed: number): Plan {
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
-    extras: drawExtras(draws, policies),
+    extras,
     deadline: of([20, 50, 50, 200]),
     isWatched: random() < 0.7,
+    connects: of([500, 500, 300_000]),
     delay: of([
       [100, 50],
       [100, 50],
       [2000, 1000],
       [300, 5000],
     ] as const),
-    items: [...faults, ...drawCalls(draws, places, policies)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...drawCalls(draws, places, drawn)].toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -204,12 +213,12 @@ function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
 
 function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[]): Plan['extras'] {
   const kind = random()
-  const ttl = of([20, 50, 200])
+  const ttl = of([20, 200, 200])
   // Also of processes with half of the limits.
   const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
   if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
   const [factor, then] = [of([1, 2]), of(['window', 'window', 'fresh'] as const)]
-  if (kind > 0.75) {
+  if (kind > 0.65) {
     const [after, block, forgetAfter] = [whole(1, 4), of([300, 1000]), of([500, 5000])]
     return { penalty: { after, block, factor, maxBlock: 4 * block, forgetAfter, then } }
   }
@@ -220,14 +229,14 @@ function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[
 const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
   ['consume', 0.38],
   ['peek', 0.41],
-  ['settle', 0.5],
-  ['acquire', 0.57],
-  ['refund', 0.585],
-  ['reset', 0.595],
-  ['block', 0.605],
-  ['permit', 0.67],
-  ['both', 0.71],
-  ['several', 0.74],
+  ['settle', 0.52],
+  ['acquire', 0.585],
+  ['refund', 0.6],
+  ['reset', 0.61],
+  ['block', 0.62],
+  ['permit', 0.68],
+  ['both', 0.715],
+  ['several', 0.75],
   ['ledger', 0.86],
   ['reserve', 0.92],
   ['rule', 0.945],
@@ -254,21 +263,32 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
   )
   const calls: Call[] = []
   let at = 0
+  let last: Call | undefined
   for (let id = 0; id < CALLS; id++) {
     // A burst has no time in between, a silence much.
     const kind = random()
-    at += kind < 0.35 ? 0 : kind < 0.99 ? -Math.log(1 - random()) * 33_000 : random() * 800_000
+    at +=
+      kind < 0.15
+        ? 0
+        : kind < 0.35
+          ? random() * 15_000
+          : kind < 0.99
+            ? -Math.log(1 - random()) * 33_000
+            : random() * 800_000
     if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
     const what = random()
-    const does = WHAT.find(([, most]) => what < most)![0]
-    const key = keyOf(does, random(), whole)
+    // Half of a burst comes from one place, on a hot key.
+    const isHot = kind < 0.35 && last?.key === 'plain0' && random() < 0.7
+    const does = isHot ? 'consume' : WHAT.find(([, most]) => what < most)![0]
+    const key = isHot ? 'plain0' : keyOf(does, random(), whole)
     const isLarge = random() < (key === 'plain0' ? 0.5 : 0.3)
-    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most : Math.ceil(most / 2))) : 1
-    calls.push({
+    // A little more than the capacity never fits.
+    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most + 1 : Math.ceil(most / 2))) : 1
+    last = {
       kind: 'call',
       id,
       at: Math.round(at),
-      place: whole(0, places - 1),
+      place: isHot ? last!.place : whole(0, places - 1),
       does,
       key,
       cost,
@@ -276,7 +296,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
       maxWait: whole(0, 3000),
       hangsUp: random() < 0.2 ? whole(1, 1500) : undefined,
       holds: Math.ceil(4000 * random() ** 3),
-    })
+    }
+    calls.push(last)
   }
   return calls
 }

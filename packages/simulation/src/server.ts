@@ -19,6 +19,8 @@ export interface Execution {
   readonly life: number
   /** The server's clock, in microseconds. */
   readonly clock: number
+  /** When it was run, in the world's time. */
+  readonly at: number
   readonly keys: readonly string[]
   readonly script: string
   readonly args: readonly Buffer[]
@@ -43,7 +45,11 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS
 
-const FOREIGN = "redis.call('SET', KEYS[1], ARGV[1]) return ''"
+/** What another program does to a key: it writes a text, or in its place a value of another type. */
+const FOREIGN = [
+  "redis.call('SET', KEYS[1], ARGV[1]) return ''",
+  "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'field', ARGV[1]) return ''",
+]
 
 /** The microseconds that a script takes. */
 const SCRIPT_US = 20
@@ -110,7 +116,7 @@ export class Server implements Owner {
     if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
     const number = this.executions.length
     const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, isDelivered: false }
-    const execution = { number, life: this.life, clock, keys, ...rest }
+    const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
     this.#applied.push(number)
     return { reply, execution }
@@ -146,7 +152,9 @@ export class Server implements Owner {
     const keys = new Set(this.#applied.flatMap((number) => this.executions[number]!.keys))
     for (const key of keys) {
       if (partsOf('sluice', key)?.limiter)
-        this.#lua.runAll(FOREIGN, this.clock, [[Buffer.from(key), Buffer.from('x')]])
+        this.#lua.runAll(FOREIGN[key.includes('semaphore') ? 0 : key.length % 2]!, this.clock, [
+          [Buffer.from(key), Buffer.from('x')],
+        ])
     }
     this.life++
     this.emptied.push(this.life)

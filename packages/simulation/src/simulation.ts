@@ -233,6 +233,8 @@ class Fleet {
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'long turn':
+        return member && this.#turnLong(member, fault)
       case 'process killed':
         this.#replace(fault.place, fault.lasts, 1)
         return
@@ -258,9 +260,9 @@ class Fleet {
       case 'provider silent':
         return this.provider.begin(fault)
       case 'slow network':
-        for (const each of this.members) each.slowness += 40_000
+        for (const each of this.members) each.slowness += slownessOf(fault)
         afterwards(() => {
-          for (const each of this.members) each.slowness = Math.max(0, each.slowness - 40_000)
+          for (const each of this.members) each.slowness = Math.max(0, each.slowness - slownessOf(fault))
         })
     }
   }
@@ -290,6 +292,20 @@ class Fleet {
     this.world.trace(`kill ${member.name}`)
     this.#places[place] = undefined
     this.world.after(pause, undefined, () => (this.#places[place] = this.#start(place, factor)))
+  }
+
+  /** Makes calls in a turn of the event loop that then goes on for long; some are more than may be on their way at once. */
+  #turnLong(member: Member, { id, at, place, lasts, choice }: Fault): void {
+    const calls = choice && place < 2 ? 1050 : 5
+    this.world.after(0, member.process, () => {
+      for (let i = 0; i < calls; i++) {
+        const rest = { at, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
+        const key = `turn${i}`
+        const call = { kind: 'call', id: 30_000 + 2000 * id + i, does: 'consume', key, ...rest } as const
+        this.#make(call, member, this.records)
+      }
+      member.stand(lasts, false)
+    })
   }
 
   /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
@@ -377,6 +393,11 @@ class Fleet {
     }
     return left
   }
+}
+
+/** By how much a slow network delays each message, in microseconds. */
+function slownessOf({ lasts }: Fault): number {
+  return 10_000 + (lasts % 80_000)
 }
 
 /** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */

@@ -49,8 +49,8 @@ export class Twin {
   compared = 0
   /** Whether there is none: calls on a calendar bring boundaries, which it does not read. */
   readonly isBlind: boolean
-  /** Units that were charged, and bookings that were made, by process and key. */
-  readonly charged = new Map<string, number>()
+  /** Units that each execution has charged, by key, and bookings that were made by process and key. */
+  readonly charged = new Map<number, (readonly [key: string, units: number])[]>()
   readonly booked = new Map<string, number>()
 
   constructor(plan: Plan, program: Program, server: Server) {
@@ -109,9 +109,13 @@ export class Twin {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
       } else yield twin.compareReply(call, others.shift()!)
-      const id = `${process} ${partsOf('sluice', name)!.key}`
-      add(this.charged, id, twin.chargedLast)
-      if (call.operation === 'book') add(this.booked, id, 1)
+      const { key } = partsOf('sluice', name)!
+      this.charged.set(execution.number, [
+        ...(this.charged.get(execution.number) ?? []),
+        [key!, twin.chargedLast],
+      ])
+      const id = `${process} ${key}`
+      if (call.operation === 'book') this.booked.set(id, (this.booked.get(id) ?? 0) + 1)
     }
   }
 
@@ -188,6 +192,8 @@ class TwinKey {
   chargedLast = 0
   /** The keyspace of the latest call. */
   #latest: Keyspace | undefined
+  /** When a call may have written it: whether a release without effect does is known to the server alone. */
+  #doubtful = 0
   /** Whether it may have expired when it was full under larger limits than those of its latest call. */
   #isUnknown = false
 
@@ -205,6 +211,7 @@ class TwinKey {
     this.#keyspaces.clear()
     this.#bookings.clear()
     this.#latest = undefined
+    this.#doubtful = 0
     return (this.#store = this.core.memoryStore({ clock: () => this.#clock }))
   }
 
@@ -214,6 +221,7 @@ class TwinKey {
    */
   at(clock: number, numbers: readonly number[]): Keyspace {
     if (clock < this.#clock) {
+      if (this.#doubtful > this.#writtenAt) this.#isUnknown = true
       const isLost = this.#writtenAt - clock >= this.#longest
       const written = this.#written.splice(0)
       this.#open()
@@ -261,7 +269,9 @@ class TwinKey {
         for (let i = 0; i < count; i++) answers.push(keyspace.decide(operation, key, cost, span) as Answer)
         const { booking, reason } = answers[0]!
         const isCharging = operation === 'consume' || operation === 'book' || operation === 'commit'
-        if (isCharging) this.chargedLast = cost * answers.filter((each) => each.reason === undefined).length
+        if (isCharging && this.#isUnknown) this.chargedLast = Infinity
+        else if (isCharging)
+          this.chargedLast = cost * answers.filter((each) => each.reason === undefined).length
         if (booking) this.#bookings.set(nonce, booking)
         const writes = operation !== 'peek' && operation !== 'try' && cost > 0
         if (writes && (reason === undefined || (this.penalty && reason === 'limit'))) this.wrote(call)
@@ -282,13 +292,11 @@ class TwinKey {
         const [at, charged, decidedAt] = doublesOf(token) as [number, number, number]
         // Of a state that was lost as the clock was set back.
         if (decidedAt > this.#writtenAt) return 0
-        this.wrote(call)
-        return keyspace.correct({
-          kind: operation,
-          key,
-          charge: { at, cost: charged, decidedAt },
-          units: cost,
-        }) as number
+        const charge = { at, cost: charged, decidedAt }
+        const effect = keyspace.correct({ kind: operation, key, charge, units: cost }) as number
+        if (effect > 0) this.wrote(call)
+        else this.#doubtful = call.clock
+        return effect
       }
       case 'refund':
       case 'charge':
@@ -410,10 +418,6 @@ class TwinPermits {
 function told({ now, at, reason, binding, remaining, resetAt, parts, blockedUntil }: Answer): string {
   const from = reason === undefined && at > now ? undefined : now
   return JSON.stringify({ now: from, at, reason, binding, remaining, resetAt, parts, blockedUntil })
-}
-
-function add(counts: Map<string, number>, id: string, units: number): void {
-  counts.set(id, (counts.get(id) ?? 0) + units)
 }
 
 function doublesOf(bytes: Buffer): number[] {
