@@ -152,7 +152,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     const told = await onBoth(async (store, i) => {
       const own = permitsOf(store)
       const heard = new Promise<number>((resolve) => own.listen!(resolve))
-      while (i === 0 && ((await client.pubsub('CHANNELS', '*:to:*')) as unknown[]).length === 0);
+      while (i === 0 && (await client.pubsub('CHANNELS', '*:to:*')).length === 0);
       const states = []
       for (const [step, ticket] of [
         ['take', 1],
