@@ -212,7 +212,9 @@ export const CONDUCT: readonly Law[] = [
               each.startedAt > heard &&
               each.settledAt! < startedAt,
           )
-          if (since.length < 6 || startedAt < since[0]!.settledAt! + 3 * wait) continue
+          // Of a flood all wait that were made before the circuit opened.
+          const turns = new Set(since.map((each) => each.startedAt)).size
+          if (turns < 6 || startedAt < since[0]!.settledAt! + 3 * wait) continue
           count(1)
           yield `call ${call.id} of ${member.name} waited for ${settledAt! - startedAt} us after ${since.length} failures in a row`
         }
