@@ -62,14 +62,15 @@ export function listedLimit(key: string, listed: Listed): number {
 }
 
 /** The instant from which on a process may not have heard of what others did. In trouble it goes by what it knew before. */
-function sightOf({ startedAt }: Record, { faults }: History): number {
+function sightOf({ startedAt, member }: Record, { faults }: History): number {
   let from = startedAt - IN_FORCE_US
   for (const fault of faults.toSorted((a, b) => b.at + lasting(b) - a.at - lasting(a))) {
     if (fault.fault.startsWith('provider') || fault.at > startedAt || fault.at + lasting(fault) < from)
       continue
     from = Math.min(from, fault.at - IN_FORCE_US)
   }
-  return from
+  // A process that began in trouble knows nothing.
+  return from < startedAt - IN_FORCE_US && member.process.startedAt > from ? -Infinity : from
 }
 
 /** Faults by which records are lost. */
