@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import type { Law } from './laws.js'
+import type { Law } from './law.js'
 import type { Member } from './member.js'
 import type { Fault, FaultName } from './plan.js'
-import type { History, Record } from './simulation.js'
+import type { Record } from './simulation.js'
 
 /** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
 const ROWS = new Map(
