@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { Law } from './laws.js'
+import type { Law } from './law.js'
 import type { Member } from './member.js'
 import type { Fault, FaultName } from './plan.js'
 import type { Record } from './simulation.js'

@@ -1,20 +1,12 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
+import type { Law } from './law.js'
 import { LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './in-force.js'
 import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
 import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
-
-/** A law, and whether a history keeps it. */
-export interface Law {
-  readonly name: string
-  /** Where it is promised: a section of the design, or of docs/outages.md. */
-  readonly source: string
-  /** Each breach in words, and in `checked` how often the law was applied. */
-  breaches(history: History, count: (checked: number) => void): Iterable<string>
-}
 
 export const LAWS: readonly Law[] = [
   ...CONDUCT,
@@ -186,10 +178,7 @@ export const LAWS: readonly Law[] = [
         count(1)
         const first = (firsts.get(member) ?? startedAt) + START_US
         const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
-        // What was charged for a denied whole is undone first.
-        const isTwoSteps = plan.extras.leases !== undefined || ['both', 'several'].includes(call.does)
-        const most = isTwoSteps ? 1.5 * plan.deadline + 10 : plan.deadline
-        const late = settledAt - from - most * 1000
+        const late = settledAt - from - longestOf(call, plan) * 1000
         if (late > TIMER_US)
           yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`
       }
@@ -446,6 +435,14 @@ const LATE_MS = 10
 const BOOKED_US = 3_000_000
 /** A hold is known to all turns after so long: those that come before are not confirmed. */
 const HELD_US = 450_000
+
+/** Milliseconds in which a call is decided. */
+function longestOf({ does }: Call, { deadline, extras }: Plan): number {
+  // What was charged for a denied whole is undone first, and deadlines are looked at every 10 ms.
+  if (does === 'both' || does === 'several') return 1.5 * deadline + 10
+  // A call asks for itself, with a deadline of its own, where its lease was denied.
+  return extras.leases && does === 'consume' ? 2 * deadline : deadline
+}
 
 /** Faults by which the reply to a call that was carried out is lost, or comes too late. */
 const LOSING = new Set<FaultName>([

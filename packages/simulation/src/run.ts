@@ -1,4 +1,5 @@
-// npm run verify -- simulation [--seed N | --minutes N | --schedules N | --mistakes [TEXT]]: plans from one seed after the other, or one.
+// npm run verify -- simulation [--seed N | --minutes N | --schedules N | --mistakes [--only TEXT] [--write]]: plans from one
+// seed after the other, or one, or planted mistakes.
 // Exit 1 where a law is broken.
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -43,10 +44,11 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const most = Number(values.schedules)
   let isSound = true
   for (let seed = from; seed < from + most && (performance.now() < end || values.digests); seed++) {
+    const began = performance.now()
     const history = await simulate(draw(seed), program)
     const { broken, checked } = judge(history)
     digest.update(history.world.digest())
-    tally.add(history, checked)
+    tally.add(history, checked, performance.now() - began)
     for (const [law, breach] of broken) {
       isSound = false
       say(`seed ${seed} breaks "${law.name}" (${law.source}): ${breach}`)

@@ -80,7 +80,7 @@ export class Twin {
       while (lost[0] && lost[0].before <= execution.number) {
         this.#keys = new Map()
         this.#permits = new Map()
-        for (const number of lost.shift()!.kept) [...this.#carryOut(executions[number]!)]
+        for (const number of lost.shift()!.kept) Array.from(this.#carryOut(executions[number]!))
       }
       for (const difference of this.#carryOut(execution)) {
         this.compared++
@@ -100,15 +100,16 @@ export class Twin {
     }
     if (limiter === undefined || !this.#lists.has(limiter)) return
     if (script.includes('next_key')) return yield* this.#carryOutWholes(execution)
-    const packed = Array.isArray(reply) ? new NumberReader(reply[0]!, true) : undefined
+    const packed = Array.isArray(reply) ? new NumberReader(reply[0], true) : undefined
     const others = Array.isArray(reply) ? reply.slice(1) : [reply as Buffer]
     for (const [i, name] of keys.entries()) {
-      const { twin, policies } = this.#keyOf(name)
+      const twin = this.#keyOf(name)
+      const { policies } = twin
       const call = { ...callOf(args[i] ?? args.at(-1)!, policies.length), clock: execution.clock }
       if (packed && !packed.passMark()) {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
-      } else yield twin.compareReply(call, others.shift()!)
+      } else yield twin.compareReply(call, others.shift())
       const { key } = partsOf('sluice', name)!
       this.charged.set(execution.number, [
         ...(this.charged.get(execution.number) ?? []),
@@ -129,7 +130,8 @@ export class Twin {
       const [length, isPlain] = [Math.abs(numbers[0]!), numbers[0]! > 0]
       let at = isPlain ? 1 : 3
       const parts = keys.slice(next, (next += length)).map((name) => {
-        const { twin, policies } = this.#keyOf(name)
+        const twin = this.#keyOf(name)
+        const { policies } = twin
         const [, cost, nonce, ...rest] = numbers.slice(at) as [number, number, number]
         at += 3 + 2 * policies.length
         return { twin, key: KEY, cost, nonce, numbers: rest.slice(0, 2 * policies.length), enforce: true }
@@ -160,15 +162,16 @@ export class Twin {
     }
   }
 
-  #keyOf(name: string): { readonly twin: TwinKey; readonly policies: readonly Policy[] } {
+  #keyOf(name: string): TwinKey {
+    const known = this.#keys.get(name)
+    if (known) return known
     const { limiter, shapes } = partsOf('sluice', name)!
     // Leases lengthen windows.
     const windows = shapes.split(',').map((shape) => `${shape.split('/')[1]!}ms` as const)
     const policies = this.#lists.get(limiter)!.map((policy, i) => policy.with({ window: windows[i]! }))
-    const penalty = limiter === 'api' ? this.#penalty : undefined
-    const twin = this.#keys.get(name) ?? new TwinKey(name, this.#core, policies, penalty)
+    const twin = new TwinKey(name, this.#core, policies, limiter === 'api' ? this.#penalty : undefined)
     this.#keys.set(name, twin)
-    return { twin, policies }
+    return twin
   }
 }
 
@@ -311,7 +314,8 @@ class TwinKey {
         this.#written = []
         this.#open()
         return 0
-      default:
+      case 'reserve':
+      case 'change':
         throw new Error(`the twin has no ${operation}`)
     }
   }
@@ -334,7 +338,7 @@ class TwinKey {
     if (call.operation === 'reset' || Number.isNaN(expected) || this.#isUnknown) return undefined
     const got = reply.readDoubleLE(call.operation === 'confirm' ? 0 : 16)
     if (call.operation === 'cancel' ? expected === 0 || got === 1 : got === expected) return undefined
-    return `${call.operation} ${this.name}: ${got}, and in memory ${String(expected)}`
+    return `${call.operation} ${this.name}: ${got}, and in memory ${expected as number}`
   }
 
   compare(call: KeyCall, answers: readonly Answer[]): string | undefined {
