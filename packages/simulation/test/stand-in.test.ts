@@ -151,7 +151,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   it('tells a ticket that waits of its permit, as a real one does', async () => {
     const told = await onBoth(async (store, i) => {
       const own = permitsOf(store)
-      const heard = new Promise<number>((resolve) => own.listen!(resolve))
+      const heard = new Promise<number>((resolve) => own.listen(resolve))
       while (i === 0 && (await client.pubsub('CHANNELS', '*:to:*')).length === 0);
       const states = []
       for (const [step, ticket] of [
