@@ -227,7 +227,7 @@ for call_number = 1, count do
     end
     --@reserving next_unit_at = min(next_unit_at, unit_at)
     -- A caller who waits also waits until a clock that was set back has caught up.
-    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
+    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked > now and blocked or 0)@{parts}
   end
   --@reserving if held_bytes ~= '' then reply = pack('<d', unpack('<d', reply) + (is_full and 12 or 4)) .. string.sub(reply, 9) .. held_bytes end
   if answers then
@@ -293,7 +293,8 @@ if writes or exists and op ~= PEEK then
     end
     call('SETRANGE', key, offset, bytes)
   end
-  --@for any penalty if refusals and blocked > now then call('SETRANGE', key, '16', pack('<d', blocked)) end
+  --@for any penalty if refusals and whole and written > clock_now then call('SETRANGE', key, '16', pack('<dd', blocked, last))
+  --@for any penalty elseif refusals and blocked > clock_now then call('SETRANGE', key, '16', pack('<d', blocked)) end
   --@for any penalty local refused = refusals and pack('<dd', refusals, forgotten)
   --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
   --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end

@@ -1,8 +1,16 @@
 // Breaks one mechanism after another in a copy of the sources and shows that its row of the fault matrix fails, which
-// passes on what is not broken: npm run verify -- sabotage [8 13]. Exit 1 where a mistake is not caught.
+// passes on what is not broken: npm run verify -- sabotage [8 13]. Exit 1 where a mistake is not caught. With --simulated seeds of
+// the simulation look for the mistakes that it runs, and --write keeps what they find in packages/simulation/found.md.
+import { spawnSync } from 'node:child_process'
+import { onSources } from '../subjects.js'
 import { misplaced, mistakes } from './sabotage/mistakes.js'
 import { breakIt, copySources, removeCopy, runRow } from './sabotage/sandbox.js'
 
+if (process.argv.includes('--simulated')) {
+  const options = process.argv.slice(2).filter((option) => option !== '--simulated')
+  const command = [...onSources, 'packages/simulation/src/run.ts', '--mistakes', ...options]
+  process.exit(spawnSync(process.execPath, command, { stdio: 'inherit' }).status ?? 1)
+}
 const wanted = process.argv.slice(2).map(Number)
 const chosen = mistakes
   .filter(({ row }) => wanted.length === 0 || wanted.includes(row))

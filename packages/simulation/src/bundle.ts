@@ -23,6 +23,8 @@ export const OPTIONS = {
     '@sluice/core/internal': `${CORE}/internal.ts`,
     '@sluice/core/redis': `${CORE}/stores/redis/index.ts`,
     '@sluice/core': `${CORE}/index.ts`,
+    '@sluice/calendar': resolve('packages/calendar/src/index.ts'),
+    '@sluice/outbound': resolve('packages/outbound/src/index.ts'),
   },
   bundle: true,
   write: false as const,

@@ -1,18 +1,23 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
-import { LEASE_MS, type Member, PERMITS } from './member.js'
-import { type FaultName, type Plan, scaled } from './plan.js'
-import { type History, ledgerOf, type Record } from './simulation.js'
-
-/** A law, and whether a history keeps it. */
-export interface Law {
-  readonly name: string
-  /** Where it is promised: a section of the design, or of docs/outages.md. */
-  readonly source: string
-  /** Each breach in words, and in `checked` how often the law was applied. */
-  breaches(history: History, count: (checked: number) => void): Iterable<string>
-}
+import { CONDUCT, disturbs } from './conduct.js'
+import type { Law } from './law.js'
+import { LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
+import { type Call, type FaultName, type Plan, scaled } from './plan.js'
+import { ttlOf } from './reserving.js'
+import { listedLimit, wrongRule } from './in-force.js'
+import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
+import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
 
 export const LAWS: readonly Law[] = [
+  ...CONDUCT,
+  {
+    name: 'each answer of the server is that of a store in memory, to the microsecond',
+    source: 'Same trace, same answers in memory and in Redis',
+    breaches({ twin }, count) {
+      count(twin.compared)
+      return twin.differences
+    },
+  },
   {
     name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
     source: 'what each one guarantees',
@@ -43,8 +48,7 @@ export const LAWS: readonly Law[] = [
     source: 'onStoreError',
     *breaches({ plan, records }, count) {
       for (const { call, told, error } of records) {
-        if (['ledger', 'both', 'permit'].includes(call.does) || (!told?.degraded && error === undefined))
-          continue
+        if (OWN_MODE.has(call.does) || (!told?.degraded && error === undefined)) continue
         count(1)
         const isAllowed = told?.allowed === true
         const isWrong =
@@ -64,7 +68,7 @@ export const LAWS: readonly Law[] = [
     name: 'a denied caller is denied until the instant that it was told, and allowed then',
     source: 'Denied until the wait is over, allowed exactly then',
     *breaches(history, count) {
-      if (history.plan.extras.leases) return // units of a lease are charged before their calls
+      if (history.plan.extras.leases || history.plan.extras.penalty?.then === 'fresh') return // units of a lease are charged before their calls
       const consumed = history.records.filter(({ call, execution }) => call.does === 'consume' && execution)
       for (const [key, records] of grouped(consumed, ({ call }) => call.key)) {
         if (!key.startsWith('plain')) continue // on others there are corrections
@@ -80,10 +84,17 @@ export const LAWS: readonly Law[] = [
     name: 'a remembered denial ends at the instant that the server named',
     source: 'remembered denials',
     *breaches({ records, faults, plan }, count) {
-      if (isClockMoved({ faults }) || plan.extras.leases) return
       for (const { call, told, clock } of records) {
         if (!told?.isCached || told.allowed || told.degraded) continue
         count(1)
+        if (
+          plan.extras.penalty &&
+          !OWN_MODE.has(call.does) &&
+          told.reason !== 'blocked' &&
+          told.reason !== 'cost'
+        )
+          yield `call ${call.id} was denied from memory, so that its penalty does not count it`
+        if (isClockMoved({ faults }) || plan.extras.leases) continue
         if (told.reason === 'limit' && clock >= told.at)
           yield `call ${call.id} was denied from memory ${clock - told.at} us late`
       }
@@ -92,16 +103,25 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, counted, server }, count) {
+    *breaches({ records, late, counted, server, faults }, count) {
       for (const [key, used] of counted) {
-        const calls = records.filter(
-          ({ call }) => call.key === key || (call.does === 'both' && ledgerOf(call) === key),
+        if (!key.startsWith('ledger')) continue
+        const calls = [...records, ...late].filter(
+          ({ call, told }) =>
+            (call.does === 'ledger' && call.key === key && told?.limit !== Infinity) ||
+            ((call.does === 'both' || call.does === 'several') && ledgerOf(call) === key),
         )
         count(calls.length)
         const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
         const here =
-          server.starts > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
-        const unknown = calls.filter(({ told }) => !told || told.degraded)
+          server.life > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
+        // What a store that fails cannot undo of a denied whole stays charged.
+        const unknown = calls.filter(
+          ({ call, told, member }) =>
+            !told ||
+            told.degraded ||
+            (call.does === 'several' && !told.allowed && faults.some((fault) => disturbs(fault, member))),
+        )
         if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
         const most = admitted.length + unknown.length
         if (used > most) yield `${key} counts ${used}, and ${most} were admitted or may have been`
@@ -114,12 +134,14 @@ export const LAWS: readonly Law[] = [
     *breaches({ members, faults }, count) {
       const holds = members.flatMap((member) => member.holds).toSorted((a, b) => a.from - b.from)
       const isLost = faults.some(({ fault, lasts }) => LOSSES.has(fault) || lasts > (LEASE_MS * 1000) / 4)
-      const most = isLost ? 2 * PERMITS : PERMITS
       for (const hold of holds) {
         count(1)
         const held = holds.filter(
           ({ key, from, until }) => key === hold.key && from <= hold.from && until > hold.from,
         )
+        // The last that the server granted, of whichever of them, saw fewer held than its own limit.
+        const limit = Math.max(...held.map((each) => each.limit))
+        const most = isLost ? 2 * limit : limit
         if (held.length > most)
           yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
       }
@@ -146,15 +168,17 @@ export const LAWS: readonly Law[] = [
     source: '`consume` and `peek` decide within `deadline`',
     *breaches({ records, plan, late }, count) {
       const firsts = new Map<Member, number>()
-      for (const { member, startedAt } of records)
-        firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
+      for (const { call, member, startedAt } of records)
+        if (call.does !== 'permit') firsts.set(member, Math.min(startedAt, firsts.get(member) ?? startedAt))
       for (const record of [...records, ...late]) {
         const { call, member, startedAt, settledAt } = record
-        if (!['consume', 'peek', 'ledger'].includes(call.does) || settledAt === undefined) continue
+        if (!['consume', 'peek', 'ledger', 'both', 'several'].includes(call.does) || settledAt === undefined)
+          continue
+        if (call.does === 'several' && hasPermit(call)) continue
         count(1)
         const first = (firsts.get(member) ?? startedAt) + START_US
         const from = Math.max(startedAt, stoodUntil(record, settledAt), startedAt < first ? first : 0)
-        const late = settledAt - from - plan.deadline * 1000
+        const late = settledAt - from - longestOf(call, plan) * 1000
         if (late > TIMER_US)
           yield `call ${call.id} of ${member.name} was decided ${late} us after its deadline`
       }
@@ -176,7 +200,7 @@ export const LAWS: readonly Law[] = [
     source: 'acquire',
     *breaches(history, count) {
       const { records, server, faults } = history
-      if (isClockMoved({ faults })) return
+      if (isClockMoved({ faults }) || history.plan.extras.penalty?.then === 'fresh') return
       const turns = records.filter(
         ({ call, told }) => call.does === 'acquire' && told?.allowed && !told.degraded,
       )
@@ -205,10 +229,189 @@ export const LAWS: readonly Law[] = [
     source: 'The first reply closes the circuit',
     *breaches({ late }, count) {
       for (const { call, member, told, error } of late) {
-        if (call.does === 'permit') continue
+        if (call.does !== 'consume') continue
         count(1)
         if (told?.allowed !== true || told.degraded)
           yield `call ${call.id} of ${member.name}: ${error ?? JSON.stringify(told)}`
+      }
+    },
+  },
+  {
+    name: 'a reservation counts what it was settled at, or what stays at its end, once and exactly',
+    source: '**Reservations**',
+    *breaches(history, count) {
+      const { counted, records } = history
+      const reserved = grouped(reservedIn(history), ({ call }) => call.key)
+      for (const [key, used] of counted) {
+        if (!key.startsWith('budget')) continue
+        // Of one whose answer was lost nobody knows.
+        const unknown = records.filter(({ call, told }) => call.key === key && !told)
+        let [least, most] = [0, unknown.reduce((sum, { call }) => sum + call.cost, 0)]
+        for (const each of reserved.get(key) ?? []) {
+          count(1)
+          const [low, high] = countedBy(each, history)
+          least += low
+          most += high
+        }
+        if (used < least || used > most)
+          yield `${key} counts ${used}, and its reservations ${least} to ${most}`
+      }
+    },
+  },
+  {
+    name: 'a reservation is settled once, and is late from its end on',
+    source: '**Reservations**',
+    *breaches(history, count) {
+      const { emptied } = history.server
+      for (const { call, at, execution, end, deeds } of reservedIn(history)) {
+        const extension = deeds.find(({ units }) => units === undefined)
+        const settled = deeds.filter(({ units, told }) => units !== undefined && told)
+        const effects = new Set(settled.flatMap(({ told }) => (told!.late ? [] : told!.units)))
+        if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
+        for (const [i, { error, units, ...again }] of deeds.entries()) {
+          const before = deeds.slice(0, i).find((deed) => deed.error && deed.units === units)?.error
+          const isOver = again.at > at + ttlOf(call) * 1000 + TIMER_US
+          if (!before || extension || isClockMoved(history)) continue
+          if (error === before && !isOver) yield `call ${call.id} was not settled again at ${again.at}`
+          if (again.told?.late && isOver && before.sent !== false)
+            yield `call ${call.id} was settled once more after its end`
+        }
+        for (const { told, execution: own } of settled) {
+          if (!own || !execution) continue
+          count(1)
+          const isLost = emptied.some((life) => life > execution.life && life <= own.life)
+          // A clock that was set back too hides it, as instants tell what came first.
+          if (isLost && !told!.late && !isClockMoved(history))
+            yield `call ${call.id} was settled in time, and its state was lost`
+          if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
+          const extended = extension?.execution
+          const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
+          if (told!.late !== own.clock >= last)
+            yield `call ${call.id} was settled ${own.clock - last} us after its end, late: ${told!.late}`
+        }
+      }
+    },
+  },
+  {
+    name: 'no more reservations of a key are open than may be',
+    source: 'reservations: { max: 1000 }',
+    *breaches(history, count) {
+      const reserved = reservedIn(history).filter(({ execution }) => execution)
+      for (const { call, execution: now, at } of reserved) {
+        count(1)
+        const open = reserved.filter(
+          ({ call: { key }, execution, end, deeds }) =>
+            key === call.key &&
+            execution!.life === now!.life &&
+            execution!.number <= now!.number &&
+            end > now!.clock &&
+            deeds.every((deed) => deed.at > at),
+        )
+        if (open.length > MOST_OPEN) yield `${open.length} of ${call.key} are open with call ${call.id}`
+      }
+    },
+  },
+  {
+    name: 'an override is in force where it was made, in 2 s everywhere, in an outage as it was known, and until its end; a block is at once',
+    source: '**Overrides**',
+    *breaches(history, count) {
+      const { records, late, members, listed } = history
+      const rules = grouped(
+        members.flatMap((member) => member.rules),
+        ({ key }) => key,
+      )
+      const asked = [...records, ...late].filter(({ call, told }) => call.does === 'ledger' && told)
+      for (const record of asked) {
+        const own = rules.get(record.call.key)
+        if (!own) continue
+        count(1)
+        const wrong = wrongRule(record, own, history)
+        if (wrong) yield `call ${record.call.id} of ${record.member.name} ${wrong}`
+      }
+      // Whatever was lost, all processes go by what the store has in the end.
+      if (isClockMoved(history) || !listed) return
+      for (const { call, told, member } of late) {
+        const limit = listedLimit(call.key, listed)
+        if (call.does === 'ledger' && told && told.reason !== 'blocked' && told.limit !== limit)
+          yield `${member.name} goes by ${told.limit} for ${call.key}, and the store has ${limit}`
+      }
+    },
+  },
+  {
+    name: 'no more calls in time reach the provider in any second than it allows',
+    source: 'Turns are spaced exactly',
+    *breaches({ provider, faults }, count) {
+      // Those that are late are charged a second turn, which stays unused.
+      const inTime = provider.arrivals.filter(({ lateMs }) => lateMs !== undefined && lateMs <= LATE_MS)
+      for (const [last, { at, call }] of inTime.entries()) {
+        const first = inTime[last - ALLOWED]
+        count(1)
+        // Turns of a state that was lost are not known to the next.
+        const isLost = faults.some(
+          (each) => LOSSES.has(each.fault) && each.at < at && each.at + lasting(each) > at - BOOKED_US,
+        )
+        if (first && first.at > at - 1_000_000 && !isLost)
+          yield `call ${call} is one of ${ALLOWED + 1} in ${at - first.at} us`
+      }
+    },
+  },
+  {
+    name: 'a pause that the provider asks for is kept: at once where it was heard, soon in every process',
+    source: 'obey the other side',
+    *breaches({ provider: { arrivals }, faults }, count) {
+      for (const { process, call, waitMs, heardAt } of arrivals) {
+        if (waitMs === undefined || heardAt === undefined) continue
+        const isQuiet = !faults.some(
+          (each) =>
+            !each.fault.startsWith('provider') &&
+            each.at <= heardAt + waitMs * 1000 &&
+            each.at + lasting(each) >= heardAt - BOOKED_US,
+        )
+        for (const later of arrivals) {
+          const since = later.at - heardAt
+          if (since <= 0 || since >= waitMs * 1000 - TIMER_US) continue
+          count(1)
+          if (later.process === process || (isQuiet && since > HELD_US))
+            yield `call ${later.call} of ${later.process} went out ${since} us after ${call} of ${process} was told to wait ${waitMs} ms`
+        }
+      }
+    },
+  },
+  {
+    name: 'a call is made again after a refusal alone, and three times at most',
+    source: '`retries`',
+    *breaches({ provider: { arrivals } }, count) {
+      for (const { call, attempt } of arrivals) {
+        count(1)
+        const before = arrivals.find((each) => each.call === call && each.attempt === attempt - 1)
+        if (attempt > ATTEMPTS) yield `call ${call} went out ${attempt} times`
+        if (before && before.status !== 429 && before.status !== 503)
+          yield `call ${call} went out again after ${before.status}`
+      }
+    },
+  },
+  {
+    name: 'of the calls that wait in a process the urgent ones go out first, then the oldest',
+    source: 'The call waits in its process until it is first for its key',
+    *breaches({ provider: { arrivals }, records, late }, count) {
+      const sent = [...records, ...late].filter(({ call }) => call.does === 'send')
+      const firstOf = new Map(
+        arrivals.filter(({ attempt }) => attempt === 1).map((each) => [each.call, each.at]),
+      )
+      for (const { call, member, startedAt } of sent) {
+        const at = firstOf.get(call.id)
+        if (at === undefined) continue
+        count(1)
+        const passed = sent.find(
+          (other) =>
+            other.member === member &&
+            (isUrgent(call.id) === isUrgent(other.call.id)
+              ? other.startedAt < startedAt
+              : isUrgent(other.call.id) && other.startedAt < at) &&
+            (firstOf.get(other.call.id) ?? Infinity) > at &&
+            (other.settledAt ?? Infinity) > at,
+        )
+        if (passed) yield `call ${call.id} went out before ${passed.call.id}`
       }
     },
   },
@@ -223,6 +426,24 @@ export const LAWS: readonly Law[] = [
   },
 ]
 
+/** Calls that are not decided by the failure mode of the plan. */
+const OWN_MODE = new Set<Call['does']>(['ledger', 'both', 'several', 'permit', 'reserve', 'rule', 'send'])
+
+/** A call that goes out later than so many milliseconds after its turn is late. */
+const LATE_MS = 10
+/** So long before it goes out a call may have been booked. */
+const BOOKED_US = 3_000_000
+/** A hold is known to all turns after so long: those that come before are not confirmed. */
+const HELD_US = 450_000
+
+/** Milliseconds in which a call is decided. */
+function longestOf({ does }: Call, { deadline, extras }: Plan): number {
+  // What was charged for a denied whole is undone first, and deadlines are looked at every 10 ms.
+  if (does === 'both' || does === 'several') return 1.5 * deadline + 10
+  // A call asks for itself, with a deadline of its own, where its lease was denied.
+  return extras.leases && does === 'consume' ? 2 * deadline : deadline
+}
+
 /** Faults by which the reply to a call that was carried out is lost, or comes too late. */
 const LOSING = new Set<FaultName>([
   'connection lost',
@@ -234,6 +455,7 @@ const LOSING = new Set<FaultName>([
 
 /** Faults by which permits are lost, or counted anew. */
 const LOSSES = new Set<FaultName>([
+  'state broken',
   'server restarted',
   'server fails over',
   "server's clock forward",
@@ -280,6 +502,7 @@ function* beyond(
   count: (checked: number) => void,
 ): Iterable<string> {
   const { plan, faults } = history
+  if (plan.extras.penalty?.then === 'fresh') return // once more for each block
   const [{ call }] = records as [Record]
   const corrections = history.records.filter((each) => each.call.key === call.key)
   const resets = corrections.filter((each) => each.call.does === 'reset').length
@@ -395,6 +618,31 @@ function isReset(key: string, { records }: History): boolean {
 function stoodUntil({ member, startedAt }: Record, settledAt: number): number {
   const during = member.stills.filter(([from, to]) => from <= settledAt && to >= startedAt)
   return Math.max(0, ...during.map(([, to]) => to))
+}
+
+function reservedIn({ members }: History): Reserved[] {
+  return members.flatMap((member) => member.reserved)
+}
+
+/** The least and the most that a reservation counts in the end, with its late settlings, whose units count beside what stayed. */
+function countedBy({ call, execution, deeds }: Reserved, { server, faults }: History): [number, number] {
+  const settlings = deeds.filter(({ units }) => units !== undefined)
+  const isHere = (in_: typeof execution): boolean => server.losses.length === 0 || in_?.life === server.life
+  const first = settlings.find(({ told }) => told?.late === false)
+  const unknown = settlings.filter(({ told }) => !told).map(({ units }) => units!)
+  const late = settlings.filter(({ told }) => told?.late)
+  // Where time stands still it has not ended.
+  const atEnd = faults.some(({ fault }) => fault === "server's clock back")
+    ? [call.units, call.cost]
+    : [call.units]
+  const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
+  const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
+  const sum = (list: readonly number[]): number => list.reduce((whole, units) => whole + units, 0)
+  const kept = late.filter((each) => isHere(each.execution))
+  return [
+    Math.min(...charges, ...lost) + sum(kept.map(({ units }) => units!)),
+    Math.max(...charges, ...lost) + sum([...unknown, ...late.map(({ units }) => units!)]),
+  ]
 }
 
 /** The first breach of each law, and how often each was applied. */

@@ -13,6 +13,8 @@ interface Pending extends ScriptCall {
 export interface LinkOptions {
   /** Whether it closes itself after a second without a reply, as connections of the store's own do. */
   readonly isWatched: boolean
+  /** Microseconds until the first connection is ready. */
+  readonly connects: number
   /** Microseconds of one way, drawn anew for each message. */
   readonly delay: () => number
 }
@@ -32,6 +34,9 @@ export class Link implements RedisConnection {
   delivered: Execution | undefined
   /** The instants until which messages to the server, and from it, vanish. */
   readonly lost = { to: 0, from: 0 }
+  /** When the connection broke, and when replies came. */
+  readonly breaks: number[] = []
+  readonly heard: number[] = []
   /** The instant until which no connection comes about. */
   unreachableUntil = 0
   #isUp = false
@@ -100,6 +105,7 @@ export class Link implements RedisConnection {
   break(why: string, arrive = false): void {
     if (!this.#isUp) return
     this.#isUp = false
+    this.breaks.push(this.process.world.now)
     if (arrive) this.#arriving.add(this.#epoch)
     this.#epoch++
     const error = new Error(`Connection is closed: ${why}`)
@@ -120,7 +126,8 @@ export class Link implements RedisConnection {
 
   #connect(): void {
     const { process, server } = this
-    process.world.after(CONNECT_US, process, () => {
+    const takes = this.#attempts === 0 && this.#epoch === 0 ? this.options.connects : CONNECT_US
+    process.world.after(takes, process, () => {
       if (this.isClosed) return
       const isRefused = server.isDead || process.world.now < this.unreachableUntil
       // A server that stands still accepts no connection that is ready, as it answers nothing on it.
@@ -188,6 +195,7 @@ export class Link implements RedisConnection {
   ): void {
     if (epoch !== this.#epoch || !this.#pending.delete(call)) return
     this.#heardAt = this.process.world.now
+    this.heard.push(this.#heardAt)
     if (outcome instanceof Error) {
       if (outcome.message.startsWith('NOSCRIPT '))
         this.#unknown.set(call.keys.map(String).join(), call.sentAt)

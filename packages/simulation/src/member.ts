@@ -1,21 +1,64 @@
 import { randomFrom } from '@sluice/harness/figures'
-import type { Limiter, Policy, Semaphore } from '@sluice/core'
+import type { Limiter, Policy, Semaphore, Settlement } from '@sluice/core'
 import type { RedisStore } from '@sluice/core/redis'
 import { Link } from './link.js'
-import { type Plan, type PolicySpec, scaled } from './plan.js'
+import { type Call, type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
-import type { Server } from './server.js'
+import { clientOf, type Provider, TURNS } from './provider.js'
+import type { Execution, Server } from './server.js'
 import type { World } from './world.js'
 
-/** Permits of a key, and their lease. */
-export const PERMITS = 3
+/** Most permits of a key by the semaphore of any process, and their lease. */
+export const PERMITS = 4
 export const LEASE_MS = 2000
 
 /** A permit that a call holds, from its grant until its release begins, it is known to be lost, or its process dies. */
 export interface Hold {
   readonly key: string
   readonly id: number
+  /** The limit of its semaphore. */
+  readonly limit: number
   readonly from: number
+  until: number
+}
+
+/** Most reservations of a key that are open at once. */
+export const MOST_OPEN = 3
+
+/** A reservation that was made, and what was done with it. */
+export interface Reserved {
+  readonly call: Call
+  /** When its holder heard of it, on the world's clock. */
+  readonly at: number
+  readonly execution: Execution | undefined
+  /** Its first end on the server's clock, in microseconds. */
+  readonly end: number
+  readonly deeds: Deed[]
+}
+
+/** A settling, or where it has no units an extension. */
+export interface Deed {
+  /** When it was begun, on the world's clock. */
+  readonly at: number
+  readonly units: number | undefined
+  told: Settlement | undefined
+  execution: Execution | undefined
+  error: { readonly sent?: boolean } | undefined
+}
+
+/** The limit of the ledger, which no key reaches without an override. */
+export const LEDGER = 1_000_000
+
+/** An override or a block that a process made or removed. Instants are the world's, in microseconds. */
+export interface Rule {
+  readonly kind: 'override' | 'block'
+  readonly key: string
+  readonly member: Member
+  /** The limit, Infinity for an exemption, undefined where it was removed; of a block anything but undefined. */
+  readonly limit: number | undefined
+  readonly lasts: number
+  readonly from: number
+  /** When its maker was told that it is done; Infinity where he was not. */
   until: number
 }
 
@@ -29,10 +72,21 @@ export class Member {
   readonly store: RedisStore
   /** Under the plan's policies and failure mode. */
   readonly limiter: Limiter
-  /** Counts for a year and throws in an outage, so that what the server has counted can be compared with what was admitted. */
+  /** Counts for a year, so that what the server has counted can be compared with what was admitted. */
   readonly ledger: Limiter
+  readonly rules: Rule[] = []
+  /** Reserves, and is otherwise as the ledger. */
+  readonly budget: Limiter
+  readonly reserved: Reserved[] = []
+  /** Gives calls to the provider their turns. */
+  readonly turns: Limiter
+  readonly client: ReturnType<typeof clientOf>
   readonly semaphore: Semaphore
+  /** The limit of its semaphore. */
+  readonly permits: number
   readonly policies: readonly Policy[]
+  /** One call in 100 ms, counted in this process. */
+  readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
@@ -45,6 +99,7 @@ export class Member {
   constructor(
     readonly world: World,
     server: Server,
+    provider: Provider,
     program: Program,
     plan: Plan,
     readonly name: string,
@@ -56,8 +111,8 @@ export class Member {
     this.process = new Process(world, name, program, seed ^ 0x5bd1e995, skew)
     const [least, mean] = plan.delay
     const delay = (): number => least + this.slowness - Math.log(1 - random()) * (this.isCalm ? 50 : mean)
-    this.link = new Link(this.process, server, { isWatched: plan.isWatched, delay })
-    const { createLimiter, redisStore, fixedWindow, CONNECTION } = this.process.core
+    this.link = new Link(this.process, server, { isWatched: plan.isWatched, connects: plan.connects, delay })
+    const { createLimiter, redisStore, fixedWindow, gcra, CONNECTION } = this.process.core
     this.store = redisStore({ [CONNECTION]: this.link })
     this.policies = plan.policies.map((spec) => policyOf(this.process, spec, factor))
     const { onStoreError, deadline } = plan
@@ -73,10 +128,23 @@ export class Member {
       const held = this.holds.find((hold) => hold.key === key && hold.until === Infinity)
       if (held) held.until = this.world.now
     }
-    const permits = { name: 'permits', limit: PERMITS, lease: LEASE_MS, store: this.store, onLost }
+    this.permits = 2 + (seed % (PERMITS - 1))
+    const permits = { name: 'permits', limit: this.permits, lease: LEASE_MS, store: this.store, onLost }
     this.semaphore = this.process.core.createSemaphore(permits)
-    const year = [fixedWindow({ limit: 1_000_000, window: '365d' })]
-    this.ledger = createLimiter({ name: 'ledger', policies: year, onStoreError: 'throw', ...all })
+    this.own = createLimiter({ name: 'own', policies: [fixedWindow({ limit: 1, window: '100ms' })] })
+    const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
+    this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
+    const reservations = { max: MOST_OPEN }
+    const evenly = [gcra({ limit: TURNS, window: '1s', burst: 1 })]
+    this.turns = createLimiter({ name: 'turns', policies: evenly, onStoreError: 'throw', ...all })
+    this.client = clientOf(this.process, this.turns, provider.fetchOf(this.process))
+    this.budget = createLimiter({
+      name: 'budget',
+      policies: year,
+      onStoreError: 'throw',
+      reservations,
+      ...all,
+    })
   }
 
   stand(lasts: number, isStopped: boolean): void {
@@ -92,14 +160,17 @@ export class Member {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.limiter.close(), this.ledger.close(), this.semaphore.close()])
+    const { client, turns, limiter, ledger, budget, own, semaphore } = this
+    const all = [client.queue, turns, limiter, ledger, budget, own, semaphore]
+    await Promise.all(all.map((each) => each.close()))
     await this.store.close()
   }
 }
 
 /** A policy in a process whose limits are larger by a factor. */
-function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
+export function policyOf({ core }: Process, { shape, options }: PolicySpec, factor: number): Policy {
   const numbers = scaled(options, factor)
   const make = core[shape.algorithm as 'gcra'] as (options: object) => Policy
-  return make({ ...numbers, window: `${numbers.window}ms` })
+  const { window, ...rest } = numbers
+  return make(shape.model.onlyWindow ? rest : { ...rest, window: `${window}ms` })
 }

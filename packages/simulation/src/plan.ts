@@ -11,14 +11,27 @@ export interface Call {
   /** The number of the place in the fleet whose process makes it. */
   readonly place: number
   readonly does:
-    'consume' | 'peek' | 'settle' | 'acquire' | 'refund' | 'reset' | 'block' | 'ledger' | 'both' | 'permit'
+    | 'consume'
+    | 'peek'
+    | 'settle'
+    | 'acquire'
+    | 'refund'
+    | 'reset'
+    | 'block'
+    | 'ledger'
+    | 'both'
+    | 'several'
+    | 'permit'
+    | 'reserve'
+    | 'rule'
+    | 'send'
   readonly key: string
   readonly cost: number
-  /** To settle: the real cost. To acquire or to get a permit: the longest wait in milliseconds, and after how many its caller hangs up. */
+  /** To settle: the real cost. To wait: the longest in milliseconds, and after how many its caller hangs up. */
   readonly units: number
   readonly maxWait: number
   readonly hangsUp: number | undefined
-  /** Milliseconds for which a permit is held. */
+  /** Milliseconds for which a permit or a reservation is held, or after which a call is settled. */
   readonly holds: number
 }
 
@@ -43,10 +56,12 @@ export const FAULTS = {
   'server read only': [50, 2000],
   'server busy': [50, 1500],
   'scripts flushed': [1, 1],
+  'state broken': [1, 1],
   "server's clock forward": [1000, 86_400_000],
   "server's clock back": [1000, 86_400_000],
   'process stopped': [10, 3000],
   'process busy': [10, 1500],
+  'long turn': [20, 800],
   'process killed': [10, 1500],
   'processes replaced': [100, 1500],
   'connection lost': [1, 1],
@@ -54,9 +69,17 @@ export const FAULTS = {
   'half-open from': [50, 2000],
   unreachable: [50, 2000],
   'slow network': [100, 3000],
+  'provider lowers its limit': [100, 3000],
+  'provider overloaded': [100, 2000],
+  'provider silent': [100, 1500],
 } as const satisfies Record<string, readonly [number, number]>
 
 export type FaultName = keyof typeof FAULTS
+
+/** By how many microseconds a fault moves the server's clock. */
+export function movedBy({ fault, lasts }: Fault): number {
+  return fault === "server's clock forward" ? lasts : fault === "server's clock back" ? -lasts : 0
+}
 
 /** The options of a policy with its limit and capacity multiplied. */
 export function scaled(options: Options, factor: number): Options {
@@ -81,11 +104,20 @@ export interface Plan {
   /** Of the limiter, where it has them: leases, and a penalty. */
   readonly extras: Readonly<{
     leases?: { readonly ttl: number; readonly size: number }
-    penalty?: { readonly after: number; readonly block: number; readonly forgetAfter: number }
+    penalty?: {
+      readonly after: number
+      readonly block: number
+      readonly factor: number
+      readonly maxBlock: number
+      readonly forgetAfter: number
+      readonly then: 'window' | 'fresh'
+    }
   }>
   readonly deadline: number
   /** Whether connections are the stores' own, which close after a second without a reply. */
   readonly isWatched: boolean
+  /** Microseconds until a process's first connection is ready. */
+  readonly connects: number
   /** Microseconds of one way: at least, and the mean of what comes on top. */
   readonly delay: readonly [number, number]
   readonly items: readonly Item[]
@@ -95,7 +127,7 @@ export interface Plan {
 const FAULTS_FROM = 1_500_000
 const FAULTS_UNTIL = 9_000_000
 export const CALLS_UNTIL = 12_000_000
-const CALLS = 520
+const CALLS = 560
 
 interface Draws {
   /** From 0 up to 1. */
@@ -116,7 +148,12 @@ export function draw(seed: number): Plan {
   const draws = drawsFrom(seed)
   const { random, whole, of } = draws
   const places = whole(4, 6)
-  const policies = drawPolicies(draws)
+  const drawn = drawPolicies(draws)
+  const extras = drawExtras(draws, drawn)
+  // Leases are for keys of many calls.
+  const policies = extras.leases
+    ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
+    : drawn
   const faults: Fault[] = []
   for (let i = whole(3, 7); i > 0; i--) {
     const fault = of(Object.keys(FAULTS) as FaultName[])
@@ -144,59 +181,74 @@ export function draw(seed: number): Plan {
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
-    extras: drawExtras(draws, policies),
+    extras,
     deadline: of([20, 50, 50, 200]),
     isWatched: random() < 0.7,
+    connects: of([500, 500, 300_000]),
     delay: of([
       [100, 50],
       [100, 50],
       [2000, 1000],
       [300, 5000],
     ] as const),
-    items: [...faults, ...drawCalls(draws, places, policies)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...drawCalls(draws, places, drawn)].toSorted((a, b) => a.at - b.at),
   }
 }
 
-/** Calendars have no window that ends in a world. */
-const SHAPES = findShapes().shapes.filter(({ model }) => !model.onlyWindow)
+const { shapes: SHAPES } = findShapes()
+/** Of each a window ends after 6 s of a world. */
+const CALENDARS = [{ every: 'month' }, { every: 'day', timeZone: 'Asia/Tokyo', anchor: '2025-01-31T09:00' }]
 
 function drawPolicies({ whole, of, random }: Draws): readonly PolicySpec[] {
   return Array.from({ length: random() < 0.6 ? 1 : 2 }, (_, i): PolicySpec => {
     const shape = of(SHAPES)
-    const { capacity } = shape.model
-    const numbers = { limit: whole(1, 20), window: of([200, 1000, 1000, 3000, 10_000]), name: `policy ${i}` }
+    const { model } = shape
+    const { capacity } = model
+    const variant = model.onlyWindow ? of(CALENDARS) : shape.variant
+    const window = model.onlyWindow?.(variant) ?? of([200, 1000, 1000, 3000, 10_000])
     const most = capacity ? { [capacity]: whole(1, 30) } : {}
-    return { shape, options: { ...numbers, ...most, ...shape.variant } }
+    return { shape, options: { limit: whole(1, 20), window, name: `policy ${i}`, ...most, ...variant } }
   })
 }
 
 function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[]): Plan['extras'] {
   const kind = random()
-  const ttl = of([20, 50, 200])
+  const ttl = of([20, 200, 200])
   // Also of processes with half of the limits.
   const leaveUnits = policies.every(({ shape, options }) => shape.model.leased?.(scaled(options, 0.5), ttl))
   if (kind < 0.6 && leaveUnits) return { leases: { ttl, size: whole(2, 20) } }
-  if (kind > 0.8) return { penalty: { after: whole(1, 4), block: of([300, 2000]), forgetAfter: 5000 } }
+  const [factor, then] = [of([1, 2]), of(['window', 'window', 'fresh'] as const)]
+  if (kind > 0.65) {
+    const [after, block, forgetAfter] = [whole(1, 4), of([300, 1000]), of([500, 5000])]
+    return { penalty: { after, block, factor, maxBlock: 4 * block, forgetAfter, then } }
+  }
   return {}
 }
 
 /** Calls by how many of all they and those before them are. */
 const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
-  ['consume', 0.46],
-  ['peek', 0.5],
-  ['settle', 0.6],
-  ['acquire', 0.68],
-  ['refund', 0.695],
-  ['reset', 0.705],
-  ['block', 0.715],
-  ['permit', 0.79],
-  ['both', 0.84],
-  ['ledger', 1],
+  ['consume', 0.38],
+  ['peek', 0.41],
+  ['settle', 0.52],
+  ['acquire', 0.585],
+  ['refund', 0.6],
+  ['reset', 0.61],
+  ['block', 0.62],
+  ['permit', 0.68],
+  ['both', 0.715],
+  ['several', 0.75],
+  ['ledger', 0.86],
+  ['reserve', 0.92],
+  ['rule', 0.945],
+  ['send', 1],
 ]
 
 /** The key of a call. Those that are plain get no corrections, so that each denial can be judged; one of them is hot. */
 function keyOf(does: Call['does'], random: number, whole: Draws['whole']): string {
   if (does === 'ledger') return `ledger${whole(0, 3)}`
+  if (does === 'rule') return `ledger${whole(1, 3)}`
+  if (does === 'reserve') return `budget${whole(0, 1)}`
+  if (does === 'send') return 'provider'
   if (does === 'permit') return `permits${whole(0, 1)}`
   if (does === 'acquire') return `turns${whole(0, 1)}`
   if (!['consume', 'peek'].includes(does)) return `mixed${whole(0, 3)}`
@@ -211,20 +263,32 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
   )
   const calls: Call[] = []
   let at = 0
+  let last: Call | undefined
   for (let id = 0; id < CALLS; id++) {
     // A burst has no time in between, a silence much.
     const kind = random()
-    at += kind < 0.35 ? 0 : kind < 0.99 ? -Math.log(1 - random()) * 33_000 : random() * 800_000
+    at +=
+      kind < 0.15
+        ? 0
+        : kind < 0.35
+          ? random() * 15_000
+          : kind < 0.99
+            ? -Math.log(1 - random()) * 33_000
+            : random() * 800_000
     if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
     const what = random()
-    const does = WHAT.find(([, most]) => what < most)![0]
-    const key = keyOf(does, random(), whole)
-    const cost = random() < 0.7 ? 1 : whole(1, Math.max(1, Math.ceil(most / 2)))
-    calls.push({
+    // Half of a burst comes from one place, on a hot key.
+    const isHot = kind < 0.35 && last?.key === 'plain0' && random() < 0.7
+    const does = isHot ? 'consume' : WHAT.find(([, most]) => what < most)![0]
+    const key = isHot ? 'plain0' : keyOf(does, random(), whole)
+    const isLarge = random() < (key === 'plain0' ? 0.5 : 0.3)
+    // A little more than the capacity never fits.
+    const cost = isLarge ? whole(1, Math.max(1, key === 'plain0' ? most + 1 : Math.ceil(most / 2))) : 1
+    last = {
       kind: 'call',
       id,
       at: Math.round(at),
-      place: whole(0, places - 1),
+      place: isHot ? last!.place : whole(0, places - 1),
       does,
       key,
       cost,
@@ -232,7 +296,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
       maxWait: whole(0, 3000),
       hangsUp: random() < 0.2 ? whole(1, 1500) : undefined,
       holds: Math.ceil(4000 * random() ** 3),
-    })
+    }
+    calls.push(last)
   }
   return calls
 }

@@ -13,8 +13,8 @@ export const GLOBALS = (
   'clearImmediate queueMicrotask Date performance Math crypto WeakRef'
 ).split(' ')
 
-/** The wall time of a world when it begins, in milliseconds: 2026-06-15. */
-export const EPOCH_MS = 1_781_481_600_000
+/** The wall time of a world when it begins, in milliseconds: a day, a month and a quarter end 6 s later. */
+export const EPOCH_MS = Date.UTC(2026, 6, 1) - 6000
 
 /** A simulated process: one evaluation of core with timers, clocks and randomness of its own. */
 export class Process implements Owner {

@@ -1,9 +1,11 @@
-// npm run verify -- simulation [--seed N | --minutes N | --schedules N | --mistakes [TEXT]]: plans from one seed after the other, or one.
+// npm run verify -- simulation [--seed N | --minutes N | --schedules N | --mistakes [--only TEXT] [--write]]: plans from one
+// seed after the other, or one, or planted mistakes.
 // Exit 1 where a law is broken.
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { bundle, type Change } from './bundle.js'
+import { bundle } from './bundle.js'
 import { judge } from './laws.js'
+import { findMistakes } from './mistakes.js'
 import { draw, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { shrink } from './shrink.js'
@@ -18,19 +20,17 @@ const { values } = parseArgs({
     schedules: { type: 'string', default: 'Infinity' },
     mistakes: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
+    write: { type: 'boolean', default: false },
     whole: { type: 'boolean', default: false },
     digests: { type: 'boolean', default: false },
   },
 })
-/** Calls after which a mistake counts as missed. */
-const MOST_CALLS = 20_000
-
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
 process.exitCode = (await main()) ? 0 : 1
 process.exit()
 
 async function main(): Promise<boolean> {
-  if (values.mistakes) return findMistakes(values.only)
+  if (values.mistakes) return findMistakes(values.only, values.write, say)
   const program = await bundle()
   if (values.seed !== undefined) return runOne(draw(Number(values.seed)), program)
   return runMany(Number(values.from), program)
@@ -44,10 +44,11 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const most = Number(values.schedules)
   let isSound = true
   for (let seed = from; seed < from + most && (performance.now() < end || values.digests); seed++) {
+    const began = performance.now()
     const history = await simulate(draw(seed), program)
     const { broken, checked } = judge(history)
     digest.update(history.world.digest())
-    tally.add(history, checked)
+    tally.add(history, checked, performance.now() - began)
     for (const [law, breach] of broken) {
       isSound = false
       say(`seed ${seed} breaks "${law.name}" (${law.source}): ${breach}`)
@@ -75,36 +76,4 @@ async function runOne(plan: Plan, program: Program): Promise<boolean> {
 
 function describe({ records, faults, world }: History): string {
   return `${records.length} calls, ${world.steps} steps, ${faults.map(({ fault }) => fault).join(', ')}`
-}
-
-/** Plants each mistake of `verify -- sabotage` that the bundle would run, and looks for it by seeds in their order. */
-async function findMistakes(only: string): Promise<boolean> {
-  const { plantable } = await import('./mistakes.js')
-  let [found, all] = [0, 0]
-  for (const mistake of await plantable()) {
-    if (!`${mistake.file} ${mistake.mistake}`.includes(only)) continue
-    all++
-    const how = await find(mistake)
-    if (how) found++
-    say(`${how ? 'found ' : 'MISSED'}  ${mistake.mechanism}: ${mistake.mistake}  ${how ?? ''}`)
-  }
-  say(`${found} of ${all} mistakes found`)
-  return found >= 0.8 * all
-}
-
-/** How a mistake is found: the law, the seed and the calls that it took. */
-async function find(mistake: Change): Promise<string | undefined> {
-  const program = await bundle([mistake])
-  let calls = 0
-  for (let seed = 1; calls < MOST_CALLS; seed++) {
-    try {
-      const history = await simulate(draw(seed), program)
-      calls += history.records.length
-      const [first] = judge(history).broken
-      if (first) return `"${first[0].name}" by seed ${seed}, ${calls} calls: ${first[1].slice(0, 160)}`
-    } catch (error) {
-      throw new Error(`${mistake.file}, seed ${seed}`, { cause: error })
-    }
-  }
-  return undefined
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RedisKey, ScriptReply } from '@sluice/core/internal'
+import { partsOf, type RedisKey, type ScriptReply } from '@sluice/core/internal'
 import { type LuaRedis, startLuaRedis } from '../../core/test/lua/lua-redis.js'
 import { EPOCH_MS } from './process.js'
 import type { Owner, World } from './world.js'
@@ -19,7 +19,12 @@ export interface Execution {
   readonly life: number
   /** The server's clock, in microseconds. */
   readonly clock: number
+  /** When it was run, in the world's time. */
+  readonly at: number
   readonly keys: readonly string[]
+  readonly script: string
+  readonly args: readonly Buffer[]
+  readonly reply: ScriptReply
   /** When and by which process the call was sent. */
   readonly sentAt: number
   readonly process: string
@@ -40,6 +45,13 @@ export const REFUSALS = {
 
 export type Refusal = keyof typeof REFUSALS
 
+/** What another program does to a key: it writes a text, bytes of the same length, or in its place a value of another type. */
+const FOREIGN = [
+  "redis.call('SET', KEYS[1], ARGV[1]) return ''",
+  "redis.call('SETRANGE', KEYS[1], 0, string.rep('\\255', redis.call('STRLEN', KEYS[1]))) return ''",
+  "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'field', ARGV[1]) return ''",
+]
+
 /** The microseconds that a script takes. */
 const SCRIPT_US = 20
 
@@ -54,8 +66,17 @@ export class Server implements Owner {
   /** Microseconds by which its clock was moved. */
   skew = 0
   life = 0
+  /** Lives that began without data. */
+  readonly emptied: number[] = []
   starts = 0
   readonly executions: Execution[] = []
+  /** For each start, the number of the first execution after it, and of those before it whose effects are kept. */
+  readonly losses: { readonly before: number; readonly kept: readonly number[] }[] = []
+  /** The number of the first execution after it has refused any for a time. */
+  refusedFrom = Infinity
+  /** Executions whose effects are in the state, and in what was saved. */
+  #applied: number[] = []
+  #saved: readonly number[] = []
   /** Who hears the messages of a channel. */
   readonly #listeners = new Map<string, Set<(message: string) => void>>()
   /** Called when it dies: connections break. */
@@ -95,9 +116,24 @@ export class Server implements Owner {
     const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
     if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
     const number = this.executions.length
-    const execution = { number, life: this.life, clock, keys, sentAt, process, isDelivered: false }
+    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, isDelivered: false }
+    const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
+    this.#applied.push(number)
     return { reply, execution }
+  }
+
+  /** Runs all scripts that were run once more, one after the other and nothing else, and returns the milliseconds that it took. */
+  runBare(): number {
+    this.#lua.restore()
+    const began = performance.now()
+    for (const { script, clock, keys, args } of this.executions)
+      this.#lua.runAll(
+        script,
+        clock,
+        keys.map((key, i) => [Buffer.from(key), args[i] ?? args.at(-1)]) as never,
+      )
+    return performance.now() - began
   }
 
   /** Has `receive` called with each message of a channel, until the returned function is called. */
@@ -114,6 +150,7 @@ export class Server implements Owner {
   }
 
   refuse(refusal: Refusal, isOn: boolean): void {
+    if (isOn) this.refusedFrom = Math.min(this.refusedFrom, this.executions.length)
     if (isOn) this.#refusals.add(refusal)
     else this.#refusals.delete(refusal)
     this.#refuse()
@@ -123,9 +160,30 @@ export class Server implements Owner {
     this.#known.clear()
   }
 
+  /** Has another program write to all keys of limiters and semaphores: what was there is lost. */
+  breakState(): void {
+    if (this.isDead || this.#refusals.size > 0) return
+    const keys = new Set(this.#applied.flatMap((number) => this.executions[number]!.keys))
+    for (const key of keys) {
+      if (partsOf('sluice', key)?.limiter)
+        this.#lua.runAll(FOREIGN[key.includes('semaphore') ? 0 : key.length % 3]!, this.clock, [
+          [Buffer.from(key), Buffer.from('x')],
+        ])
+    }
+    this.life++
+    this.emptied.push(this.life)
+    this.#lose([])
+  }
+
+  #lose(kept: readonly number[]): void {
+    this.#applied = [...kept]
+    this.losses.push({ before: this.executions.length, kept })
+  }
+
   /** Keeps the state as it is now, in place of what was kept before. */
   save(): void {
     this.#lua.snapshot('kept')
+    this.#saved = [...this.#applied]
   }
 
   kill(): void {
@@ -139,8 +197,10 @@ export class Server implements Owner {
     this.stillUntil = 0
     this.starts++
     this.life++
+    if (isEmpty) this.emptied.push(this.life)
     this.flushScripts()
     this.#lua.restore(isEmpty ? undefined : 'kept')
+    this.#lose(isEmpty ? [] : this.#saved)
   }
 
   /** Moves its clock. Back by more than windows last is a loss of state. */

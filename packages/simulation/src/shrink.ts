@@ -1,4 +1,5 @@
-import { judge, type Law } from './laws.js'
+import type { Law } from './law.js'
+import { judge } from './laws.js'
 import type { Plan } from './plan.js'
 import type { Program } from './process.js'
 import { simulate } from './simulation.js'

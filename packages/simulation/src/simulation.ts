@@ -1,8 +1,13 @@
-import type { Decision } from '@sluice/core'
-import { Member, PERMITS } from './member.js'
-import { type Call, CALLS_UNTIL, type Fault, type Plan } from './plan.js'
+import type { Decision, Limiter } from '@sluice/core'
+import { Member } from './member.js'
+import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.js'
 import type { Program } from './process.js'
+import { reserve } from './reserving.js'
+import { rule } from './ruling.js'
+import { Provider } from './provider.js'
+import { send } from './sending.js'
 import { type Execution, type Refusal, Server } from './server.js'
+import { Twin } from './twin.js'
 import { World } from './world.js'
 
 /** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
@@ -13,6 +18,10 @@ export interface Told {
   readonly now: number
   readonly at: number
   readonly isCached: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Of a denial: when one unit more than remains passes. */
+  readonly nextUnitAt: number
 }
 
 /** A call that was made, and what came of it. Instants are those of the world, in microseconds. */
@@ -29,18 +38,25 @@ export interface Record {
   clock: number
 }
 
+/** The records of the store. */
+export type Listed = Awaited<ReturnType<Limiter['overrides']>>
+
 /** All that happened in a world. */
 export interface History {
   readonly plan: Plan
+  readonly twin: Twin
   readonly world: World
   readonly server: Server
+  readonly provider: Provider
   readonly members: readonly Member[]
   readonly records: readonly Record[]
   /** The instant of the last fault's end, and calls that were made to see whether the store decides again. */
   readonly calmAt: number
   readonly late: readonly Record[]
-  /** Counts of the ledger in the end, by key. */
+  /** Counts of the ledger and of the budget in the end, by key. */
   readonly counted: ReadonlyMap<string, number>
+  /** What the store says before that of overrides. */
+  readonly listed: Listed | undefined
   /** What was thrown into the loop, or rejected and heard by nobody. */
   readonly stray: readonly string[]
   /** What is left after all was closed. */
@@ -74,10 +90,12 @@ class Fleet {
   readonly records: Record[] = []
   readonly late: Record[] = []
   readonly stray: string[] = []
+  readonly provider: Provider
   /** The member at each place; undefined while there is none. */
   readonly #places: (Member | undefined)[]
   readonly #faults: Fault[]
   #started = 0
+  #listed: Listed | undefined
 
   constructor(
     readonly plan: Plan,
@@ -85,6 +103,7 @@ class Fleet {
     readonly world: World,
     readonly server: Server,
   ) {
+    this.provider = new Provider(world)
     this.#faults = plan.items.filter((item) => item.kind === 'fault')
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
@@ -93,7 +112,7 @@ class Fleet {
   }
 
   async run(): Promise<History> {
-    const { plan, world, server } = this
+    const { plan, program, world, server, provider } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
@@ -108,14 +127,39 @@ class Fleet {
     await this.#close()
     const left = this.#left()
     const { members, records, late, stray } = this
-    return { plan, world, server, members, records, late, stray, left, calmAt, counted, faults: this.#faults }
+    const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
+    return {
+      plan,
+      twin,
+      world,
+      server,
+      provider,
+      members,
+      records,
+      late,
+      stray,
+      left,
+      calmAt,
+      counted,
+      faults,
+      listed,
+    }
   }
 
   #start(place: number, factor: number): Member {
     const number = this.#started++
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
-    const member = new Member(this.world, this.server, this.program, this.plan, name, seed, factor)
+    const member = new Member(
+      this.world,
+      this.server,
+      this.provider,
+      this.program,
+      this.plan,
+      name,
+      seed,
+      factor,
+    )
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
@@ -125,7 +169,11 @@ class Fleet {
   #call(call: Call): void {
     const member = this.#places[call.place]
     if (!member) return
-    this.world.after(0, member.process, () => this.#make(call, member, this.records))
+    // Wholes that are decided in two steps come in pairs, of which one is later.
+    const pair = call.does === 'several' ? [call, { ...call, id: call.id + PAIRED }] : [call]
+    this.world.after(0, member.process, () => {
+      for (const each of pair) this.#make(each, member, this.records)
+    })
   }
 
   #make(call: Call, member: Member, records: Record[]): void {
@@ -146,7 +194,8 @@ class Fleet {
       if (told && !told.degraded && !told.isCached) record.execution = member.link.delivered
       world.trace(`${member.name} ${call.id} -> ${error ?? JSON.stringify(told)}`)
     }
-    act(call, member, world).then(
+    const other = this.#places[(call.place + 1) % this.plan.places]
+    act(call, member, other, this.provider).then(
       (decision) => settled(decision && toldBy(decision, member), undefined),
       (error: Error & { code?: string }) => settled(undefined, error.code ?? String(error)),
     )
@@ -176,13 +225,16 @@ class Fleet {
         return refuse('busy')
       case 'scripts flushed':
         return server.flushScripts()
+      case 'state broken':
+        return server.breakState()
       case "server's clock forward":
-        return server.moveClock(fault.lasts)
       case "server's clock back":
-        return server.moveClock(-fault.lasts)
+        return server.moveClock(movedBy(fault))
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'long turn':
+        return member && this.#turnLong(member, fault)
       case 'process killed':
         this.#replace(fault.place, fault.lasts, 1)
         return
@@ -203,10 +255,14 @@ class Fleet {
           link.break('unreachable')
         }
         return
+      case 'provider lowers its limit':
+      case 'provider overloaded':
+      case 'provider silent':
+        return this.provider.begin(fault)
       case 'slow network':
-        for (const each of this.members) each.slowness += 40_000
+        for (const each of this.members) each.slowness += slownessOf(fault)
         afterwards(() => {
-          for (const each of this.members) each.slowness = Math.max(0, each.slowness - 40_000)
+          for (const each of this.members) each.slowness = Math.max(0, each.slowness - slownessOf(fault))
         })
     }
   }
@@ -238,6 +294,20 @@ class Fleet {
     this.world.after(pause, undefined, () => (this.#places[place] = this.#start(place, factor)))
   }
 
+  /** Makes calls in a turn of the event loop that then goes on for long; some are more than may be on their way at once. */
+  #turnLong(member: Member, { id, at, place, lasts, choice }: Fault): void {
+    const calls = choice && place < 2 ? 1050 : 5
+    this.world.after(0, member.process, () => {
+      for (let i = 0; i < calls; i++) {
+        const rest = { at, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
+        const key = `turn${i}`
+        const call = { kind: 'call', id: 30_000 + 2000 * id + i, does: 'consume', key, ...rest } as const
+        this.#make(call, member, this.records)
+      }
+      member.stand(lasts, false)
+    })
+  }
+
   /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
   #halfOpen({ link, process }: Member, { fault, lasts, choice }: Fault): void {
     const until = this.world.now + lasts
@@ -250,23 +320,32 @@ class Fleet {
   async #callLate(): Promise<void> {
     const { world } = this
     for (const [place, member] of this.#places.entries()) {
-      for (let i = 0; i < 3 && member; i++) {
+      for (let i = 0; i < 6 && member; i++) {
         const id = 10_000 + place * 10 + i
         const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const call = { kind: 'call', id, does: 'consume', key: `late${id}`, ...rest } as const
+        const what =
+          i < 3
+            ? ({ does: 'consume', key: `late${id}` } as const)
+            : ({ does: 'ledger', key: `ledger${i - 2}` } as const)
+        const call = { kind: 'call', id, ...what, ...rest } as const
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
         world.after(i * 300_000, member.process, () => this.#make(call, member, records))
       }
     }
     await world.runUntil(world.now + 2_000_000)
+    const member = this.#places.find((each) => each !== undefined)
+    member?.ledger.overrides().then(
+      (listed) => (this.#listed = listed),
+      (error: unknown) => this.stray.push(`overrides cannot be listed: ${String(error)}`),
+    )
   }
 
   /** Asks for permits of each key, which nobody holds any more. */
   async #holdLate(): Promise<void> {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
-    for (let i = 0; i < 2 * PERMITS; i++) {
+    for (let i = 0; i < 2 * member!.permits; i++) {
       const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
       const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
@@ -277,12 +356,18 @@ class Fleet {
   async #count(): Promise<Map<string, number>> {
     const counted = new Map<string, number>()
     const member = this.#places.find((each) => each !== undefined)
-    const keys = new Set(this.records.flatMap(({ call }) => (call.does === 'ledger' ? call.key : [])))
+    const keys = new Set(this.records.map(({ call }) => call.key))
     for (const key of keys) {
-      member?.ledger.peek(key).then(
-        ({ policies }) => counted.set(key, policies[0]!.used),
-        (error: unknown) => this.stray.push(`the ledger cannot be read: ${String(error)}`),
-      )
+      const limiter = key.startsWith('ledger') ? member?.ledger : key.startsWith('budget') && member?.budget
+      if (!limiter) continue
+      const isLedger = limiter === member?.ledger
+      const cleared = isLedger ? limiter.removeOverride(key) : Promise.resolve()
+      cleared
+        .then(() => limiter.peek(key))
+        .then(
+          ({ policies }) => counted.set(key, policies[0]?.used ?? NaN),
+          (error: unknown) => this.stray.push(`${key} cannot be read: ${String(error)}`),
+        )
     }
     await this.world.runUntil(this.world.now + 2_000_000)
     return counted
@@ -310,41 +395,77 @@ class Fleet {
   }
 }
 
+/** By how much a slow network delays each message, in microseconds. */
+function slownessOf({ lasts }: Fault): number {
+  return 10_000 + (lasts % 80_000)
+}
+
+/** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
+const PAIRED = 48_000
+
 /** By how much a replica lags, in microseconds. */
 const LAG_US = 30_000
 
 /** Microseconds until a fault is over. That of a clock is at once. */
-function lasting({ fault, lasts }: Fault): number {
-  return fault.startsWith("server's clock") ? 0 : lasts + LAG_US
+export function lasting(fault: Fault): number {
+  return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
 }
 
 function toldBy(decision: Decision, member: Member): Told {
-  const { now, at, from } = decision[member.process.core.ANSWER]
-  const { allowed, degraded, reason } = decision
-  return { allowed, degraded, reason, now, at, isCached: from === 'cache' }
+  // That of a permit has none.
+  const answer = decision[member.process.core.ANSWER] ?? { now: 0, at: 0, remaining: 0 }
+  const { now, at, from, remaining, nextUnitAt = now } = answer
+  const { allowed, degraded, reason, limit } = decision
+  return { allowed, degraded, reason, now, at, isCached: from === 'cache', remaining, nextUnitAt, limit }
 }
 
-/** The key of the ledger that a call on two keys charges. */
+/** The key of the ledger that a call on two keys charges: none that is ever exempt. */
 export function ledgerOf({ id }: Call): string {
-  return `ledger${id % 4}`
+  return `ledger${id % 3}`
 }
 
 /** Waits for a permit, holds it for a while, and releases it. */
-async function hold(call: Call, { semaphore, process, holds }: Member, world: World): Promise<void> {
-  const permit = await semaphore.acquire(call.key, { maxWait: call.maxWait })
-  if (!permit.allowed) return
-  const held = { key: call.key, id: call.id, from: world.now, until: Infinity }
-  holds.push(held)
+async function hold(call: Call, member: Member, world: World): Promise<void> {
+  const permit = await member.semaphore.acquire(call.key, { maxWait: call.maxWait })
+  if (permit.allowed) holdFor(call, call.key, member, world, () => permit.release())
+}
+
+function holdFor(call: Call, key: string, member: Member, world: World, release: () => Promise<void>): void {
+  const held = { key, id: call.id, limit: member.permits, from: world.now, until: Infinity }
+  member.holds.push(held)
   world.trace(`permit ${call.id}`)
-  world.after(call.holds * 1000, process, () => {
+  world.after(call.holds * 1000, member.process, () => {
     held.until = Math.min(held.until, world.now)
-    void permit.release()
+    void release()
   })
 }
 
+/** Decides a call on several keys in two steps, as one is of this process, and half of them with a permit that is held for a while. */
+async function several(call: Call, member: Member, world: World): Promise<Decision> {
+  const { ledger, own, semaphore, process } = member
+  const keys = [
+    { limiter: ledger, key: ledgerOf(call) },
+    { limiter: own, key: 'own' },
+  ]
+  const permit = { semaphore, key: `permits${call.cost % 2}` }
+  const whole = await process.core.consumeAll(hasPermit(call) ? [permit, ...keys] : keys)
+  if (whole.permits.length > 0) holdFor(call, permit.key, member, world, () => whole.release())
+  return whole.denied ?? whole.decisions[0]!
+}
+
+/** Whether a call on several keys takes a permit too. */
+export function hasPermit({ id }: Call): boolean {
+  return id % 2 === 0
+}
+
 /** Does what a call says. Resolves to its decision, if it has one. */
-async function act(call: Call, member: Member, world: World): Promise<Decision | undefined> {
-  const { limiter, ledger, process } = member
+async function act(
+  call: Call,
+  member: Member,
+  other: Member | undefined,
+  provider: Provider,
+): Promise<Decision | undefined> {
+  const { limiter, ledger, process, world } = member
   const { key, cost } = call
   switch (call.does) {
     case 'consume':
@@ -355,7 +476,8 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
       return ledger.consume(key)
     case 'settle': {
       const decision = await limiter.consume(key, { cost })
-      if (decision.allowed) await decision.settle(call.units)
+      const settle = (): void => void decision.settle(call.units).catch(() => {})
+      if (decision.allowed) world.after(call.holds * 1000, process, settle)
       return decision
     }
     case 'acquire': {
@@ -376,6 +498,8 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
       const { decisions } = await process.core.consumeAll(parts)
       return decisions.find(({ allowed }) => !allowed) ?? decisions[0]
     }
+    case 'several':
+      return several(call, member, world)
     case 'refund':
       await limiter.refund(key, { cost })
       return undefined
@@ -385,5 +509,13 @@ async function act(call: Call, member: Member, world: World): Promise<Decision |
     case 'block':
       await limiter.block(key, call.maxWait + 1)
       return undefined
+    case 'rule':
+      await rule(call, member)
+      return undefined
+    case 'send':
+      await send(call, member, provider)
+      return undefined
+    case 'reserve':
+      return reserve(call, member, other)
   }
 }

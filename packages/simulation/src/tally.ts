@@ -8,11 +8,19 @@ export class Tally {
   #executions = 0
   #degraded = 0
   #checked = 0
+  /** Milliseconds of schedules, and of their scripts alone. */
+  #took = 0
+  #bare = 0
   readonly #faults = new Map<string, number>()
   readonly #pairs = new Map<string, number>()
   readonly #began = performance.now()
 
-  add({ records, world, server, faults }: History, checked: number): void {
+  /** Adds a schedule, which with the laws took so many milliseconds. Of some it measures how long their scripts take alone. */
+  add({ records, world, server, faults }: History, checked: number, took: number): void {
+    if (this.#schedules % 5 === 0) {
+      this.#took += took
+      this.#bare += server.runBare()
+    }
     this.#schedules++
     this.#calls += records.length
     this.#steps += world.steps
@@ -34,6 +42,7 @@ export class Tally {
     return [
       `${this.#schedules} schedules in ${seconds.toFixed(0)} s: ${this.#calls} calls, ${this.#degraded} of them in outages;`,
       `${this.#executions} scripts, ${this.#steps} steps, ${this.#checked} checks of laws`,
+      `${(this.#bare / this.#took).toFixed(2)} of the speed of the same scripts alone`,
       ...kinds.map(([name, n]) => `  ${name}: ${n}`),
       `  ${this.#pairs.size} pairs of faults, the rarest ${counts[0] ?? 0} times, half of them ${counts[counts.length >> 1] ?? 0} times or more`,
     ].join('\n')

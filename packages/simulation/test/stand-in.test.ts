@@ -38,6 +38,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     const connection = {
       evalsha: (sha: string, keys: never, args: never) => run(sha, undefined, keys, args),
       eval: (script: string, keys: never, args: never) => run(undefined, script, keys, args),
+      subscribe: (channel: string, receive: (message: string) => void) => stand.subscribe(channel, receive),
       inOneWrite: (send: () => void) => send(),
       isReady: () => true,
       address: 'simulated',
@@ -80,14 +81,16 @@ describeWithLua(missing ?? 'the server of simulations', () => {
         .map((shape, i) => {
           const policies = [shape.factory({ limit: 5, window: 1000, ...shape.variant })]
           const all = { store, deadline: '1m', onStoreError: 'throw' } as const
-          const penalty = i % 3 === 0 ? { after: 3, block: '3s', forgetAfter: '10s' } : undefined
-          return createLimiter({ name: `shape ${i}`, policies, ...all, ...(penalty && { penalty }) })
+          const penalty = i % 3 === 0 && { penalty: { after: 3, block: '3s', forgetAfter: '10s' } as const }
+          const reservations = i % 3 === 1 && { reservations: { max: 3 } }
+          return createLimiter({ name: `shape ${i}`, policies, ...all, ...penalty, ...reservations })
         }),
     )
 
   it(`answers ${CALLS} calls as a real one does`, async () => {
     const random = randomFrom(1)
     const whole = (to: number): number => Math.floor(random() * to)
+    expectWarnings([], { perhaps: ['RESERVATION_DRAINS', 'SHORT_DURATION'] })
     const limiters = open()
     for (let call = 0; call < CALLS; call++) {
       now += whole(4) === 0 ? whole(1_500_000) : whole(20_000)
@@ -96,9 +99,10 @@ describeWithLua(missing ?? 'the server of simulations', () => {
         whole(limiters[0]!.length),
         `k${whole(3)}`,
         whole(4),
-        whole(12),
+        whole(15),
         whole(9),
       ]
+      const reserved = limiters[0]![which]!.reserves ? ids.get(`${which} ${key}`) : undefined
       const [first, second] = await onBoth(async (store, i) => {
         const limiter = limiters[i]![which]!
         if (kind === 0) return limiter.refund(key, { cost })
@@ -109,12 +113,56 @@ describeWithLua(missing ?? 'the server of simulations', () => {
           const step = (['take', 'wait', 'poll', 'renew', 'release'] as const)[ticket % 5]!
           return permitsOf(store).ask(step, key, [ticket], 2)
         }
+        if (kind > 12) return ruled(limiter, key, ticket)
+        if (kind > 10 && reserved !== undefined) {
+          const reservation = limiter.reservation(key, reserved)
+          if (kind === 12) return reservation.settle(cost)
+          return reservation.extend(`${100 + 100 * ticket}ms`, { atEnd: cost })
+        }
+        if (kind > 9 && limiter.reserves) {
+          const { allowed, reason, policies, reservation } = await limiter.reserve(key, {
+            cost: 1 + cost,
+            ttl: 800,
+          })
+          if (reservation) ids.set(`${which} ${key}`, reservation.id)
+          return { allowed, reason, policies, id: reservation?.id }
+        }
         const decision = kind === 6 ? await limiter.peek(key, { cost }) : await limiter.consume(key, { cost })
         const { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies } = decision
         return { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies }
       }, call)
       expect({ call, outcome: second }).toEqual({ call, outcome: first })
     }
+  })
+
+  /** The latest reservation of each limiter and key. */
+  const ids = new Map<string, string>()
+
+  /** Writes, removes or lists what operators say of keys. */
+  async function ruled(limiter: Limiter, key: string, how: number): Promise<unknown> {
+    const who = { reason: 'a test', by: 'the simulation' }
+    if (how < 3) return limiter.overrides()
+    if (how === 3) return limiter.removeOverride(key)
+    if (how === 4) return limiter.block(key, '200ms', who)
+    const what = how === 5 ? { exempt: true as const } : { factor: how - 5 }
+    return limiter.override(key, { ...what, ...who, until: '2s', force: true })
+  }
+
+  it('tells a ticket that waits of its permit, as a real one does', async () => {
+    const told = await onBoth(async (store, i) => {
+      const own = permitsOf(store)
+      const heard = new Promise<number>((resolve) => own.listen(resolve))
+      while (i === 0 && (await client.pubsub('CHANNELS', '*:to:*')).length === 0);
+      const states = []
+      for (const [step, ticket] of [
+        ['take', 1],
+        ['wait', 2],
+        ['release', 1],
+      ] as const)
+        states.push(await own.ask(step, 'told', [ticket], 1))
+      return [await heard, ...states]
+    }, 1)
+    expect(told[1]).toEqual(told[0])
   })
 
   const permits = new Map<RedisStore, ReturnType<NonNullable<RedisStore['permits']>>>()
@@ -130,7 +178,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   ] as const)('refuses calls as a real one does: %s', async (refusal: Refusal, begin, end) => {
     const limiters = open()
     const known = (i: number) => limiters[i]![0]!
-    expectWarnings([], { perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED'] })
+    expectWarnings([], { perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED', 'RESERVATION_DRAINS'] })
     await onBoth((_, i) => known(i).consume('full', { cost: 5 }), 1)
     await client.call(begin[0], ...begin.slice(1))
     stand.refuse(refusal, true)

@@ -106,6 +106,8 @@ export class KnownRecords {
   readonly #byLimiter = new Map<string, LimiterRecords>()
   /** Ids of records that have decided calls or have ended, which the next read reports. */
   readonly #seen = new Set<string>()
+  /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer tells. */
+  readonly #ended = new Map<string, KeyRecord>()
   /** Open limiters of the store. */
   #limiters = 0
   #version = 0
@@ -284,6 +286,8 @@ export class KnownRecords {
     this.#taken = nth
     this.#version = version
     if (!this.store.local) this.#ahead = now - this.store.now()
+    for (const record of this.#ended.values()) if (record.until > now) this.#set(record, isHeard)
+    this.#ended.clear()
     const gone = new Set(areAll ? this.#byId.keys() : [])
     for (const stored of records) {
       gone.delete(stored.id)
@@ -293,13 +297,17 @@ export class KnownRecords {
         this.#remove(stored.id, record ? 'ended' : 'removed')
         continue
       }
-      this.#byId.set(record.id, record)
-      this.#nextEnd = Math.min(this.#nextEnd, record.until)
-      const its = this.#recordsOf(record.limiter)
-      its.change('set', record)
-      if (isHeard) its.report('set', record)
+      this.#set(record, isHeard)
     }
     for (const id of gone) this.#remove(id, 'removed')
+  }
+
+  #set(record: KeyRecord, isHeard: boolean): void {
+    this.#byId.set(record.id, record)
+    this.#nextEnd = Math.min(this.#nextEnd, record.until)
+    const its = this.#recordsOf(record.limiter)
+    its.change('set', record)
+    if (isHeard) its.report('set', record)
   }
 
   #remove(id: string, change: RecordChange): void {
@@ -317,9 +325,13 @@ export class KnownRecords {
     const now = this.now()
     if (now < this.#nextEnd) return
     this.#nextEnd = Infinity
-    for (const { id, until } of this.#byId.values()) {
-      if (until <= now) this.#remove(id, 'ended')
-      else this.#nextEnd = Math.min(this.#nextEnd, until)
+    for (const record of this.#byId.values()) {
+      const { id, until } = record
+      if (until > now) this.#nextEnd = Math.min(this.#nextEnd, until)
+      else {
+        this.#ended.set(id, record)
+        this.#remove(id, 'ended')
+      }
     }
   }
 }

@@ -308,7 +308,10 @@ export class Limiter {
     // In an outage it is as local as the decision.
     const keeper = answer.degraded ? answer.degraded.by?.reservations : reservations
     const kept = isDenied(answer) ? undefined : keeper
-    const reservation = new Reservation(kept, made, () => this.#store.now())
+    // In an outage its end is one of this process's clock.
+    const reservation = new Reservation(kept, made, () =>
+      answer.degraded ? this.#store.now() : this.#storeNow(),
+    )
     // In shadow mode a refused call goes on with one that holds nothing, as a call on an exempt key does.
     const hasOne = kept !== undefined || !set.enforce || set.exempt
     if (kept) this.#held!.add(reservation, cost, answer.now)
@@ -326,7 +329,7 @@ export class Limiter {
     checkShapeOptions(options)
     const { keyspace } = this.#setOf(options?.policies)
     this.#requireReservations()
-    return new Reservation(keyspace.reservations, reservedOf(storedKey(key), id), () => this.#store.now())
+    return new Reservation(keyspace.reservations, reservedOf(storedKey(key), id), () => this.#storeNow())
   }
 
   /**
@@ -439,7 +442,7 @@ export class Limiter {
 
   /** Units that reservations of this process hold: neither settled nor at their end. */
   get held(): number {
-    return this.#held?.sum(this.#store.now()) ?? 0
+    return this.#held?.sum(this.#storeNow()) ?? 0
   }
 
   /** Whether `close` was called. */
@@ -471,6 +474,11 @@ export class Limiter {
     this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  /** The time on the clock of the store, as far as this process knows it, in microseconds. */
+  #storeNow(): number {
+    return this.#records.known?.now() ?? this.#store.now()
   }
 
   /** @throws {PolicyError} INVALID_OPTION where the limiter was made without `reservations`. */

@@ -18,12 +18,14 @@ export class Reservation {
   readonly id: string
   #reserved: Reserved
   #settling: Promise<Settlement> | undefined
+  /** The failure of a settling that may have been carried out all the same. */
+  #failure: unknown
   readonly #reservations: Reservations | undefined
   readonly #now: () => number
 
   /**
    * The reservation that a store keeps in `reservations`; without them, as in shadow mode, it holds nothing. `now` is the store's
-   * time.
+   * time, as far as this process knows it.
    */
   constructor(reservations: Reservations | undefined, reserved: Reserved, now: () => number) {
     const { id, decidedAt, end } = reserved
@@ -33,9 +35,9 @@ export class Reservation {
     this.#now = now
   }
 
-  /** Whether `settle` or `release` was called. */
+  /** Whether `settle` or `release` was called, and is not to be called again after a failure. */
   get isSettled(): boolean {
-    return this.#settling !== undefined
+    return this.#settling !== undefined || this.#isOver
   }
 
   /** @internal Whether it holds its units at `now`, in microseconds of the store's time. */
@@ -55,6 +57,7 @@ export class Reservation {
     } catch (error) {
       return Promise.reject(error)
     }
+    if (this.#isOver) return Promise.reject(this.#failure)
     return (this.#settling ??= this.#settle(realCost))
   }
 
@@ -88,11 +91,15 @@ export class Reservation {
       const { state, effect } = await this.#reservations.change(change)
       return { units: effect, late: state === 'late' }
     } catch (error) {
-      // A late settling that was sent is not sent again, as the store has no mark of it.
-      const isSafe = (error as Partial<StoreError>).sent === false || this.#now() < this.#reserved.end
-      if (isSafe) this.#settling = undefined
+      if ((error as Partial<StoreError>).sent !== false) this.#failure = error
+      this.#settling = undefined
       throw error
     }
+  }
+
+  /** Whether it was perhaps settled and has ended: it is not settled again then, as the store keeps no mark of it. */
+  get #isOver(): boolean {
+    return this.#failure !== undefined && this.#now() >= this.#reserved.end
   }
 }
 

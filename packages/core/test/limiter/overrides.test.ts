@@ -1,4 +1,4 @@
-import { FakeClock } from '@sluice/testing'
+import { FakeClock, installFakeClock } from '@sluice/testing'
 import {
   consumeAll,
   createLimiter,
@@ -12,6 +12,7 @@ import {
   type Store,
   tokenBucket,
 } from '../../src/index.js'
+import { guard } from '../../src/leases/leased-store.js'
 
 const WHO = { reason: 'a campaign', by: 'ops' }
 const HOUR = [fixedWindow({ limit: 2, window: '1h' })]
@@ -57,6 +58,26 @@ describe('an override', () => {
     clock.pass(0.001)
     expect((await limiter.peek('a')).limit).toBe(2)
     expect(await limiter.overrides()).toEqual([])
+  })
+
+  it('goes on where the clock of the store was set back while the process took it for ended', async () => {
+    const time = installFakeClock()
+    let ahead = 0
+    const [keyspace, now] = [store.keyspace.bind(store), () => clock.now() + ahead]
+    const elsewhere: Store = { guard, keyspace, records: () => store.records!(), now, close() {} }
+    const limiter = open({ store: elsewhere })
+    const changes: string[] = []
+    limiter.on('override', ({ change }) => changes.push(change))
+    await limiter.override('a', { limit: 5, until: '2s', ...WHO })
+    ahead = 3_000_000
+    await time.pass(1000)
+    expect((await limiter.peek('a')).limit).toBe(5)
+    clock.pass(2000)
+    await time.pass(1000)
+    expect((await limiter.peek('a')).limit).toBe(2)
+    expect(changes).toEqual(['set', 'ended', 'set', 'ended'])
+    await limiter.close()
+    time.restore()
   })
 
   it('is replaced by the next one, and ended by removeOverride, whatever the key is', async () => {

@@ -92,5 +92,5 @@ function readLine(from: number): string {
     if (size === 0) throw new Error('lua5.1 has ended')
     line += chunk.toString('latin1', 0, size)
   }
-  return line.trimEnd()
+  return line.slice(0, -1) // an empty reply may be the last
 }

@@ -26,8 +26,10 @@ end
 
 function commands.MGET(...)
   local values = {}
+  -- Of a key of another type it says that there is none.
   for i, key in ipairs({ ... }) do
-    values[i] = commands.GET(key)
+    local found = keys[key]
+    values[i] = found and found.expires > now and type(found.value) ~= 'table' and found.value or false
   end
   return values
 end

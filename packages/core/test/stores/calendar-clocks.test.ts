@@ -1,5 +1,13 @@
 import '@sluice/calendar'
-import { calendarWindow, consumeAll, createLimiter, gcra, slidingLog, type Policy } from '@sluice/core'
+import {
+  calendarWindow,
+  consumeAll,
+  createLimiter,
+  gcra,
+  type LimiterOptions,
+  type Policy,
+  slidingLog,
+} from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
 import { oneRedis, withoutRecords } from './redis/one-redis.js'
@@ -39,7 +47,7 @@ describe.each([
   ['bytes', bytesStore],
 ])('a store in %s whose clock was set', (_, storeOf) => {
   /** A limiter in such a store on a clock of its own, and how many of `calls` pass. */
-  function limiterUnder(...policies: Policy[]) {
+  function limiterUnder(policies: Policy[], options: Pick<LimiterOptions, 'penalty' | 'tiers'> = {}) {
     const time = { now: NOON }
     const store = storeOf(() => time.now)
     const limiter = createLimiter({
@@ -48,6 +56,7 @@ describe.each([
       store,
       onStoreError: 'throw',
       deadline: '30s',
+      ...options,
     } as never)
     const passed = async (calls: number, own = policies): Promise<number> => {
       let count = 0
@@ -60,7 +69,7 @@ describe.each([
   it.each(EVERY)(
     'a day back admits no more in a window of a %s, and makes no time stand still',
     async (every) => {
-      const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+      const { time, limiter, passed } = limiterUnder([calendarWindow({ limit: 5, every })])
       expect(await passed(3)).toBe(3)
       const ends = time.now / 1000 + (await limiter.peek('a')).resetAfterMs
       time.now -= DAY
@@ -75,7 +84,7 @@ describe.each([
   )
 
   it.each(EVERY)('admits the limit once through 1,000 changes of zone and anchor in a %s', async (every) => {
-    const { limiter } = limiterUnder(calendarWindow({ limit: 7, every }))
+    const { limiter } = limiterUnder([calendarWindow({ limit: 7, every })])
     const zones = Intl.supportedValuesOf('timeZone')
     const calls = Array.from({ length: 1000 }, (_, i) => {
       const anchor = `2024-${String(1 + (i % 12)).padStart(2, '0')}-${String(1 + (i % 28)).padStart(2, '0')}`
@@ -86,7 +95,7 @@ describe.each([
   })
 
   it.each(EVERY)('a day ahead and back again ends a window of a %s once', async (every) => {
-    const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+    const { time, limiter, passed } = limiterUnder([calendarWindow({ limit: 5, every })])
     expect(await passed(6)).toBe(5)
     time.now += DAY
     const later = await passed(6)
@@ -101,7 +110,7 @@ describe.each([
   it.each(EVERY)(
     'years ahead for a while locks no key of a %s for longer than two of its windows',
     async (every) => {
-      const { time, passed } = limiterUnder(calendarWindow({ limit: 5, every }))
+      const { time, passed } = limiterUnder([calendarWindow({ limit: 5, every })])
       time.now += 4000 * DAY
       expect(await passed(6)).toBe(5)
       time.now -= 4000 * DAY
@@ -109,8 +118,26 @@ describe.each([
     },
   )
 
+  it.each(['consume', 'acquire'] as const)(
+    'forgets nothing of a window by refusals that are counted after the clock was set back: %s',
+    async (call) => {
+      const penalty = { after: 2, block: '1m', forgetAfter: '1h' } as const
+      const { time, limiter } = limiterUnder([calendarWindow({ limit: 5, every: 'year' })], { penalty })
+      const options = { cost: 4, ...(call === 'acquire' && { maxWait: 0 }) }
+      await limiter[call]('a', options)
+      time.now -= DAY
+      await limiter[call]('a', { ...options, cost: 1 })
+      const reasons: (string | undefined)[] = []
+      for (let i = 0; i < 3; i++) {
+        time.now += 1000
+        reasons.push((await limiter[call]('a', options)).reason)
+      }
+      expect(reasons).toEqual(['limit', 'limit', 'blocked'])
+    },
+  )
+
   it('gives units of a charge back after the clock was set back', async () => {
-    const { time, limiter, passed } = limiterUnder(calendarWindow({ limit: 5, every: 'year' }))
+    const { time, limiter, passed } = limiterUnder([calendarWindow({ limit: 5, every: 'year' })])
     const decision = await limiter.consume('a', { cost: 4 })
     time.now -= DAY
     expect(await passed(1)).toBe(1)
@@ -119,10 +146,10 @@ describe.each([
   })
 
   it('gives no units of it back beside a window that was forgotten, but those of later charges', async () => {
-    const { time, limiter, passed } = limiterUnder(
+    const { time, limiter, passed } = limiterUnder([
       calendarWindow({ limit: 9, every: 'year' }),
       gcra({ limit: 9, window: '1m' }),
-    )
+    ])
     const before = await limiter.consume('a', { cost: 4 })
     time.now -= DAY
     expect(await passed(1)).toBe(1)
@@ -133,8 +160,20 @@ describe.each([
     expect((await limiter.peek('a')).remaining).toBe(3)
   })
 
+  it('takes no block for a new one that is over where time stands still', async () => {
+    const own = [gcra({ limit: 2, window: '1m' })]
+    const other = [slidingLog({ limit: 9, window: '1m' })]
+    const penalty = { after: 9, block: '1m', forgetAfter: '1h' } as const
+    const { time, limiter, passed } = limiterUnder(own, { penalty, tiers: [other] })
+    await limiter.block('a', '1s')
+    time.now += 2_000_000
+    expect([await passed(3), await passed(1, other)]).toEqual([2, 1])
+    time.now -= 10_000_000
+    expect([await passed(1), await passed(1, other)]).toEqual([0, 1])
+  })
+
   it('gives no units back of a charge that was forgotten when the clock was set back', async () => {
-    const { time, limiter, passed } = limiterUnder(gcra({ limit: 9, window: '1m' }))
+    const { time, limiter, passed } = limiterUnder([gcra({ limit: 9, window: '1m' })])
     const before = await limiter.consume('a', { cost: 4 })
     time.now -= DAY
     expect(await passed(2)).toBe(2)
@@ -146,7 +185,7 @@ describe.each([
     const gcraOfASecond = gcra({ limit: 2, window: '1s' })
     const year = calendarWindow({ limit: 5, every: 'year' })
     const log = slidingLog({ limit: 3, window: '1m' })
-    const { time, limiter, passed } = limiterUnder(gcraOfASecond, year, log)
+    const { time, limiter, passed } = limiterUnder([gcraOfASecond, year, log])
     expect(await passed(3)).toBe(2)
     time.now -= DAY
     expect(await passed(3)).toBe(2)

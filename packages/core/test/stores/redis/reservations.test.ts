@@ -196,3 +196,38 @@ it('a peek under a lower limit keeps the key no longer', async () => {
   await at(1).consume('k')
   expect(await ends()).not.toBe(before)
 })
+
+describe('a settling without an answer', () => {
+  beforeEach(() => expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] }))
+
+  /** Settles while Redis holds back what it does. */
+  async function settleUnheard(reservation: Reservation): Promise<void> {
+    await client.client('PAUSE', 200, 'ALL')
+    await expect(reservation.settle(4)).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: true })
+    await client.ping()
+  }
+
+  it('is asked about until the end of the reservation, also where the clock of the process is a day ahead', async () => {
+    const { now: wall } = Date
+    const ahead = jest.spyOn(Date, 'now').mockImplementation(() => wall() + 86_400_000)
+    const store = redisStore(client)
+    const limiter = createLimiter({ name: 'ahead', policies: YEAR, store, reservations: {} })
+    const reservation = await reserved(limiter)
+    ahead.mockRestore()
+    await settleUnheard(reservation)
+    expect(await reservation.settle(4)).toEqual({ units: -6, late: false })
+    expect(limiter.held).toBe(0)
+    await store.close()
+  })
+
+  it('is not sent again after that end', async () => {
+    const store = redisStore(client, { clock: () => now })
+    const limiter = createLimiter({ name: 'over', policies: YEAR, store, reservations: {} })
+    const reservation = await reserved(limiter)
+    await settleUnheard(reservation)
+    now += 60_000_000
+    await expect(reservation.settle(4)).rejects.toMatchObject({ code: 'STORE_TIMEOUT' })
+    expect(await stateOf(limiter)).toEqual([4, 0])
+    await store.close()
+  })
+})

@@ -1,0 +1,376 @@
+import { readFileSync } from 'node:fs'
+import type { Law } from './law.js'
+import type { Member } from './member.js'
+import type { Fault, FaultName } from './plan.js'
+import type { Record } from './simulation.js'
+
+/** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
+const ROWS = new Map(
+  readFileSync('docs/outages.md', 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => line.split('|').map((cell) => cell.trim()))
+    .map(
+      ([, what, reasons]) =>
+        [what!, [...reasons!.matchAll(/`(\w+)`/g)].map(([, reason]) => reason!)] as const,
+    ),
+)
+
+/** The rows of that table which a fault is: how they begin. Without one it degrades no decision. */
+const ROWS_OF: { readonly [fault in FaultName]?: readonly string[] } = {
+  'server stopped': ['a stall', 'Redis is down'],
+  'server restarted': ['it restarts without its data'],
+  'server fails over': ['failover to a replica', 'it restarts without its data'],
+  'server out of memory': ['`maxmemory` reached'],
+  'server read only': ['a master that refuses writes'],
+  'server busy': ["another user's script or function"],
+  'process stopped': ['a stall', 'Redis is down'],
+  'process busy': ['a stall', 'Redis is down'],
+  'connection lost': ['Redis is down'],
+  'half-open to': ['a stall', 'Redis is down'],
+  'half-open from': ['a stall', 'Redis is down'],
+  unreachable: ['Redis is down'],
+  'slow network': ['Redis is slower', 'Redis is down'],
+}
+
+/** Faults that concern one process. */
+const OF_PLACE = new Set<FaultName>([
+  'process stopped',
+  'process busy',
+  'connection lost',
+  'half-open to',
+  'half-open from',
+])
+/** A process that is busy for less than the silence after which connections are closed loses none. */
+const BUSY_US = 900_000
+/** Calls that probe find the store within this time once it is back. */
+const PROBED_US = 500_000
+
+/** Laws about what processes do with what the server says. */
+export const CONDUCT: readonly Law[] = [
+  {
+    name: 'a call that no fault touches is decided by the store, and one in a failure is degraded for the reason that its row names',
+    source: 'What each failure looks like',
+    *breaches({ plan, faults, records }, count) {
+      // Where single messages are as slow as deadlines are long, they explain each timeout.
+      if (plan.delay[1] * 40 > plan.deadline * 1000) return
+      for (const record of records) {
+        const { call, member, startedAt, settledAt, told, error } = record
+        const reason = told?.degraded ?? error
+        if (
+          settledAt === undefined ||
+          ['acquire', 'permit', 'block', 'reset', 'both', 'several'].includes(call.does)
+        )
+          continue
+        if (!told) continue
+        count(1)
+        if (!reason) continue
+        const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
+        const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
+        const hasProbed = records.some(
+          (other) =>
+            other.member === member && other.startedAt > end && other.startedAt < startedAt - PROBED_US,
+        )
+        if (startedAt > end && hasProbed) {
+          yield `call ${call.id} of ${member.name} is degraded (${reason}) ${startedAt - end} us after the last fault`
+          continue
+        }
+        const reasons = disturbing.flatMap(({ fault }) => reasonsOf(fault))
+        // Calls that waited for the connection are written when it is back, and may be too late then.
+        const isBack = disturbing.some(
+          ({ at, lasts }) => at + lasts > startedAt - PROBED_US && at + lasts < settledAt,
+        )
+        if (isBack) reasons.push('timeout')
+        if (disturbing.length > 0 && !reasons.includes(reason))
+          yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`
+      }
+    },
+  },
+  {
+    name: 'a process admits no more units than the server has charged for it',
+    source: 'It serves units that it has booked',
+    *breaches({ plan, records, twin, server }, count) {
+      if (twin.isBlind) return
+      const { leases } = plan.extras
+      const ttl = leases ? (leases.ttl + 20) * 1000 : Infinity
+      const served = records.filter(
+        ({ call, told }) => told?.allowed && !told.degraded && ['consume', 'settle'].includes(call.does),
+      )
+      const events = [
+        ...served.map((record) => ({ at: record.settledAt!, record, execution: undefined })),
+        ...server.executions.map((execution) => ({ at: execution.at, record: undefined, execution })),
+      ].toSorted((one, other) => one.at - other.at)
+      /** Units that were charged and not served yet, by process and key, each until an instant. */
+      const spare = new Map<string, { units: number; readonly until: number }[]>()
+      for (const { at, record, execution } of events) {
+        for (const [key, units] of execution ? (twin.charged.get(execution.number) ?? []) : []) {
+          const id = `${execution!.process} ${key}`
+          spare.set(id, [...(spare.get(id) ?? []), { units, until: at + ttl }])
+        }
+        if (!record) continue
+        count(1)
+        const id = `${record.member.name} ${record.call.key}`
+        const { cost } = record.call
+        let left = cost
+        // What a server that was slow has decided is served later.
+        const isOwn = record.execution !== undefined
+        for (const each of spare.get(id) ?? []) {
+          if (each.until < at && !isOwn) continue
+          const taken = Math.min(each.units, left)
+          left -= taken
+          each.units -= taken
+        }
+        if (left > 0) yield `call ${record.call.id} on ${id} was served ${left} units that were not charged`
+      }
+    },
+  },
+  {
+    name: 'a booking is carried out once, and once more at most for each connection that broke after it was written',
+    source: 'A booking is carried out once, and at most once more for each broken connection',
+    *breaches({ plan, records, twin, server, faults }, count) {
+      // Where a state is lost, or a key is blocked, calls that wait book again.
+      if (
+        server.life > 0 ||
+        plan.extras.penalty ||
+        faults.some(({ fault }) => fault.startsWith("server's clock"))
+      )
+        return
+      for (const [id, booked] of twin.booked) {
+        const acquires = records.filter(
+          ({ call, member }) => call.does === 'acquire' && `${member.name} ${call.key}` === id,
+        )
+        count(1)
+        const again = acquires.flatMap(({ member, startedAt, settledAt = Infinity }) =>
+          member.link.breaks.filter((at) => at >= startedAt && at <= settledAt),
+        )
+        if (booked > acquires.length + again.length)
+          yield `${id}: ${booked} bookings of ${acquires.length} calls were carried out, and ${again.length} met a broken connection`
+      }
+    },
+  },
+  {
+    name: "under 'throw' and 'deny' a wait ends in an outage when its maxWait is over",
+    source: 'keeps waiting for the reply',
+    *breaches({ plan, records }, count) {
+      if (plan.onStoreError === 'local' || plan.onStoreError === 'allow') return
+      for (const { call, member, startedAt, settledAt, told, error } of records) {
+        if (call.does !== 'acquire' || settledAt === undefined || told?.reason === 'cost') continue
+        const reason = told ? told.degraded : error
+        if (!reason || !/unavailable|timeout|oom|readonly|busy|loading/i.test(reason)) continue
+        count(1)
+        const early = startedAt + Math.max(call.maxWait, plan.deadline) * 1000 - settledAt
+        if (early > 1000)
+          yield `call ${call.id} of ${member.name} was given up (${reason}) ${early} us before its end`
+      }
+    },
+  },
+  {
+    name: 'turns of one process come in the order of their bookings',
+    source: 'served first come, first served',
+    *breaches({ records, server, members }, count) {
+      for (const member of members) {
+        const turns = records.filter(
+          ({ call, told, ...each }) =>
+            each.member === member && call.does === 'acquire' && told?.allowed && !told.degraded,
+        )
+        const placed = turns.flatMap((turn) => {
+          const execution = server.executions.find(
+            ({ clock, keys }) => clock === turn.told!.now && keys[0]!.endsWith(`:${turn.call.key}`),
+          )
+          return execution ? { turn, execution } : []
+        })
+        placed.sort((a, b) => a.execution.number - b.execution.number)
+        for (const [i, { turn, execution }] of placed.entries()) {
+          const before = placed.slice(0, i).findLast((each) => each.turn.call.key === turn.call.key)
+          if (before?.execution.life !== execution.life) continue
+          count(1)
+          if (turn.settledAt! < before.turn.settledAt! && turn.told!.at >= before.turn.told!.at)
+            yield `call ${turn.call.id} of ${member.name} had its turn before ${before.turn.call.id}, which was booked first`
+        }
+      }
+    },
+  },
+  {
+    name: 'once the circuit is open, no call waits for the store',
+    source: 'A circuit opens after five consecutive failures',
+    *breaches({ plan, records, members }, count) {
+      const wait = plan.deadline * 1000
+      for (const member of members) {
+        const own = records.filter(
+          ({ told, settledAt, ...each }) => each.member === member && settledAt !== undefined && told,
+        )
+        const failed = own.filter(
+          ({ told }) => told!.degraded === 'timeout' || told!.degraded === 'unavailable',
+        )
+        for (const record of failed) {
+          const { call, startedAt, settledAt } = record
+          if (!['consume', 'peek'].includes(call.does) || settledAt! - startedAt < wait) continue
+          const heard = member.link.heard.findLast((at) => at <= settledAt!) ?? member.process.startedAt
+          const since = failed.filter(
+            (each) =>
+              each.settledAt! - each.startedAt >= wait &&
+              each.startedAt > heard &&
+              each.settledAt! < startedAt,
+          )
+          // Of a flood all wait that were made before the circuit opened.
+          const turns = new Set(since.map((each) => each.startedAt)).size
+          if (turns < 6 || startedAt < since[0]!.settledAt! + 3 * wait) continue
+          count(1)
+          yield `call ${call.id} of ${member.name} waited for ${settledAt! - startedAt} us after ${since.length} failures in a row`
+        }
+      }
+    },
+  },
+  {
+    name: 'a denial that is remembered is not asked for again',
+    source: 'Four costs a key ask and are remembered exactly',
+    *breaches({ plan, records, members, server }, count) {
+      if (plan.extras.penalty || plan.extras.leases) return
+      for (const member of members) {
+        const own = records.filter(
+          ({ call, ...each }) =>
+            each.member === member && call.does === 'consume' && call.key.startsWith('plain'),
+        )
+        for (const asked of own.filter(
+          ({ execution, told }) => execution && told && !told.allowed && told.reason === 'limit',
+        )) {
+          const { call, startedAt } = asked
+          const known = own.filter(
+            (each) =>
+              each.execution &&
+              each.call.key === call.key &&
+              each.settledAt! < startedAt &&
+              remembersUntil(each) > startedAt,
+          )
+          const lastAllowed = Math.max(
+            0,
+            ...own
+              .filter(
+                (each) => each.call.key === call.key && each.told?.allowed && each.startedAt < startedAt,
+              )
+              .map(({ settledAt }) => settledAt ?? Infinity),
+          )
+          const denials = known.filter(({ told, settledAt }) => !told!.allowed && settledAt! > lastAllowed)
+          const newest = [...new Map(denials.map((each) => [each.call.cost, each])).values()].slice(-COSTS)
+          const isCovered = newest.some((each) => covers(each, asked))
+          const asking = own.filter(
+            (each) =>
+              each !== asked &&
+              each.told?.reason !== 'cost' &&
+              each.execution &&
+              each.call.key === call.key &&
+              each.startedAt <= startedAt &&
+              each.call.id < call.id &&
+              each.settledAt! > startedAt &&
+              newest.some((denial) => covers(denial, each)),
+          )
+          count(1)
+          const same = newest.find((each) => each.call.cost === call.cost)
+          if (same || (isCovered && newest.length + asking.length >= COSTS))
+            yield `call ${call.id} of ${member.name} asked for ${call.cost} units, as denied ${(same ?? newest[0]!).call.id}`
+        }
+        for (const cached of own.filter(
+          ({ told }) => told?.isCached && told.reason === 'limit' && !told.degraded,
+        )) {
+          const smaller = own.find(
+            (each) =>
+              each.execution &&
+              each.call.key === cached.call.key &&
+              each.call.cost <= cached.call.cost &&
+              each.settledAt! < cached.startedAt &&
+              remembersUntil(each) > cached.startedAt &&
+              each.told!.at > cached.told!.at &&
+              each.execution.life === server.life &&
+              !isSince(each, cached, own),
+          )
+          if (smaller)
+            yield `call ${cached.call.id} of ${member.name} was told ${smaller.told!.at - cached.told!.at} us less than ${smaller.call.id}, of a smaller cost`
+        }
+        const never = own.filter(({ told, execution }) => told?.reason === 'cost' && execution)
+        for (const [i, record] of never.entries()) {
+          const before = never.slice(0, i).findLast((each) => each.call.key === record.call.key)
+          if (!before || before.execution === record.execution) continue
+          count(1)
+          if (
+            record.execution!.at - before.settledAt! < REMEMBERED_US - 100_000 &&
+            before.settledAt! < record.startedAt
+          )
+            yield `call ${record.call.id} of ${member.name} asked for a cost that never fits, as ${before.call.id} had`
+        }
+      }
+    },
+  },
+  {
+    name: 'a process that decides alone blocks keys as the penalty says',
+    source: 'is decided by the same policies in this process',
+    *breaches({ plan, records, members }, count) {
+      const { penalty } = plan.extras
+      if (!penalty || plan.onStoreError !== 'local') return
+      for (const member of members) {
+        const refused = new Map<string, number[]>()
+        const own = records.filter(
+          ({ call, told, ...each }) =>
+            each.member === member && told?.degraded && ['consume', 'settle', 'acquire'].includes(call.does),
+        )
+        for (const { call, told, settledAt } of own.toSorted((a, b) => a.settledAt! - b.settledAt!)) {
+          const before = refused.get(call.key) ?? []
+          const last = before.at(-1)!
+          count(1)
+          if (
+            before.length >= penalty.after &&
+            settledAt! < last + penalty.block * 1000 - 1000 &&
+            (told!.allowed || told!.reason === 'limit')
+          )
+            yield `call ${call.id} of ${member.name} is not blocked after ${before.length} refusals`
+          if (told!.reason === 'limit')
+            refused.set(
+              call.key,
+              [...before, settledAt!].filter((at) => at > settledAt! - penalty.forgetAfter * 1000),
+            )
+        }
+      }
+    },
+  },
+]
+
+/** The longest time for which denials are remembered. */
+const REMEMBERED_US = 1_000_000
+
+/** Costs of a key that are remembered exactly. */
+const COSTS = 4
+
+/** Whether a denial says that a call is denied too. */
+function covers({ call, told, startedAt }: Record, asked: Record): boolean {
+  const scarceUntil = startedAt + Math.min(told!.nextUnitAt - told!.now, REMEMBERED_US)
+  return asked.call.cost > call.cost || (asked.call.cost > told!.remaining && asked.startedAt < scarceUntil)
+}
+
+/** Whether a call of the process was admitted, or denied with another wait, between two. */
+function isSince(from: Record, to: Record, own: readonly Record[]): boolean {
+  return own.some(
+    ({ call, told, settledAt }) =>
+      call.key === from.call.key &&
+      told?.allowed &&
+      settledAt! >= from.startedAt &&
+      settledAt! <= to.startedAt,
+  )
+}
+
+/** Until when a process denies the cost of a call without asking, as it was denied. */
+function remembersUntil({ told, startedAt }: Record): number {
+  return told!.reason !== 'limit' ? 0 : startedAt + Math.min(told!.at - told!.now, REMEMBERED_US)
+}
+
+/** Whether calls of a process may be degraded by a fault. */
+export function disturbs({ fault, place, lasts }: Fault, { name }: Member): boolean {
+  if (!ROWS_OF[fault] || (fault === 'process busy' && lasts < BUSY_US)) return false
+  return !OF_PLACE.has(fault) || name.startsWith(`p${place}.`)
+}
+
+function reasonsOf(fault: FaultName): readonly string[] {
+  return ROWS_OF[fault]!.flatMap((beginning) => {
+    const row = [...ROWS].find(([what]) => what.startsWith(beginning))
+    if (!row) throw new Error(`docs/outages.md has no row for ${fault}: ${beginning}`)
+    return row[1]
+  })
+}
