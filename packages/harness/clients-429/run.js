@@ -69,8 +69,11 @@ const versions = {
   ...JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')).dependencies,
 }
 const clients = { ...CLIENTS, ...ofDebian() }
-const lacks = Object.entries({ ...NATIVE, ...PYTHON }).flatMap(([name, [from]]) => (clients[name] ? [] : from))
-if (lacks.length > 0) console.log(`not tried, as Debian's ${[...new Set(lacks)].join(', ')} are not installed`)
+const lacks = Object.entries({ ...NATIVE, ...PYTHON }).flatMap(([name, [from]]) =>
+  clients[name] ? [] : from,
+)
+if (lacks.length > 0)
+  console.log(`not tried, as Debian's ${[...new Set(lacks)].join(', ')} are not installed`)
 process.env.AWS_MAX_ATTEMPTS = '3'
 process.removeAllListeners('warning')
 process.on('unhandledRejection', () => {})
