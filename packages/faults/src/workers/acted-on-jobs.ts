@@ -9,9 +9,12 @@ export const LIMITERS: Readonly<Record<string, Pick<LimiterOptions, 'reservation
   reserving: { reservations: { max: 10_000 } },
 }
 
+/** A key whose last unit ends the race. */
+export const END = 'end'
+
 export interface ActedOnJob {
   readonly redis: Address
-  /** The calls go on until the last of them is blocked. */
+  /** The calls on these go on until `END` is exhausted. */
   readonly keys: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 import { createLimiter, fixedWindow } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type ActedOnCall, type ActedOnJob, LIMIT, LIMITERS } from './acted-on-jobs.js'
+import { type ActedOnCall, type ActedOnJob, END, LIMIT, LIMITERS } from './acted-on-jobs.js'
 import { serve } from './fleet-member.js'
 
 /** Calls both limiters on the same keys as others do, while somebody acts on these. */
@@ -21,14 +21,15 @@ serve<ActedOnJob, readonly ActedOnCall[]>(async ({ redis, keys }) => {
           const decision = limiter.reserves
             ? await limiter.reserve(key, { cost: 1, ttl: '1d' })
             : await limiter.consume(key)
-          const { allowed, exempt = false, reason } = decision
-          isOver ||= key === keys.at(-1) && reason === 'blocked'
+          const { allowed, exempt = false } = decision
           calls.push({ limiter: limiter.name, key, beganAt, endedAt: nowMs(), allowed, exempt })
           // A remembered denial takes no turn of the event loop.
           await new Promise((resolve) => setTimeout(resolve, 1))
         }
       }),
     )
+    while ((await limiters[0]!.peek(END)).allowed) await new Promise((resolve) => setTimeout(resolve, 20))
+    isOver = true
     await Promise.all(made)
     await Promise.all(limiters.map((limiter) => limiter.close()))
     await store.close()
