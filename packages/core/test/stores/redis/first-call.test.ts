@@ -125,9 +125,9 @@ describe('a client that is handed in while it connects', () => {
     const { port, open, close } = await gate()
     const { client, end } = make(port)
     const store = redisStore(client, { startTimeout: '20s' })
-    const limiter = createLimiter({ name: 'first', policies, store, deadline: '50ms' })
+    const limiter = createLimiter({ name: 'first', policies, store, deadline: '500ms' })
     const calls = [limiter.consume('k'), limiter.consume('k')]
-    await pause(150)
+    await pause(700)
     open()
     expect((await Promise.all(calls)).map(({ degraded }) => degraded)).toEqual([undefined, undefined])
     await limiter.close()
