@@ -1,6 +1,6 @@
 import type { Answer, MaybePromise } from '../stores/store.js'
 import { decideHere, isWholeDenied, programOf } from '../stores/together.js'
-import { OPEN_PART, REPORT_PART, UNREAD } from '../values/contract.js'
+import { HEARS, OPEN_PART, REPORT_PART, UNREAD } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { InputError } from '../values/errors.js'
 import { Decision } from './decision.js'
@@ -26,16 +26,26 @@ export function decideTogether<T>(
   as: (decisions: readonly Decision[]) => MaybePromise<T>,
   open = openPart,
 ): MaybePromise<T> {
-  for (const part of given) {
-    const unread = part?.limiter?.[UNREAD]
-    if (unread) return unread.then(() => decideTogether(given, as, open))
-  }
   const call = new TogetherCall(given, as, open)
+  const unread = call.haveRules ? call.unread() : undefined
+  if (unread) return decideOnceRead(unread, given, as, open)
   if (call.parts.length === 1) return decideOne(call, given[0]!)
-  const parts = call.asked
-  const guard = parts.find(({ isHere }) => !isHere)?.store.guard
-  if (!guard) return call.charged(parts.length > 0 ? decideHere(parts) : [], 0)
-  if (!parts.some(({ isHeard }) => isHeard)) return guard.decideParts(parts, call.charged.bind(call))
+  const { asked } = call
+  for (let i = 0; i < asked.length; i++) if (!asked[i]!.isHere) return decideElsewhere(call, asked[i]!)
+  return call.charged(asked.length > 0 ? decideHere(asked) : [], 0)
+}
+
+/** Decides, as `decideTogether` does, once the records of a part are read. A function of its own, as a closure costs every call. */
+function decideOnceRead<T>(unread: Promise<void>, ...call: Parameters<typeof decideTogether<T>>): Promise<T> {
+  return unread.then(() => decideTogether(...call))
+}
+
+/** Has the guard of a part's store decide all parts that are asked. */
+function decideElsewhere<T>(call: TogetherCall<T>, { store }: LimiterPart): MaybePromise<T> {
+  const { asked: parts } = call
+  const guard = store.guard!
+  const isHeard = parts.some(({ limiter, set }) => limiter[HEARS](set))
+  if (!isHeard) return guard.decideParts(parts, call.charged.bind(call))
   // Answers may come in the AsyncLocalStorage context of another call; a reaction that is made here has that of this one.
   const answered = guard.decideParts(parts, (...answered) => answered)
   return isPromise(answered)
@@ -51,8 +61,8 @@ export function prepareTogether(limiters: readonly Limiter[]): void {
 }
 
 /** Makes a part, a key with its state, of one key of a call on several. Checks the cost, which is 1 if it is left out. */
-export function openPart({ limiter, key, cost = 1, policies }: PartOptions): LimiterPart {
-  return limiter[OPEN_PART](key, checkCost(cost), policies)
+export function openPart({ limiter, key, cost = 1, policies }: PartOptions, isNoted = true): LimiterPart {
+  return limiter[OPEN_PART](key, checkCost(cost), policies, isNoted)
 }
 
 /**
@@ -77,6 +87,8 @@ export class TogetherCall<T> {
   readonly places: readonly LimiterPart[]
   /** The parts that stores are asked about: those whose keys are not exempt. */
   readonly asked: readonly LimiterPart[]
+  /** Whether overrides may concern a part, or the first read of records does. */
+  readonly haveRules: boolean
 
   /**
    * Makes a part, a key with its state, of each `given` key by `open`. A key that is named again with the same limiter and list
@@ -91,16 +103,25 @@ export class TogetherCall<T> {
     // Lists have their length from the beginning: one that grows takes room for 17 with its first entry.
     const places = Array<LimiterPart>(given.length)
     let areTwins = false
+    let haveRules = false
     for (let i = 0; i < given.length; i++) {
       const part = open(given[i]!)
       const twin = twinOf(part, places, i)
       if (twin) twin.cost = checkCost(twin.cost + part.cost, 'the sum of the costs of a key')
       areTwins ||= twin !== undefined
+      haveRules ||= part.hasRules
       places[i] = twin ?? part
     }
     this.parts = areTwins ? [...new Set(places)] : places
     this.places = places
-    this.asked = this.parts.some(isExempt) ? this.parts.filter((part) => !isExempt(part)) : this.parts
+    this.haveRules = haveRules
+    this.asked = haveRules ? this.parts.filter(({ set }) => !set.exempt) : this.parts
+  }
+
+  /** Ends with the first read of the records of a part that has not read them; undefined if all have. */
+  unread(): Promise<void> | undefined {
+    for (const { limiter } of this.parts) if (limiter[UNREAD]) return limiter[UNREAD]
+    return undefined
   }
 
   /**
@@ -110,9 +131,7 @@ export class TogetherCall<T> {
    */
   charged(asked: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
-    let next = 0
-    const answers =
-      asked.length === parts.length ? asked : parts.map((part) => exempted(part) ?? asked[next++]!)
+    const answers = asked.length === parts.length ? asked : withExempt(parts, asked)
     const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!
@@ -145,13 +164,12 @@ export class TogetherCall<T> {
   }
 }
 
-function isExempt({ set }: LimiterPart): boolean {
-  return set.exempt === true
-}
-
-/** The answer about a part whose key is exempt; undefined for any other. */
-function exempted({ set, keyspace, key, cost }: LimiterPart): Answer | undefined {
-  return set.exempt && (keyspace.decide('consume', key, cost, 0) as Answer)
+/** The answers to all parts: those to the parts that were asked, and those about keys that are exempt. */
+function withExempt(parts: readonly LimiterPart[], asked: readonly Answer[]): readonly Answer[] {
+  const answers = asked.values()
+  return parts.map(({ set, keyspace, key, cost }) =>
+    set.exempt ? (keyspace.decide('consume', key, cost, 0) as Answer) : answers.next().value!,
+  )
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { PlacedPart, Store } from '../stores/store.js'
-import type { REPORT_PART } from '../values/contract.js'
+import type { HEARS, REPORT_PART, UNREAD } from '../values/contract.js'
 import type { Decision } from './decision.js'
 import type { PolicySet } from './policy-set.js'
 
@@ -7,14 +7,16 @@ import type { PolicySet } from './policy-set.js'
 export interface LimiterPart extends PlacedPart {
   readonly limiter: {
     readonly name: string
+    readonly [UNREAD]: Promise<void> | undefined
+    [HEARS](set: PolicySet): boolean
     [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void
   }
   readonly set: PolicySet
   /** Limiters of one store and name share the state of a key. */
   readonly store: Store
   readonly callerKey: string
-  /** Whether the limiter has listeners of decisions. */
-  readonly isHeard: boolean
+  /** Whether overrides may concern calls of the limiter, or the first read of records does. */
+  readonly hasRules: boolean
   /** The sum, if the caller has named the key twice. */
   cost: number
 }

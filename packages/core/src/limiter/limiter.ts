@@ -11,6 +11,7 @@ import {
   CONTRACT,
   CONTRACT_NUMBER,
   FOLLOW,
+  HEARS,
   OPEN_PART,
   REPORT_PART,
   SETTINGS,
@@ -154,15 +155,22 @@ export class Limiter {
    * @internal Opens one key of a call on several keys (a part): the state in which its `cost` is charged, and whether this
    * process decides about it (`isHere`): if its store is here, or a limit of 0 denies every cost without a store. `policies` are
    * those of the call, undefined for the limiter's own. `callerKey` may be long; stores keep `key`.
+   * `isNoted`: the call decides, so an override of the key has been applied.
    */
-  [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
+  [OPEN_PART](callerKey: string, cost: number, policies?: readonly Policy[], isNoted = true): LimiterPart {
     const key = storedKey(callerKey)
-    const set = this.#ruled(this.#setOf(policies), key)
-    const { keyspace, enforce, exempt = false } = set
-    const isHere = this.#store.local === true || exempt || keyspace instanceof SuspendedKeyspace
+    const given = this.#setOf(policies)
+    const hasRules = this.#records.rules
+    const set = hasRules ? this.#ruled(given, key, isNoted) : given
+    const { keyspace, enforce } = set
+    const isHere = this.#store.local || set.exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
-    const isHeard = this.#events.listeners.heard.decision !== undefined || set.nearing !== undefined
-    return { limiter: this, set, keyspace, enforce, store, isHere, isHeard, callerKey, key, cost }
+    return { limiter: this, set, keyspace, enforce, store, isHere, hasRules, callerKey, key, cost }
+  }
+
+  /** @internal */
+  [HEARS](set: PolicySet): boolean {
+    return this.#events.listeners.heard.decision !== undefined || set.nearing !== undefined
   }
 
   /** @internal */
@@ -179,7 +187,7 @@ export class Limiter {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
-    if (decision.charged) set.nearing?.charged(set.policies, callerKey, cost, answer)
+    if (set.nearing && decision.charged) set.nearing.charged(set.policies, callerKey, cost, answer)
     if (!this.#events.listeners.heard.decision) return
     this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }

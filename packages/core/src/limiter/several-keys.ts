@@ -44,9 +44,8 @@ export function consumeAll(parts: readonly (PartOptions | PermitPart)[]): Promis
 /** As `consumeAll`, but returns a promise only if a part is a permit, or an answer comes from another process. */
 export function decideAll(given: readonly (PartOptions | PermitPart)[]): MaybePromise<WholeDecision> {
   const parts = checked(given)
-  return parts.some(isPermitPart)
-    ? decideWithPermits(parts)
-    : decideTogether(parts as Keys, wholeOf, openedOne)
+  for (let i = 0; i < parts.length; i++) if (isPermitPart(parts[i])) return decideWithPermits(parts)
+  return decideTogether(parts as Keys, wholeOf, openedOne)
 }
 
 /** As `decideAll`, where some parts are permits. Both kinds are checked before the first permit is taken. */
@@ -64,7 +63,9 @@ function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promis
  * store is asked, and the answers may be of slightly different instants.
  */
 export async function peekAll(given: readonly PartOptions[]): Promise<WholeDecision> {
-  const call = new TogetherCall(checked(given), wholeOf, openedOne)
+  const call = new TogetherCall(checked(given), wholeOf, (each) => openedOne(each, false))
+  const unread = call.unread()
+  if (unread) return unread.then(() => peekAll(given))
   const peeked = call.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
   return wholeOf(call.placed(call.decisions(await Promise.all(peeked), false)))
 }
@@ -108,14 +109,14 @@ function checkPermit(part: PermitPart): void {
  * state in which it is charged.
  * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
  */
-function openedOne(options: PartOptions): LimiterPart {
+function openedOne(options: PartOptions, isNoted = true): LimiterPart {
   if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
   const { limiter } = options
   if (typeof limiter?.[OPEN_PART] !== 'function') {
     throw expected(InputError, 'INVALID_OPTION', 'limiter of a part must be made by createLimiter()', limiter)
   }
   checkContract('a limiter', limiter)
-  return openPart(options)
+  return openPart(options, isNoted)
 }
 
 /**

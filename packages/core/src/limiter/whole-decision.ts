@@ -18,7 +18,7 @@ export class WholeDecision {
   readonly permits: readonly Permit[]
 
   /** The answer to a call on several keys, of the decision about each key. It is allowed if all of them are. */
-  constructor(decisions: readonly Decision[], permits: readonly Permit[] = []) {
+  constructor(decisions: readonly Decision[], permits: readonly Permit[] = NO_PERMITS) {
     this.permits = permits
     this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
@@ -76,6 +76,8 @@ export class WholeDecision {
     return { allowed, retryAfterMs, denied: this.denied && this.decisions.indexOf(this.denied), decisions }
   }
 }
+
+const NO_PERMITS: readonly Permit[] = []
 
 /** The plain object that `toJSON()` of a decision on several keys returns. */
 export interface WholeRecord {

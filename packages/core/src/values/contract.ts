@@ -31,6 +31,9 @@ export const OPEN_PART = Symbol.for('sluice.part')
 /** Under this symbol a limiter reports the decision of a part. */
 export const REPORT_PART = Symbol.for('sluice.reportPart')
 
+/** Under this symbol a limiter says whether anything listens to its decisions under a list of policies. */
+export const HEARS = Symbol.for('sluice.hears')
+
 /** Under this symbol a limiter has the promise that ends with the first read of its store's records, until that has ended. */
 export const UNREAD = Symbol.for('sluice.unread')
 

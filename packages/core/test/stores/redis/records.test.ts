@@ -2,7 +2,14 @@ import { command, info, monitor, type RedisServer, startCluster, startRedis } fr
 import { expectWarnings } from '@sluice/harness/warnings'
 import { Cluster, Redis } from 'ioredis'
 import type { Records } from '../../../src/stores/store.js'
-import { createLimiter, fixedWindow, type Limiter, type LimiterOptions } from '../../../src/index.js'
+import {
+  consumeAll,
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  type LimiterOptions,
+  peekAll,
+} from '../../../src/index.js'
 import { redisRecords } from '../../../src/stores/redis/records.js'
 import type { ScriptRunner } from '../../../src/stores/redis/script/runner.js'
 import { redisStore, type RedisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
@@ -119,9 +126,21 @@ describe('an override in Redis', () => {
     await limiter.close()
   })
 
+  it.each([['consumeAll', consumeAll] as const, ['peekAll', peekAll] as const])(
+    'is in force in the first %s of another process, in each of its limiters',
+    async (_, ask) => {
+      const names = ['one', 'two']
+      for (const name of names) await processOf({}, { name }).limiter.override('a', { ...raise, limit: 10 })
+      const parts = names.map((name) => ({ limiter: processOf({}, { name }).limiter, key: 'a' }))
+      expect((await ask(parts)).decisions.map(({ limit }) => limit)).toEqual([10, 10])
+    },
+  )
+
   it('notes when it was applied last, by the clock of Redis', async () => {
     const [one, other] = [processOf().limiter, processOf().limiter]
     await one.override('a', raise)
+    await peekAll([{ limiter: other, key: 'a' }])
+    await other.overrides()
     expect((await one.overrides())[0]!.lastAppliedAt).toBeUndefined()
     await other.consume('a')
     await other.overrides() // which reports what was applied
