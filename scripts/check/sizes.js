@@ -10,9 +10,9 @@ const ENTRIES = {
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
     76.2,
   ],
-  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.3],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 44],
-  limited: ["export { limited } from '@sluice/http'", 43.4],
+  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.4],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 44.1],
+  limited: ["export { limited } from '@sluice/http'", 43.5],
 }
 
 for (const [name, [contents, most]] of Object.entries(ENTRIES)) {
