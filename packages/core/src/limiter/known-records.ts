@@ -25,8 +25,10 @@ export class LimiterRecords {
   /** Whether calls have to look for overrides of their keys, or to wait for the first read of records. */
   rules: boolean
   readonly listeners = new Set<RecordListener>()
-  /** A bit for each hash of a key that has had an override: a look into a large map costs more than half of a decision in memory. */
+  /** A bit for each hash of a key that has had an override: a look into a large map costs half of a decision in memory. */
   #marks = new Int32Array(0)
+  /** The end that these keys have in common: `:login` of callers under one action. What tells them apart stands before it. */
+  #ending = ''
 
   constructor(readonly known: KnownRecords | undefined) {
     this.rules = known?.isRead === false
@@ -34,20 +36,31 @@ export class LimiterRecords {
 
   /** Whether an override may concern calls on a key, or the first read of records all calls. */
   mayConcern(stored: string): boolean {
-    const hash = hashOf(stored)
-    return (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0 || !this.known!.isRead
+    const hash = hashOf(stored, this.#ending.length)
+    const isMarked = (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0
+    return (isMarked && this.overrides.has(stored)) || !this.known!.isRead
   }
 
   /** Sets what is known of a record, or that it is gone. */
   change(change: RecordChange, record: KeyRecord): void {
     const { kind, stored } = record
     if (kind === 'override' && change === 'set') {
-      const hash = hashOf(stored)
-      if (this.#marks.length === 0) this.#marks = new Int32Array(2 ** (HASH_BITS - 5))
-      this.#marks[hash >> 5]! |= 1 << (hash & 31)
       this.overrides.set(stored, new OverrideInForce(record, this.known!))
+      this.#mark(stored)
     } else if (kind === 'override') this.overrides.delete(stored)
     this.rules = !this.known!.isRead || this.overrides.size > 0
+  }
+
+  /** Marks a key, and all others anew where it does not have their ending. */
+  #mark(stored: string): void {
+    const isFirst = this.#marks.length === 0
+    const ending = isFirst ? stored : endingOf(stored, this.#ending)
+    const isAnew = isFirst || ending !== this.#ending
+    if (isAnew) [this.#marks, this.#ending] = [new Int32Array(2 ** (HASH_BITS - 5)), ending]
+    for (const key of isAnew ? this.overrides.keys() : [stored]) {
+      const hash = hashOf(key, ending.length)
+      this.#marks[hash >> 5]! |= 1 << (hash & 31)
+    }
   }
 
   /** Calls listeners in the next microtask: they may call the limiter, which is in the middle of an operation. */
@@ -89,12 +102,19 @@ class OverrideInForce {
   }
 }
 
-/** A number of HASH_BITS, made of up to 8 characters of a key. */
-function hashOf(key: string): number {
-  const step = 1 + (key.length >> 3)
+/** A number of HASH_BITS, made of the last 8 characters of a key before its `ending`, a number of characters. */
+function hashOf(key: string, ending: number): number {
+  const end = key.length - ending
   let hash = key.length
-  for (let i = 0; i < key.length; i += step) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995)
+  for (let i = Math.max(0, end - 8); i < end; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995)
   return hash >>> (32 - HASH_BITS)
+}
+
+/** The longest text with which both end. */
+function endingOf(one: string, other: string): string {
+  let length = 0
+  while (length < other.length && one.at(-1 - length) === other.at(-1 - length)) length++
+  return other.slice(other.length - length)
 }
 
 /** The records of one store in this process, whichever of its limiters ask. */

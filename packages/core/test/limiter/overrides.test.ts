@@ -1,6 +1,7 @@
 import { FakeClock, installFakeClock } from '@sluice/testing'
 import {
   consumeAll,
+  type Decision,
   createLimiter,
   fixedWindow,
   gcra,
@@ -89,6 +90,19 @@ describe('an override', () => {
       expect((await limiter.overrides()).map((each) => each.key)).toEqual([key])
       await limiter.removeOverride(key)
       expect((await limiter.peek(key)).limit).toBe(2)
+    }
+  })
+
+  it.each([
+    ['', 'b', 'ab', '1:log-in'],
+    ['1:log-in', '2:log-in', '12:log-in', ':log-in', '2:in', 'in', 'n'],
+    ['user:1@example.com', 'user:2@example.com', 'user:2@example.org', 'k'.repeat(500)],
+  ])('concerns its key and no other, whatever the keys are and end with: %s', async (...keys) => {
+    const limiter = open()
+    const inForce = () => keys.filter((key) => (limiter.decide(key) as Decision).limit === 5)
+    for (const [i, key] of keys.entries()) {
+      await limiter.override(key, { limit: 5, until: '1m', ...WHO })
+      expect(inForce()).toEqual(keys.slice(0, i + 1))
     }
   })
 
