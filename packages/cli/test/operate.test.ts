@@ -12,6 +12,7 @@ import {
 import { calendarWindow } from '@sluice/calendar'
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { fakeOnly } from '@sluice/harness/stores'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
 import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -153,7 +154,7 @@ describe('sluice why', () => {
 
     /** Has a caller refused in a process that posts its denials, and returns the id in his answer. */
     async function refused(key: string, hashKeys = false): Promise<string> {
-      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+      fakeOnly()
       const { limiter, store } = limiterOf('api')
       const denials = keepDenials({ secret, fleet: store, hashKeys })
       const id = denials.keep(await exhausted(limiter, key))
@@ -444,7 +445,7 @@ describe('a limiter that reserves', () => {
   })
 
   it('has a caller found by the id of a denial, and by the limits that its processes post', async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+    fakeOnly()
     const { limiter, store } = limiterOf('api', reserving)
     topKeys(limiter, { fleet: store })
     await reserve(limiter, 'user:ann')
@@ -483,7 +484,7 @@ describe('sluice overrides', () => {
 })
 
 it('sluice top lists the keys with most denials, as processes have posted them', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] })
+  fakeOnly()
   const { limiter, store } = limiterOf('api')
   topKeys(limiter, { fleet: store })
   for (let i = 0; i < 6; i++) await limiter.consume('user:greedy')
@@ -508,7 +509,7 @@ it.each([
   [slidingWindow({ limit: 4, window: '1h', buckets: 6, count: 'weighted' })],
   [calendarWindow({ limit: 4, every: 'month', timeZone: 'Europe/Berlin', anchor: '2025-01-31' })],
 ])('takes the limits that processes have posted where no file names them: %#', async (...list) => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+  fakeOnly()
   const { limiter, store } = limiterOf('api', { policies: list })
   topKeys(limiter, { fleet: store })
   const denied = await exhausted(limiter, 'user:ann')
