@@ -472,10 +472,17 @@ describe('a reader of denials', () => {
     })
   })
 
-  it('refuses what cannot be read', async () => {
+  it('refuses a store without a board, and waits for one that is silent for 5 s', async () => {
+    fakeOnly(['setTimeout', 'clearTimeout'])
     const store = memoryStore()
     const silent = { ...store, board: () => ({ post() {}, read: () => new Promise<never>(() => {}) }) }
     await expect(lastDenials({} as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
-    await expect(lastDenials(silent, { deadline: '1ms' })).rejects.toMatchObject({ code: 'STORE_TIMEOUT' })
+    const refused = jest.fn()
+    const asked = lastDenials(silent).catch(refused)
+    await jest.advanceTimersByTimeAsync(4999)
+    expect(refused).not.toHaveBeenCalled()
+    await jest.advanceTimersByTimeAsync(1)
+    await asked
+    expect(refused).toHaveBeenCalledWith(expect.objectContaining({ code: 'STORE_TIMEOUT' }))
   })
 })
