@@ -156,7 +156,7 @@ describe.each([
       expect([args, status, stderr]).toEqual([args, 0, ''])
     }
     const none = await runCommand(['why', '--id', '4f0a2b6c8d1e3f507192', ...policies], place)
-    expect(none.status).toBe(2)
+    expect(none.status).toBe(1)
     expect(await place.dump()).toEqual(before)
     expect(Object.keys(before).length).toBeGreaterThan(10)
   })

@@ -212,14 +212,27 @@ describe('sluice why', () => {
 
     it('says where it has looked', async () => {
       const args = ['why', '--id', '4f0a2b6c8d1e3f507192', '--policies', file()]
-      const without = await sluice(args)
-      expect([without.status, without.stderr]).toEqual([2, expect.stringContaining('SLUICE_SECRET')])
+      expect(await sluice(args)).toEqual({
+        status: 1,
+        stdout: expect.stringMatching(/^no process has posted a denial '4f0a.*SLUICE_SECRET.*\n$/),
+        stderr: '',
+      })
       process.env['SLUICE_SECRET'] = secret
-      const found = await sluice(args)
-      expect([found.status, found.stderr]).toEqual([2, expect.stringContaining('no key in Redis today')])
+      expect((await sluice(args)).stdout).toContain('no key in Redis today')
+      const { status, stdout } = await sluice([...args, '--json'])
+      expect([status, JSON.parse(stdout)]).toMatchObject([1, { rows: [], remark: expect.any(String) }])
       process.env['SLUICE_SECRET'] = 'short'
       const short = await sluice(args)
       expect([short.status, short.stderr]).toEqual([2, expect.stringContaining('secret must be')])
+    })
+
+    it('names the limiter of a key that stores have by its digest alone', async () => {
+      const key = 'x'.repeat(300)
+      const { status, stdout } = await sluice(['why', '--id', await refused(key), '--policies', file()])
+      expect([status, stdout]).toEqual([
+        1,
+        expect.stringMatching(/^it is of limiter 'api', key 'sha256:.*\n$/),
+      ])
     })
 
     it('takes a key or an id', async () => {
