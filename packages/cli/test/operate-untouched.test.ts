@@ -77,9 +77,9 @@ const FILE = JSON.stringify({
 })
 
 describe.each([
-  ['Redis', redisPlace],
-  ['Postgres', postgresPlace],
-])('a store in %s', (_, start) => {
+  ['Redis', redisPlace, 'by this secret it is of no key in Redis'],
+  ['Postgres', postgresPlace, 'Postgres has no keys to look through'],
+])('a store in %s', (_, start, lookedAt) => {
   let place: Place
   let id: string
   let folder: string
@@ -156,7 +156,7 @@ describe.each([
       expect([args, status, stderr]).toEqual([args, 0, ''])
     }
     const none = await runCommand(['why', '--id', '4f0a2b6c8d1e3f507192', ...policies], place)
-    expect(none.status).toBe(1)
+    expect(none).toMatchObject({ status: 1, stdout: expect.stringContaining(lookedAt) })
     expect(await place.dump()).toEqual(before)
     expect(Object.keys(before).length).toBeGreaterThan(10)
   })

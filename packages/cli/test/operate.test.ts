@@ -500,6 +500,9 @@ it('sluice top lists the keys with most denials, as processes have posted them',
   fakeOnly()
   const { limiter, store } = limiterOf('api')
   topKeys(limiter, { fleet: store })
+  const calm = createLimiter({ name: 'calm', policies, store })
+  topKeys(calm, { fleet: store })
+  closing.push(() => calm.close())
   for (let i = 0; i < 6; i++) await limiter.consume('user:greedy')
   const posted = jest.advanceTimersByTimeAsync(10_000)
   jest.useRealTimers()
@@ -510,6 +513,9 @@ it('sluice top lists the keys with most denials, as processes have posted them',
   expect(rows).toMatchObject([{ limiter: 'api', processes: 1, denied: [{ key: 'user:greedy', count: 4 }] }])
   expect((await sluice(args)).stdout).toMatch(
     /^api: top keys of 1 process\nkey +denied +error\nuser:greedy +4 +0\n$/,
+  )
+  expect((await sluice(['top', '--limiter', 'calm'])).stdout).toBe(
+    'calm: top keys of 1 process\nno denials\n',
   )
   expect((await sluice(['top', '--limiter', 'none'])).stdout).toContain('none posts any')
 })

@@ -95,7 +95,7 @@ export const blocked: Run = (_, given, signal) =>
     const left: LeftAlone = new Map()
     const rows = []
     for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
-    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): Row => {
+    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
       const by = isRecorded ? authorOf(words) : 'a penalty or an older process'
       return [[key, limiter, shown(until.toISOString())], by]
     })
@@ -118,13 +118,12 @@ export const overrides: Run = (_, given, signal) =>
         const lastAppliedAt = appliedAt > 0 ? dateOf(appliedAt) : null
         return { kind, limiter, ...content, madeAt: dateOf(version), until: dateOf(until), lastAppliedAt }
       })
-    const cells = rows.map(
-      ({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }): Row => {
-        const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
-        const what = isExempt ? 'exempt' : numbers
-        return [[key, limiter, what, shown(until.toISOString())], authorOf(words)]
-      },
-    )
+    const cells = rows.map((row): ListedRow => {
+      const { kind, limiter, key, until, exempt: isExempt, factor, limits } = row
+      const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
+      const what = isExempt ? 'exempt' : numbers
+      return [[key, limiter, what, shown(until.toISOString())], authorOf(row)]
+    })
     const lines = listed(['key', 'limiter', 'what', UNTIL], cells, 'no records')
     return report(given, { command: 'overrides', rows }, lines, left)
   })
@@ -267,14 +266,14 @@ async function foundBy(
 }
 
 /** A row of a table by its cells, of which the first is a key, with words of people to be printed below it. */
-type Row = readonly [cells: readonly [key: string, ...rest: string[]], words?: string]
+type ListedRow = readonly [cells: readonly [key: string, ...rest: string[]], words?: string]
 
 /** Rows as columns under a heading, keys as wide as the page allows; or where there is no row, `none`. */
-function listed(head: readonly string[], rows: readonly Row[], none: string): TextLine[] {
+function listed(head: readonly string[], rows: readonly ListedRow[], none: string): TextLine[] {
   const { keys } = pageOf(process.stdout)
   const cells = rows.map(([[key, ...rest]]) => [printable(key, keys), ...rest])
   const [heading = '', ...lines] = table([head, ...cells])
-  const wordsOf = ([, words]: Row) => (words === undefined ? [] : wrapped(words, '  ').map(faint))
+  const wordsOf = ([, words]: ListedRow) => (words === undefined ? [] : wrapped(words, '  ').map(faint))
   return rows.length === 0 ? [none] : [heading, ...lines.flatMap((line, i) => [line, ...wordsOf(rows[i]!)])]
 }
 
