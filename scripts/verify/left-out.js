@@ -11,9 +11,15 @@ import { existsSync, readdirSync } from 'node:fs'
 
 /**
  * Random sequences in `npm test`: of the conformance kit and of mutated logs, 10,000 in full, and of each lease's bound, 25. And the
- * requests that make a load of the adapters' kit, 4,000 in full.
+ * requests that make a load of the adapters' kit, 4,000 in full, whose denials have ids then.
  */
-export const FEW_RUNS = { CONFORMANCE_RUNS: '100', KIT_REQUESTS: '1000', LEASE_RUNS: '5', LOG_RUNS: '500' }
+export const FEW_RUNS = {
+  CONFORMANCE_RUNS: '100',
+  KIT_DENIAL_IDS: 'none',
+  KIT_REQUESTS: '1000',
+  LEASE_RUNS: '5',
+  LOG_RUNS: '500',
+}
 
 /** Each call of the kit waits for its transaction, so that the laws alone take longer than on all other stores together. */
 const ON_POSTGRES = 'packages/postgres/test/store.conformance.test.ts'
@@ -32,7 +38,7 @@ export const leftOut = {
   },
   load: {
     about:
-      "the adapters' kit in full: 4,000 requests over 200 connections, and 200 connections that are reset",
+      "the adapters' kit in full: 4,000 requests over 200 connections, 200 that are reset, and an id in each denial",
     tests: testsOfPackages(/\bkit(?:-\w+)?\.test\.ts$/),
     shortened: true,
   },

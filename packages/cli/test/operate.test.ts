@@ -12,6 +12,7 @@ import {
 import { calendarWindow } from '@sluice/calendar'
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { fakeOnly } from '@sluice/harness/stores'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
 import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -153,7 +154,7 @@ describe('sluice why', () => {
 
     /** Has a caller refused in a process that posts its denials, and returns the id in his answer. */
     async function refused(key: string, hashKeys = false): Promise<string> {
-      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+      fakeOnly()
       const { limiter, store } = limiterOf('api')
       const denials = keepDenials({ secret, fleet: store, hashKeys })
       const id = denials.keep(await exhausted(limiter, key))
@@ -211,14 +212,27 @@ describe('sluice why', () => {
 
     it('says where it has looked', async () => {
       const args = ['why', '--id', '4f0a2b6c8d1e3f507192', '--policies', file()]
-      const without = await sluice(args)
-      expect([without.status, without.stderr]).toEqual([2, expect.stringContaining('SLUICE_SECRET')])
+      expect(await sluice(args)).toEqual({
+        status: 1,
+        stdout: expect.stringMatching(/^no process has posted a denial '4f0a.*SLUICE_SECRET.*\n$/),
+        stderr: '',
+      })
       process.env['SLUICE_SECRET'] = secret
-      const found = await sluice(args)
-      expect([found.status, found.stderr]).toEqual([2, expect.stringContaining('no key in Redis today')])
+      expect((await sluice(args)).stdout).toContain('no key in Redis today')
+      const { status, stdout } = await sluice([...args, '--json'])
+      expect([status, JSON.parse(stdout)]).toMatchObject([1, { rows: [], remark: expect.any(String) }])
       process.env['SLUICE_SECRET'] = 'short'
       const short = await sluice(args)
       expect([short.status, short.stderr]).toEqual([2, expect.stringContaining('secret must be')])
+    })
+
+    it('names the limiter of a key that stores have by its digest alone', async () => {
+      const key = 'x'.repeat(300)
+      const { status, stdout } = await sluice(['why', '--id', await refused(key), '--policies', file()])
+      expect([status, stdout]).toEqual([
+        1,
+        expect.stringMatching(/^it is of limiter 'api', key 'sha256:.*\n$/),
+      ])
     })
 
     it('takes a key or an id', async () => {
@@ -444,7 +458,7 @@ describe('a limiter that reserves', () => {
   })
 
   it('has a caller found by the id of a denial, and by the limits that its processes post', async () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+    fakeOnly()
     const { limiter, store } = limiterOf('api', reserving)
     topKeys(limiter, { fleet: store })
     await reserve(limiter, 'user:ann')
@@ -483,9 +497,12 @@ describe('sluice overrides', () => {
 })
 
 it('sluice top lists the keys with most denials, as processes have posted them', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance'] })
+  fakeOnly()
   const { limiter, store } = limiterOf('api')
   topKeys(limiter, { fleet: store })
+  const calm = createLimiter({ name: 'calm', policies, store })
+  topKeys(calm, { fleet: store })
+  closing.push(() => calm.close())
   for (let i = 0; i < 6; i++) await limiter.consume('user:greedy')
   const posted = jest.advanceTimersByTimeAsync(10_000)
   jest.useRealTimers()
@@ -496,6 +513,9 @@ it('sluice top lists the keys with most denials, as processes have posted them',
   expect(rows).toMatchObject([{ limiter: 'api', processes: 1, denied: [{ key: 'user:greedy', count: 4 }] }])
   expect((await sluice(args)).stdout).toMatch(
     /^api: top keys of 1 process\nkey +denied +error\nuser:greedy +4 +0\n$/,
+  )
+  expect((await sluice(['top', '--limiter', 'calm'])).stdout).toBe(
+    'calm: top keys of 1 process\nno denials\n',
   )
   expect((await sluice(['top', '--limiter', 'none'])).stdout).toContain('none posts any')
 })
@@ -508,7 +528,7 @@ it.each([
   [slidingWindow({ limit: 4, window: '1h', buckets: 6, count: 'weighted' })],
   [calendarWindow({ limit: 4, every: 'month', timeZone: 'Europe/Berlin', anchor: '2025-01-31' })],
 ])('takes the limits that processes have posted where no file names them: %#', async (...list) => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'performance', 'Date'] })
+  fakeOnly()
   const { limiter, store } = limiterOf('api', { policies: list })
   topKeys(limiter, { fleet: store })
   const denied = await exhausted(limiter, 'user:ann')

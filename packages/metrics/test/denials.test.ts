@@ -3,6 +3,7 @@ import { digest, storedKey } from '@sluice/core/internal'
 import { redisStore } from '@sluice/core/redis'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { fakeOnly } from '@sluice/harness/stores'
 import { expectWarnings } from '@sluice/harness/warnings'
 import { machineStore } from '@sluice/machine'
 import { postgresStore } from '@sluice/postgres'
@@ -23,7 +24,6 @@ const SECRET = 'b7e151628aed2a6abf7158809cf4f3c7'
 /** 2026-01-01, the day 20,454 since the epoch. */
 const NEW_YEAR = 20_454 * 86_400_000
 const KEY = 'sluice:3:top-keys:board:'
-const TIMERS = ['setInterval', 'clearInterval'] as const
 const closing: { close(): unknown }[] = []
 let redis: RedisServer
 let postgres: PostgresServer
@@ -38,21 +38,6 @@ afterEach(async () => {
   await command(redis, 'FLUSHALL')
 })
 afterAll(() => Promise.all([redis.stop(), postgres.stop()]))
-
-/** Fakes what is named alone: clients and servers need their timers. */
-function fake(...names: readonly ('Date' | (typeof TIMERS)[number])[]): void {
-  const all = [
-    'Date',
-    'hrtime',
-    'nextTick',
-    'performance',
-    'queueMicrotask',
-    'setImmediate',
-    'clearImmediate',
-  ] as const
-  const doNotFake = [...all, 'setTimeout', 'clearTimeout', ...TIMERS] as const
-  jest.useFakeTimers({ doNotFake: doNotFake.filter((name) => !names.includes(name as never)), now: NEW_YEAR })
-}
 
 function kept(options: Partial<KeepDenialsOptions> = {}) {
   const denials = keepDenials({ secret: SECRET, ...options })
@@ -133,7 +118,7 @@ describe('the id of a denial', () => {
 
 describe('denials that are kept', () => {
   it('say who was denied by what, and for how long', () => {
-    fake('Date')
+    fakeOnly(['Date'], NEW_YEAR)
     const denials = kept()
     const id = denials.keep(denied('user:42', { limit: 2 }))
     expect(id).toBe(denialId(SECRET, { limiter: 'api', storedKey: 'user:42', at: NEW_YEAR }))
@@ -151,7 +136,7 @@ describe('denials that are kept', () => {
   })
 
   it('are the last of each key and limiter, the newest first', () => {
-    fake('Date')
+    fakeOnly(['Date'], NEW_YEAR)
     const denials = kept()
     denials.keep(denied('a', { limit: 1 }))
     denials.keep(denied('b'))
@@ -179,7 +164,7 @@ describe('denials that are kept', () => {
   })
 
   it('get another id on another day', () => {
-    fake('Date')
+    fakeOnly(['Date'], NEW_YEAR)
     const denials = kept()
     const ids = [0, 86_399_999, 86_400_000].map((later) => {
       jest.setSystemTime(NEW_YEAR + later)
@@ -281,7 +266,7 @@ function fails(): never {
 type Denials = ReturnType<typeof kept>
 
 describe.each(Object.keys(STORES))('the last denials of a fleet, through %s', (kind) => {
-  beforeEach(() => fake(...TIMERS))
+  beforeEach(() => fakeOnly())
 
   it('are those of all processes, the newest first, of each caller the newest', async () => {
     // To Redis and Postgres each store is a process of its own.
@@ -336,7 +321,7 @@ describe.each(Object.keys(STORES))('the last denials of a fleet, through %s', (k
 })
 
 describe('a post of denials', () => {
-  beforeEach(() => fake(...TIMERS))
+  beforeEach(() => fakeOnly())
 
   /** What a process posts of denials of these keys, the last the newest. */
   async function postOf(keys: readonly string[], options: Partial<KeepDenialsOptions> = {}) {
@@ -487,10 +472,17 @@ describe('a reader of denials', () => {
     })
   })
 
-  it('refuses what cannot be read', async () => {
+  it('refuses a store without a board, and waits for one that is silent for 5 s', async () => {
+    fakeOnly(['setTimeout', 'clearTimeout'])
     const store = memoryStore()
     const silent = { ...store, board: () => ({ post() {}, read: () => new Promise<never>(() => {}) }) }
     await expect(lastDenials({} as never)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
-    await expect(lastDenials(silent, { deadline: '1ms' })).rejects.toMatchObject({ code: 'STORE_TIMEOUT' })
+    const refused = jest.fn()
+    const asked = lastDenials(silent).catch(refused)
+    await jest.advanceTimersByTimeAsync(4999)
+    expect(refused).not.toHaveBeenCalled()
+    await jest.advanceTimersByTimeAsync(1)
+    await asked
+    expect(refused).toHaveBeenCalledWith(expect.objectContaining({ code: 'STORE_TIMEOUT' }))
   })
 })

@@ -3,6 +3,7 @@ import { machineStore } from '@sluice/machine'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
 import { digest } from '@sluice/core/internal'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
+import { fakeOnly } from '@sluice/harness/stores'
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { fleetTopKeys, hashKey, topKeys } from '../src/index.js'
@@ -11,27 +12,13 @@ import { merge, type Summary } from '../src/top-keys/summary.js'
 import { expectLaws, sizes, streams, summarize } from './summaries.js'
 
 const KEY = 'sluice:3:top-keys:board:'
-const CLIENTS_NEED = [
-  'Date',
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
-  'clearImmediate',
-  'setTimeout',
-  'clearTimeout',
-] as const
 let now = 1_767_225_600_000_000
 const closing: { close(): unknown }[] = []
 let server: RedisServer
 beforeAll(async () => {
   server = await startRedis()
 })
-beforeEach(() => {
-  // Only what posts: servers and clients need their timers.
-  jest.useFakeTimers({ doNotFake: [...CLIENTS_NEED] })
-})
+beforeEach(() => fakeOnly())
 afterEach(async () => {
   jest.useRealTimers()
   for (const each of closing.splice(0)) await each.close()

@@ -1,7 +1,6 @@
 import type { Policy, Store } from '@sluice/core'
-import { algorithms } from '@sluice/core/store'
+import { algorithms, type PolicyFactory } from '@sluice/core/store'
 import { fleetLimits, type PostedLimit } from '@sluice/metrics'
-import { capacityOption, makePolicy } from '@sluice/policies'
 
 /** The limits of one limiter, as a policy file has them, or as processes have posted them; `by` is the part of a call that names the caller. */
 export interface KnownLimits {
@@ -20,26 +19,20 @@ export async function postedLimits(store: Store): Promise<readonly KnownLimits[]
 }
 
 /** A policy of this shape and these numbers, by whichever algorithm makes it; undefined for a shape that this version does not know. */
-function policyOf({ shape, capacity, timeZone, anchor, ...numbers }: PostedLimit): Policy | undefined {
-  const [, period = '', parts] = shape.split('/')
-  for (const [algorithm, { options }] of Object.entries(algorithms)) {
-    const [size, part] = [capacityOption(algorithm), 'buckets' in options ? 'buckets' : 'slots']
-    const span = 'every' in options ? { every: period, timeZone, anchor } : { window: Number(period) }
-    const given = {
-      algorithm,
-      ...numbers,
-      ...span,
-      ...(size && { [size]: capacity }),
-      ...(parts && { [part]: Number(parts) }),
-    }
-    const variants = Object.entries(options).flatMap(([name, { domain }]) =>
+function policyOf({ shape, capacity, ...numbers }: PostedLimit): Policy | undefined {
+  const [, span = '', parts] = shape.split('/')
+  const sizes = parts ? { buckets: Number(parts), slots: Number(parts) } : {}
+  const given = { ...numbers, ...sizes, window: Number(span), every: span, capacity, burst: capacity }
+  for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
+    const words = Object.entries(factory.options).flatMap(([name, { domain }]) =>
       domain && 'values' in domain && name !== 'every'
         ? domain.values.map((value) => ({ [name]: value }))
         : [],
     )
-    for (const variant of [{}, ...variants]) {
+    for (const way of [{}, ...words]) {
       try {
-        const policy = makePolicy({ ...given, ...variant })
+        // Inherited options are read and not checked, so that a factory gets those of all others too.
+        const policy = factory(Object.create({ ...given, ...way }) as object)
         if (policy.shape === shape) return policy
       } catch {
         // Not an option of this algorithm.

@@ -1,6 +1,7 @@
 import { PolicyError, StoreError } from '@sluice/core'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
 import type { PostgresTableOptions } from '@sluice/postgres'
+import type * as ioredis from 'ioredis'
 import type { OpenedStore } from './site.js'
 
 /** The options of the processes' store by which its state is found. */
@@ -23,7 +24,7 @@ export async function openStore(url: string, settings: StoreSettings = {}): Prom
 async function openRedis(url: string, options: RedisStoreOptions): Promise<OpenedStore> {
   const found = await import('ioredis').catch(() => import('iovalkey')).catch(() => undefined)
   if (!found) throw missing('Redis', 'ioredis')
-  const { Redis, Cluster } = found as unknown as typeof import('ioredis')
+  const { Redis, Cluster } = found as unknown as typeof ioredis
   const name = new URL(url).searchParams.get('name')
   const given = new Redis(url, SAFE)
   const { host = '', port = 0, username = '', password = '', tls, db = 0 } = given.options
@@ -45,13 +46,11 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
   }
   const client = cluster || one
   const store = redisStore(client, options)
-  const masters = () =>
-    (cluster ? cluster.nodes('master') : [one]).map((node) => ({
-      scan: (cursor: string, match: string, most: number) =>
-        node.scan(cursor, 'MATCH', match, 'COUNT', most).catch((error: Error) => {
-          throw failed(error)
-        }),
-    }))
+  const scanOf = (node: ioredis.Redis) => (cursor: string, match: string, most: number) =>
+    node.scan(cursor, 'MATCH', match, 'COUNT', most).catch((error: Error) => {
+      throw failed(error)
+    })
+  const masters = () => (cluster ? cluster.nodes('master') : [one]).map(scanOf)
   const close = async (): Promise<void> => {
     await store.close()
     client.disconnect()
@@ -59,13 +58,8 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
   return { store, redis: { prefix: options.prefix!, masters }, close }
 }
 
-interface Connecting {
-  connect(): Promise<void>
-  on(event: 'error', listener: (error: Error) => void): unknown
-}
-
-/** Connects a client of ioredis. @throws {StoreError} the first failure. */
-async function connected(client: Connecting, isTls: boolean): Promise<void> {
+/** Connects a client. @throws {StoreError} the first failure. */
+async function connected(client: ioredis.Redis | ioredis.Cluster, isTls: boolean): Promise<void> {
   let first: Error | undefined
   client.on('error', (error) => (first ??= error))
   await client.connect().catch((error: Error) => {

@@ -13,14 +13,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** A store that was opened for an operator. Only of Redis keys can be listed: its masters are asked, one after the other. */
 export interface OpenedStore {
   readonly store: Store
-  readonly redis?: { readonly prefix: string; masters(): readonly RedisNode[] } | undefined
+  readonly redis?: { readonly prefix: string; masters(): readonly Scan[] } | undefined
   close(): Promise<void>
 }
 
-export interface RedisNode {
-  /** SCAN: the next cursor and the keys of a page. */
-  scan(cursor: string, match: string, most: number): Promise<readonly [string, readonly string[]]>
-}
+/** SCAN of one master: the next cursor and the keys of a page. */
+type Scan = (cursor: string, match: string, most: number) => Promise<readonly [string, readonly string[]]>
 
 /** A key of a limiter, as stores keep it. */
 export interface FoundKey {
@@ -149,10 +147,10 @@ export class Site {
     const { redis } = this.opened
     const prefix = redis?.prefix ?? ''
     const match = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
-    for (const node of redis?.masters() ?? []) {
+    for (const scan of redis?.masters() ?? []) {
       let cursor = '0'
       do {
-        const [next, page] = await node.scan(cursor, match, PAGE)
+        const [next, page] = await scan(cursor, match, PAGE)
         cursor = next
         yield page.flatMap((each): readonly FoundKey[] => {
           const { format, limiter = '', shapes = '', key } = partsOf(prefix, each) ?? {}

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { type ActRequest, explained, planAct } from '../acts/act.js'
 import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
-import { type FoundKey, keyOf, type LeftAlone, Site } from '../acts/site.js'
+import { keyOf, type LeftAlone, Site } from '../acts/site.js'
 import { type Given, quoted, textsOf, usageError } from './arguments.js'
 import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
@@ -18,7 +18,10 @@ import { withoutErrors } from './policy-files.js'
  * The commands on a store. What they do is in ../acts; here they are read, asked about and printed.
  */
 
-/** `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. */
+/**
+ * `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. It
+ * returns 1 where no caller is found by an id.
+ */
 export const why: Run = ([text], given, signal) =>
   onStore(given, signal, async (site) => {
     const cost = valueOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
@@ -28,10 +31,12 @@ export const why: Run = ([text], given, signal) =>
     const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
     if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
     const left: LeftAlone = new Map()
-    const targets =
-      text === undefined
-        ? targetOf(site, await foundBy(id!, site, left, signal))
-        : targetsOf(site, text, given)
+    const found = id === undefined ? undefined : await foundBy(id, site, left, signal)
+    if (typeof found === 'string') {
+      report(given, { command: 'why', rows: [], remark: found }, [found], left)
+      return 1
+    }
+    const targets = found ? [found] : targetsOf(site, text!, given)
     const rows = await Promise.all(
       targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
@@ -73,12 +78,12 @@ export const top: Run = (_, given, signal) =>
     const rows = await Promise.all(names.map(read))
     const lines = rows.flatMap(({ limiter, processes, denied }) => [
       bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
-      ...(processes === 0
-        ? ['none posts any: topKeys(limiter, { fleet: store }) of @sluice/metrics does']
-        : []),
-      ...inColumns(
+      ...listed(
         ['key', 'denied', 'error'],
-        denied.map(({ key, count: many, error }) => [key, count(many), count(error)]),
+        denied.map(({ key, count: many, error }) => [[key, count(many), count(error)]]),
+        processes === 0
+          ? 'none posts any: topKeys(limiter, { fleet: store }) of @sluice/metrics does'
+          : 'no denials',
       ),
     ])
     return report(given, { command: 'top', rows }, lines, left)
@@ -90,15 +95,12 @@ export const blocked: Run = (_, given, signal) =>
     const left: LeftAlone = new Map()
     const rows = []
     for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
-    const cells = rows.map(
-      ({ limiter, key, until, isRecorded, ...words }) =>
-        [
-          [key, limiter, shown(until.toISOString())],
-          isRecorded ? authorOf(words) : 'a penalty or an older process',
-        ] as const,
-    )
+    const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
+      const by = isRecorded ? authorOf(words) : 'a penalty or an older process'
+      return [[key, limiter, shown(until.toISOString())], by]
+    })
     const lines = [
-      ...(rows.length === 0 ? ['no key is blocked'] : withWords(['key', 'limiter', UNTIL], cells)),
+      ...listed(['key', 'limiter', UNTIL], cells, 'no key is blocked'),
       ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
     return report(given, { command: 'blocked', rows }, lines, left)
@@ -113,29 +115,21 @@ export const overrides: Run = (_, given, signal) =>
     const rows = (await site.records(left))
       .filter(({ limiter }) => named === undefined || limiter === named)
       .map(({ kind, limiter, until, version, appliedAt, content }) => {
-        const times = { madeAt: dateOf(version), until: dateOf(until) }
-        return {
-          kind,
-          limiter,
-          ...content,
-          ...times,
-          lastAppliedAt: appliedAt > 0 ? dateOf(appliedAt) : null,
-        }
+        const lastAppliedAt = appliedAt > 0 ? dateOf(appliedAt) : null
+        return { kind, limiter, ...content, madeAt: dateOf(version), until: dateOf(until), lastAppliedAt }
       })
-    const cells = rows.map(({ kind, limiter, key, until, exempt: isExempt, factor, limits, ...words }) => {
+    const cells = rows.map((row): ListedRow => {
+      const { kind, limiter, key, until, exempt: isExempt, factor, limits } = row
       const numbers = factor ? `factor ${factor}` : limits ? `limits ${JSON.stringify(limits)}` : kind
-      const row = [key, limiter, isExempt ? 'exempt' : numbers, shown(until.toISOString())]
-      return [row, authorOf(words)] as const
+      const what = isExempt ? 'exempt' : numbers
+      return [[key, limiter, what, shown(until.toISOString())], authorOf(row)]
     })
-    const lines = rows.length === 0 ? ['no records'] : withWords(['key', 'limiter', 'what', UNTIL], cells)
+    const lines = listed(['key', 'limiter', 'what', UNTIL], cells, 'no records')
     return report(given, { command: 'overrides', rows }, lines, left)
   })
 
 const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
   `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
-
-const linesOf = (left: LeftAlone): TextLine[] =>
-  [...left].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
 
 /**
  * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
@@ -243,47 +237,44 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
   return targets
 }
 
-/** The key of a denial's id, as posts have it or Redis. @throws {UsageError} where neither does. */
-async function foundBy(id: string, site: Site, left: LeftAlone, signal: AbortSignal): Promise<FoundKey> {
+/**
+ * The key of a denial's id, as posts have it or Redis, and its limits; or where it is not to be found, in words.
+ * @throws {UsageError} where its limits are not known.
+ */
+async function foundBy(
+  id: string,
+  site: Site,
+  left: LeftAlone,
+  signal: AbortSignal,
+): Promise<Target | string> {
   const { SLUICE_SECRET: secret } = process.env
   const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
   const found = await site.find(id, secret, left, progress, signal)
-  if (found) return found
-  if (left.size > 0) print(process.stderr, linesOf(left))
+  if (found) {
+    const { limiter, key } = found
+    const limits = site.limits.find(({ name }) => name === limiter)
+    const where = `it is of limiter '${limiter}', key '${key}'`
+    if (!limits) throw usageError(`${where}, whose limits --policies does not name`)
+    return key.startsWith('sha256:') ? `${where}, which is a digest of it` : { limits, key }
+  }
   const further = !site.opened.redis
     ? ', and Postgres has no keys to look through'
     : secret === undefined
       ? '; with SLUICE_SECRET the keys in Redis are looked through'
       : ', and by this secret it is of no key in Redis today or yesterday'
-  throw usageError(`no process has posted a denial '${id}'${further}`)
+  return `no process has posted a denial '${id}'${further}`
 }
 
-/** @throws {UsageError} with the key, where it cannot be explained. */
-function targetOf(site: Site, { limiter, key }: FoundKey): Target[] {
-  const limits = site.limits.find(({ name }) => name === limiter)
-  if (limits && !key.startsWith('sha256:')) return [{ limits, key }]
-  const lacks = limits ? 'which is a digest of it' : 'whose limits --policies does not name'
-  throw usageError(`it is of limiter '${limiter}', key '${key}', ${lacks}`)
-}
+/** A row of a table by its cells, of which the first is a key, with words of people to be printed below it. */
+type ListedRow = readonly [cells: readonly [key: string, ...rest: string[]], words?: string]
 
-/** Rows as columns under a heading, each cell as it may be printed, keys as wide as the page allows. */
-function inColumns(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** Rows as columns under a heading, keys as wide as the page allows; or where there is no row, `none`. */
+function listed(head: readonly string[], rows: readonly ListedRow[], none: string): TextLine[] {
   const { keys } = pageOf(process.stdout)
-  return rows.length === 0
-    ? []
-    : table([head, ...rows.map(([key, ...rest]) => [printable(key!, keys), ...rest])])
-}
-
-/** The same with words of people below each row. */
-function withWords(
-  head: readonly string[],
-  rows: readonly (readonly [cells: readonly string[], words: string])[],
-): TextLine[] {
-  const lines = inColumns(
-    head,
-    rows.map(([cells]) => cells),
-  )
-  return lines.flatMap((line, i) => [line, ...(i === 0 ? [] : wrapped(rows[i - 1]![1], '  ').map(faint))])
+  const cells = rows.map(([[key, ...rest]]) => [printable(key, keys), ...rest])
+  const [heading = '', ...lines] = table([head, ...cells])
+  const wordsOf = ([, words]: ListedRow) => (words === undefined ? [] : wrapped(words, '  ').map(faint))
+  return rows.length === 0 ? [none] : [heading, ...lines.flatMap((line, i) => [line, ...wordsOf(rows[i]!)])]
 }
 
 const UNTIL = 'until (UTC)'
@@ -291,6 +282,7 @@ const UNTIL = 'until (UTC)'
 /** Prints a report, and what was left alone: as one line of JSON under --json, else the lines. Returns the exit code 0. */
 function report(given: Given, value: object, lines: readonly TextLine[], left?: LeftAlone): number {
   const whole = { version: 1, ...value, ...(left && { leftAlone: Object.fromEntries(left) }) }
-  print(process.stdout, given['json'] === true ? [asJson(whole)] : [...lines, ...(left ? linesOf(left) : [])])
+  const notes = [...(left ?? [])].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
+  print(process.stdout, given['json'] === true ? [asJson(whole)] : [...lines, ...notes])
   return 0
 }

@@ -1,5 +1,6 @@
 import { type Decision, slidingLog } from '@sluice/core'
 import type { Adapter } from './adapter.js'
+import { INSTANCE } from './denial-ids.js'
 import { stopped, undecided } from './limits.js'
 import type { Serve } from './site.js'
 
@@ -30,6 +31,7 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
         status: 429,
         detail: 'Too many requests. Try again in 60 seconds.',
         'violated-policies': ['api'],
+        ...INSTANCE,
       })
     })
 

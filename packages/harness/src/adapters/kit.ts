@@ -4,6 +4,7 @@ import { callbackCases } from './callbacks.js'
 import { chargeCases } from './charge.js'
 import { clientCases } from './clients.js'
 import { connectionCases } from './connections.js'
+import { withDenialIds } from './denial-ids.js'
 import { entryCases } from './entry.js'
 import { gatewayCases } from './gateways.js'
 import { headerCases } from './headers.js'
@@ -27,8 +28,9 @@ import { waitingCases } from './waiting.js'
  * Declares every case as a test of one adapter: what is promised over HTTP is the same for all of them. A case is a
  * row and an adapter a column of the table that table.js prints.
  */
-export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
+export function adapterKit<Req, Res>(plain: Adapter<Req, Res>): void {
   jest.setTimeout(120_000) // the cases assert counts and answers, which a busy machine delays
+  const adapter = withDenialIds(plain)
   describe(adapter.name, () => {
     const serve: Serve<Req, Res> = siteServer(adapter)
     answerCases(adapter, serve)

@@ -1,8 +1,5 @@
-import type { Duration, Store } from '@sluice/core'
-import { duration, read } from '@sluice/core/internal'
-import { within } from '../top-keys/fleet-top-keys.js'
-import { postsOf } from '../top-keys/post.js'
-import { boardOf } from '../top-keys/posting.js'
+import type { Store } from '@sluice/core'
+import { postsIn } from '../top-keys/fleet-top-keys.js'
 import type { Denial } from './denial.js'
 
 /** The denials that the processes of a fleet have posted, each process its newest 50. */
@@ -17,26 +14,15 @@ export interface LastDenials {
   readonly unknown: readonly number[]
 }
 
-const LAST_DENIALS = { deadline: duration('1ms', '1m', '5s') }
-
 /**
  * Reads the last denials of all processes that keep theirs with `keepDenials({ fleet: store })`. This process need not be one.
- * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION; StoreError when the store does not answer within `deadline`
- * (default 5 s).
+ * @throws {PolicyError} INVALID_OPTION; StoreError when the store does not answer within 5 s.
  * @example
  * const { denials } = await lastDenials(store)
  * denials.find(({ id }) => id === '4f0a2b6c8d1e3f507192')
  */
-export async function lastDenials(
-  store: Store,
-  options: {
-    /** A number is in milliseconds. */
-    readonly deadline?: Duration
-  } = {},
-): Promise<LastDenials> {
-  const board = boardOf(store)
-  const { deadline } = read(LAST_DENIALS, options, { what: 'lastDenials' })
-  const found = (await within(deadline, board.read())).map(postsOf)
+export async function lastDenials(store: Store): Promise<LastDenials> {
+  const found = await postsIn(store)
   const oldestFirst = found.flatMap(({ denials }) => denials).toSorted((a, b) => a.at - b.at)
   const newest = new Map(oldestFirst.map((denial) => [denial.id, denial]))
   return {

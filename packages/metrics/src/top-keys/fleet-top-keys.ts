@@ -1,7 +1,7 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
 import { duration, read } from '@sluice/core/internal'
 import { summed, type DecisionCount } from './decision-counts.js'
-import { type PostedLimit, postsOf } from './post.js'
+import { type PostedLimit, postsOf, type ReadPosts } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
@@ -44,13 +44,11 @@ export async function fleetTopKeys(
     readonly deadline?: Duration
   } = {},
 ): Promise<FleetTopKeys> {
-  const board = boardOf(store)
   if (typeof limiter !== 'string') {
     throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
   }
   const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
-  const texts = await within(deadline, board.read())
-  const found = texts.map(postsOf)
+  const found = await postsIn(store, deadline)
   const byProcess = found.map((own) => own.posts.filter((post) => post.limiter === limiter))
   const posts = byProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.
@@ -74,23 +72,23 @@ export async function fleetTopKeys(
  * @throws {PolicyError} INVALID_OPTION; StoreError when the store does not answer within 5 s.
  */
 export async function fleetLimits(store: Store): Promise<ReadonlyMap<string, readonly PostedLimit[]>> {
-  const texts = await within(5000, boardOf(store).read())
-  const posts = texts.flatMap((text) => postsOf(text).posts)
+  const posts = (await postsIn(store)).flatMap((own) => own.posts)
   return new Map(posts.flatMap(({ limiter, limits }) => (limits ? [[limiter, limits] as const] : [])))
 }
 
 /**
- * Waits for an answer, at most this many milliseconds. The store's own time-outs do not suffice: a Redis client may keep
- * a command for as long as its server is away.
- * @throws {StoreError} STORE_TIMEOUT.
+ * What each process has posted in a store, which must answer within so many milliseconds. The store's own time-outs do not suffice: a
+ * Redis client may keep a command for as long as its server is away.
+ * @throws {PolicyError} INVALID_OPTION for a store without boards; {StoreError} STORE_TIMEOUT.
  */
-export async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
+export async function postsIn(store: Store, ms = 5000): Promise<readonly ReadPosts[]> {
+  const board = boardOf(store)
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new StoreError('STORE_TIMEOUT', `no answer within ${ms} ms`)), ms)
   })
   try {
-    return await Promise.race([answer, late])
+    return (await Promise.race([board.read(), late])).map(postsOf)
   } finally {
     clearTimeout(timer)
   }
