@@ -13,14 +13,10 @@ import { OPERATIONS } from './wire.js'
  * are arguments; everything else about a shape is a literal.
  */
 
-/**
- * Bytes of the state before the cells: epoch, held, blocked, last; from BORN on born; from HOT on expires, restricted; from HOTTEST on
- * written.
- */
-const HEADER_BYTES = 64
-const BORN = 32
-const HOT = 40
-const HOTTEST = 56
+/** Bytes of the state before the cells: born; from HOT on expires, restricted; from HOTTEST on written. */
+const HEADER_BYTES = 32
+const HOT = 8
+const HOTTEST = 24
 
 /**
  * The cells of a limiter that reserves, behind those of its policies: bytes of the list of reservations, how many of these are open,
@@ -183,10 +179,10 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 }
 
 /**
- * Deletes a key in a script that goes on to write. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
+ * Deletes a key in a script that goes on to write, and in a peek nothing. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
  * first write of a script alone.
  */
-const DISCARD = "call('SET', key, '') call('DEL', key)"
+const DISCARD = "if op ~= PEEK then call('SET', key, '') call('DEL', key) end"
 
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', spread(KEYS))"
@@ -207,8 +203,8 @@ function listsOf(
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
-    // Of these states, behind which refusals may lie, a call reads the fixed part alone.
-    partial: reserves && penalty ? [{}] : list(({ slots }) => slots === 'ring'),
+    // Of these states a call reads the fixed part alone.
+    partial: reserves ? [{}] : list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
@@ -242,6 +238,7 @@ function wordsOfList(
   const isPartial = hasRings || listCells.length > 0
   const load = isPartial ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
+  const before = listCells.length > 0 ? 'length' : length
   const plainBytes = 8 * (2 + numbers.length)
   const isPlain = `#argument==${plainBytes}`
   const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
@@ -260,7 +257,6 @@ function wordsOfList(
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     zeros: cells.map(() => '0').join(', '),
-    born: `${BORN}`,
     hot_bytes: `${HOT}`,
     hottest: `${HOTTEST}`,
     version: `${version}`,
@@ -268,7 +264,11 @@ function wordsOfList(
     fixed: `${end}`,
     together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
     length,
-    length_before: listCells.length > 0 ? 'length' : length,
+    behind: isPartial
+      ? `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`
+      : `#fixed > ${end} and string.sub(fixed, ${end + 1}) or ''`,
+    is_sized: isPartial ? 'true' : `(#fixed == ${end} + header or #fixed == ${end + 16} + header)`,
+    is_size: isPartial ? `(size == ${before} + header or size == ${before} + header + 16)` : 'size == #fixed',
     is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
     may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
     has_rings: `${hasRings}`,
@@ -290,16 +290,13 @@ function wordsOfList(
 /**
  * Returns the words of a penalty, which blocks a key that is refused too often. Its numbers are literals in the script, so a
  * script without a penalty has no code for one. `rest_is_denied` says when the script need not decide the rest of several equal
- * calls: from the first denial on, but under a penalty only from one on that is not counted as a refusal. `restricted_written`
- * says when a short write of the state includes the instant at which blocks end, which under a penalty a refusal may move.
+ * calls: from the first denial on, but under a penalty only from one on that is not counted as a refusal.
  */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
-  const written = { rest_is_denied: 'reason ~= 0', restricted_written: 'ttl' }
-  if (!penalty) return written
+  if (!penalty) return { rest_is_denied: 'reason ~= 0' }
   return {
     ...Object.fromEntries(Object.entries(penalty).map(([name, number]) => [name, `${number}`])),
     rest_is_denied: 'reason ~= 0 and reason ~= LIMIT',
-    restricted_written: 'ttl or refusals',
   }
 }
 
