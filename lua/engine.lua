@@ -76,10 +76,9 @@ if not exists then
   --@for any slotted fixed = string.rep('\0', @{fixed})
 end
 
+local writes, begun, renewed, reset = false, exists, false, nil
 --@reserving @{ended}
 local open = max(max(now, held), blocked)
-local writes, begun, renewed, reset = false, exists, false, nil
---@reserving if relisted then writes, version = true, nonce end
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them; of a charge with a span, what counts then.
 local effect, units, counts = 0, 0, ''
@@ -212,10 +211,11 @@ for call_number = 1, count do
   -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it
   -- will be then. What is used counts now, or where a place is booked at its instant.
   reset = open
-  local seen, counted = max(open, last), max(now, last)
+  local seen, used = max(open, last), ''
+  local is_short = op > COMMIT or reason == 0 and at <= now and cost > 0
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
-  --@for each policy local used_@{i} = capacity_@{i} - (seen > counted and @{algorithm}_view(@{state}, @{numbers}, counted) or remaining_@{i})
-  --@for each policy if seen > now or remaining_@{i} < 0 then remaining_@{i} = 0 end
+  --@for each policy if not is_short then used = used .. pack('<d', capacity_@{i} - (open > max(now, last) and @{algorithm}_view(@{state}, @{numbers}, max(now, last)) or remaining_@{i})) end
+  --@for each policy if not is_short and (seen > now or remaining_@{i} < 0) then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
   --@reserving local held_bytes, unit_at = '', HUGE
@@ -224,7 +224,7 @@ for call_number = 1, count do
     reply = pack('<ddd', broken and 1 or 0, now, effect) .. counts
     --@reserving if outcome then reply = reply .. pack('<dd', outcome, until_end) end
     --@reserving if entry and #entry == 40 then entry = entry .. pack('<d', effect) end
-  elseif reason == 0 and at <= now and cost > 0 then
+  elseif is_short then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
     local remaining, next_unit_at = HUGE, at
@@ -235,7 +235,7 @@ for call_number = 1, count do
     end
     --@reserving next_unit_at = min(next_unit_at, unit_at)
     -- A caller who waits also waits until a clock that was set back has caught up.
-    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked > now and blocked or 0)@{parts}
+    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked > now and blocked or 0)@{parts} .. used
   end
   --@reserving if held_bytes ~= '' then reply = pack('<d', unpack('<d', reply) + (is_full and 12 or 4)) .. string.sub(reply, 9) .. held_bytes end
   if answers then

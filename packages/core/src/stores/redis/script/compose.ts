@@ -245,7 +245,6 @@ function wordsOfList(
   const isReserve = `#argument==${plainBytes + 64} and ${numberAt(0)}==RESERVE and ${numberAt(2)}<0`
   const mayBePlain = 'op==CONSUME and #argument<rest'
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
-  const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
     plain_bytes: `${plainBytes}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
@@ -283,7 +282,8 @@ function wordsOfList(
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
     kept_view: all.map(({ i }) => `numbers[kept + ${2 * i - 1}], numbers[kept + ${2 * i}]`).join(', '),
-    parts: `${all.length === 1 ? '' : parts.join('')}${used.join('')}`,
+    parts: all.length === 1 ? '' : parts.join(''),
+    zero_units: all.map(() => '0').join(', '),
   }
 }
 
