@@ -23,7 +23,9 @@ export function redisKey(keyspace: string, key: string, tag = ''): string {
  * as can be, as each key in Redis has them: `gcra/60000` is `gcra/1m`.
  */
 export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
-  const short = shapes.map((shape) => shape.replace(/\/(\d+)/, (_, ms: string) => `/${formatDuration(Number(ms))}`))
+  const short = shapes.map((shape) =>
+    shape.replace(/\/(\d+)/, (_, ms: string) => `/${formatDuration(Number(ms))}`),
+  )
   return [prefix, STATE_FORMAT, escaped(name).replaceAll(':', '%3a'), short.join(',')].join(':')
 }
 

@@ -61,9 +61,7 @@ describe('the tags of groups', () => {
 describe('a store with groups', () => {
   it('puts the number of groups into every key, after the shapes', async () => {
     await limiterIn(16, 'tagged').consume('user:1')
-    expect(await keysOf('tagged')).toEqual([
-      expect.stringMatching(/:tagged:gcra\/1h:\{16\.\d+\}:user:1$/),
-    ])
+    expect(await keysOf('tagged')).toEqual([expect.stringMatching(/:tagged:gcra\/1h:\{16\.\d+\}:user:1$/)])
   })
 
   it('keeps another state for another number of groups, and for none', async () => {

@@ -30,7 +30,9 @@ async function refusedOf(scripts: readonly (readonly [list: readonly Policy[], s
   const refused: string[] = []
   for (const [list, script] of scripts) {
     const load = client.script('LOAD', script)
-    await load.catch((error: unknown) => refused.push(`${list.map(({ shape }) => shape).join()}: ${String(error)}`))
+    await load.catch((error: unknown) =>
+      refused.push(`${list.map(({ shape }) => shape).join()}: ${String(error)}`),
+    )
   }
   return refused
 }
@@ -49,8 +51,12 @@ describe.each([
   it('of the longest lists of several shapes', async () => {
     const lists = [
       ...shapes.map((shape) => [...times(calendar, MOST - 1), shape]),
-      ...shapes.map((__, first) => times(shapes[0]!, MOST).map((___, i) => shapes[(first + i) % shapes.length]!)),
-      ...others.map((___, first) => times(shapes[0]!, MOST).map((____, i) => others[(first + i) % others.length]!)),
+      ...shapes.map((__, first) =>
+        times(shapes[0]!, MOST).map((___, i) => shapes[(first + i) % shapes.length]!),
+      ),
+      ...others.map((___, first) =>
+        times(shapes[0]!, MOST).map((____, i) => others[(first + i) % others.length]!),
+      ),
     ]
     expect(await refusedOf(lists.map((list) => [list, composeScript(list, given, reserves)]))).toEqual([])
   })

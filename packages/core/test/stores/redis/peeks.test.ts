@@ -13,7 +13,11 @@ const POLICIES = everyPolicy({ limit: 100, window: 3_600_000 })
 const SLOTS = 'slots that are none'
 
 /** Commands that put something in the place of a sound state which no call can have written there. */
-function unreadable(key: string, state: Buffer, cells: number): [what: string, ...Parameters<typeof command>[]][] {
+function unreadable(
+  key: string,
+  state: Buffer,
+  cells: number,
+): [what: string, ...Parameters<typeof command>[]][] {
   const withNumber = (place: number, number: number) => {
     const value = Buffer.from(state)
     value.writeDoubleLE(number, 8 * place)
@@ -80,28 +84,31 @@ describe.each([
   })
 })
 
-it.each(POLICIES)('so does one at a header of a restricted key that no call has written: %s', async (_, policy) => {
-  await client.flushall()
-  const store = withoutRecords(redisStore(client, { denialCache: false }))
-  const limiter = createLimiter({ name: 'peeks', policies: [policy], store, deadline: '10s' })
-  const healed: string[] = []
-  limiter.on('healed', ({ key: of }) => healed.push(of))
-  await limiter.consume('k')
-  await limiter.hold('k', '1h')
-  const [key] = await client.keys('*')
-  const state = (await client.getBuffer(key!))!
-  expect(await limiter.peek('k', { cost: 1 })).toMatchObject({ reason: 'held' })
-  for (const place of [4, 3, 2, 1]) {
-    for (const number of [-1, 0.5, 2 ** 52]) {
-      const value = Buffer.from(state)
-      value.writeDoubleLE(number, state.length - 8 * place)
-      if (place === 4 && number > 0) continue // any epoch but these
-      await client.set(key!, value)
-      await limiter.peek('k')
-      expect([place, number, await client.getBuffer(key!), ...healed]).toEqual([place, number, value])
-      await limiter.charge('k')
-      expect([place, number, ...healed.splice(0)]).toEqual([place, number, 'k'])
-      expect(await client.strlen(key!)).toBe(state.length - 32)
+it.each(POLICIES)(
+  'so does one at a header of a restricted key that no call has written: %s',
+  async (_, policy) => {
+    await client.flushall()
+    const store = withoutRecords(redisStore(client, { denialCache: false }))
+    const limiter = createLimiter({ name: 'peeks', policies: [policy], store, deadline: '10s' })
+    const healed: string[] = []
+    limiter.on('healed', ({ key: of }) => healed.push(of))
+    await limiter.consume('k')
+    await limiter.hold('k', '1h')
+    const [key] = await client.keys('*')
+    const state = (await client.getBuffer(key!))!
+    expect(await limiter.peek('k', { cost: 1 })).toMatchObject({ reason: 'held' })
+    for (const place of [4, 3, 2, 1]) {
+      for (const number of [-1, 0.5, 2 ** 52]) {
+        const value = Buffer.from(state)
+        value.writeDoubleLE(number, state.length - 8 * place)
+        if (place === 4 && number > 0) continue // any epoch but these
+        await client.set(key!, value)
+        await limiter.peek('k')
+        expect([place, number, await client.getBuffer(key!), ...healed]).toEqual([place, number, value])
+        await limiter.charge('k')
+        expect([place, number, ...healed.splice(0)]).toEqual([place, number, 'k'])
+        expect(await client.strlen(key!)).toBe(state.length - 32)
+      }
     }
-  }
-})
+  },
+)
