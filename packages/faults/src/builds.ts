@@ -85,7 +85,7 @@ const SWAPPED = {
     ],
     ["ttl and pack('<d', expires)", "ttl and pack('<dd', restricted, expires)"],
     [
-      "pack('<dddd@{cell_formats}d', born, expires,",
+      "pack('<dddd@{cell_formats}d', born, expires, restricted,",
       "pack('<dddd@{cell_formats}d', born, restricted, expires,",
     ],
   ],
