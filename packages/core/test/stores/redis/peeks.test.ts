@@ -1,5 +1,5 @@
 import { everyPolicy } from '@sluice/testing/internal'
-import { command } from '@sluice/harness/redis'
+import { type Argument, command } from '@sluice/harness/redis'
 import { createLimiter } from '../../../src/index.js'
 import { describePolicy } from '../../../src/stores/redis/script/policy-module.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
@@ -12,12 +12,10 @@ const POLICIES = everyPolicy({ limit: 100, window: 3_600_000 })
 
 const SLOTS = 'slots that are none'
 
+type Make = [what: string, command: string, ...Argument[]]
+
 /** Commands that put something in the place of a sound state which no call can have written there. */
-function unreadable(
-  key: string,
-  state: Buffer,
-  cells: number,
-): [what: string, ...Parameters<typeof command>[]][] {
+function unreadable(key: string, state: Buffer, cells: number): Make[] {
   const withNumber = (place: number, number: number) => {
     const value = Buffer.from(state)
     value.writeDoubleLE(number, 8 * place)
@@ -34,10 +32,10 @@ function unreadable(
     ...Array.from({ length: 5 + cells }, (_, i): [string, Buffer] => [`number ${i}`, withNumber(i, -1)]),
   ]
   return [
-    ...values.map(([what, value]) => [what, [server, 'SET', key, value]] as never),
-    ['a list', [server, 'RPUSH', key, 'a']],
-    ['a hash', [server, 'HSET', key, 'a', '1']],
-    ['a sorted set', [server, 'ZADD', key, '1', 'a']],
+    ...values.map(([what, value]): Make => [what, 'SET', key, value]),
+    ['a list', 'RPUSH', key, 'a'],
+    ['a hash', 'HSET', key, 'a', '1'],
+    ['a sorted set', 'ZADD', key, '1', 'a'],
   ]
 }
 
@@ -67,10 +65,10 @@ describe.each([
     const [key] = await client.keys('*')
     const state = (await client.getBuffer(key!))!
     const cells = describePolicy(policy, 0).cells.length + ('reservations' in options ? 5 : 0)
-    for (const [what, make] of unreadable(key!, state, cells)) {
+    for (const [what, ...make] of unreadable(key!, state, cells)) {
       if (what === SLOTS && state.length === 8 * (5 + cells)) continue
       await client.del(key!)
-      await command(...make)
+      await command(server, ...make)
       const before = await client.dumpBuffer(key!)
       await limiter.peek('k', { cost: 1 })
       await Promise.all([limiter.peek('k'), limiter.peek('other')])

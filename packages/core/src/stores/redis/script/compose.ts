@@ -236,7 +236,6 @@ function wordsOfList(
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
   const isPartial = hasRings || listCells.length > 0
-  const load = isPartial ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
   const before = listCells.length > 0 ? 'length' : length
   const plainBytes = 8 * (2 + numbers.length)
@@ -263,17 +262,10 @@ function wordsOfList(
     fixed: `${end}`,
     together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
     length,
-    behind: isPartial
-      ? `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`
-      : `#fixed > ${end} and string.sub(fixed, ${end + 1}) or ''`,
-    is_sized: isPartial ? 'true' : `(#fixed == ${end} + header or #fixed == ${end + 16} + header)`,
-    is_size: isPartial ? `(size == ${before} + header or size == ${before} + header + 16)` : 'size == #fixed',
     is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
     may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
     has_rings: `${hasRings}`,
-    load,
-    load_all: isPartial ? '{}' : ALL_STATES,
-    load_one: isPartial ? load : "states[i] or ''",
+    ...(isPartial ? wordsOfPart(end, length, before) : wordsOfWhole(end)),
     longest: `${longest}`,
     // Windows with a stored end need no clock that runs forward.
     still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
@@ -284,6 +276,37 @@ function wordsOfList(
     kept_view: all.map(({ i }) => `numbers[kept + ${2 * i - 1}], numbers[kept + ${2 * i}]`).join(', '),
     parts: all.length === 1 ? '' : parts.join(''),
     zero_units: all.map(() => '0').join(', '),
+  }
+}
+
+/**
+ * Returns the words of states that are read as a whole. `end` is the byte at which their fixed part ends. Behind it may lie a header of
+ * 32 bytes and the 16 of a penalty, `behind`. A state that was read as a whole has kept its length when it is written.
+ */
+function wordsOfWhole(end: number): Words {
+  return {
+    load: "try('GET', key) or ''",
+    load_all: ALL_STATES,
+    load_one: "states[i] or ''",
+    behind: `#fixed > ${end} and string.sub(fixed, ${end + 1}) or ''`,
+    is_sized: `(#fixed == ${end} + header or #fixed == ${end + 16} + header)`,
+    is_size: 'size == #fixed',
+  }
+}
+
+/**
+ * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind it.
+ * `length` is their length without what lies behind these, as Lua, and `before` the same before a plain call has written.
+ */
+function wordsOfPart(end: number, length: string, before: string): Words {
+  const load = `try('GETRANGE', key, '0', '${end - 1}')`
+  return {
+    load,
+    load_all: '{}',
+    load_one: load,
+    behind: `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`,
+    is_sized: 'true',
+    is_size: `(size == ${before} + header or size == ${before} + header + 16)`,
   }
 }
 
