@@ -22,8 +22,6 @@ end
 -- Unreadable state is discarded; otherwise every later call on the key would fail.
 local exists = #fixed >= @{fixed}
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
--- Whether this call changes more of the state than a plain one.
-local whole = false
 local epoch, held, blocked, last = 0, 0, 0, 0
 local born, expires, restricted, written, @{all_cells}, version = 0, 0, 0, 0, @{zeros}, 0
 -- The bytes behind the slots: epoch, held, blocked and last of a key that a block, a hold or a booking has restricted, then two
@@ -40,20 +38,18 @@ if exists then
   --@reserving broken = broken or not (next_end >= 0 and next_end <= EXACT and listed_since >= 0 and listed_since <= written and forgotten_until >= 0 and forgotten_until <= EXACT)
   if not broken then
     --@for any partial local more = call('STRLEN', key) - (@{length})
-    --@for any partial broken = more < 0
     behind = @{behind}
-    refused = behind
+    local header = restricted > 0 and 32 or 0
+    refused = header > 0 and string.sub(behind, 33) or behind
+    broken = #behind ~= header and #behind ~= header + 16
+    --@for any partial broken = broken or more < 0
   end
   if not broken and restricted > 0 then
-    refused, broken = string.sub(behind, 33), #behind < 32
-    if not broken then
-      epoch, held, blocked, last = unpack('<dddd', behind)
-      broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
-        or not (epoch >= 1 and epoch <= EXACT) or restricted ~= max(max(held, blocked), max(last, 1))
-      latest = max(written, last)
-    end
+    epoch, held, blocked, last = unpack('<dddd', behind)
+    broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
+      or not (epoch >= 1 and epoch <= EXACT) or restricted ~= max(max(held, blocked), max(last, 1))
+    latest = max(written, last)
   end
-  broken = broken or #refused ~= 0 and #refused ~= 16
   -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded. The
   -- window of a calendar has a stored end: it makes no time stand still, and what was consumed in it is kept.
   if not broken and written > now and written - now < @{still} then
@@ -62,13 +58,12 @@ if exists then
   -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
   --@for any calendar if written > now and last <= written then last = 0 end
   --@for each beside_calendar if not broken and written > now then @{cells} = @{cleared} end
-  --@for any beside_calendar if not broken and written > now then whole, epoch, last, born, written, latest = true, epoch > 0 and nonce or 0, 0, min(born, now), now, now end
+  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = epoch > 0 and nonce or 0, 0, min(born, now), now, now end
 end
 if broken or written > now and written - now >= @{lost} then
   @{discard}
   broken = broken and op ~= PEEK
-  exists, behind, refused = false, '', ''
-  epoch, held, blocked, last = 0, 0, 0, 0
+  exists, behind, refused, epoch, held, blocked, last = false, '', '', 0, 0, 0, 0
   born, expires, restricted, written, @{all_cells}, version = 0, 0, 0, 0, @{zeros}, 0
 end
 if not exists then
@@ -179,7 +174,7 @@ for call_number = 1, count do
       if amount > 0 and call_number == 1 and last <= now then
         renewed = true
         --@for each policy if exists and renewed then local _, full_at = @{algorithm}_view(@{state}, @{numbers}, now) renewed = full_at <= now end
-        whole, born = whole or renewed, renewed and now or born
+        born = renewed and now or born
         --@for each drained if renewed then fastest_@{i} = limit_@{i} end
       end
       if op == CHARGE or op == REFUND then
@@ -273,15 +268,11 @@ if writes or exists and op ~= PEEK then
     expires = min(needed + @{longest}, NEVER)
     ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
-  local offset, bytes
   -- The latest write stays the latest where the clock was set back.
   --@for any calendar now = max(now, written)
-  if not writes then
-    offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
-  elseif whole or ttl or epoch > 0 then
+  local offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
+  if writes then
     offset, bytes = '0', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
-  else
-    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
   end
   --@for any bucketed if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then
