@@ -8,12 +8,11 @@ if op == RESERVE then
   op = CONSUME
   id, lasts, stays, most, rest = unpack('<dddd', argument, rest)
 end
--- Whether the list has changed; the bytes of the entry that this call writes, and where in the list; how long the key must live for it.
-local relisted, entry, entry_at, lives_until = false, nil, 0, 0
+-- The bytes of the entry that this call writes, and where in the list; how long the key must live for it.
+local entry, entry_at, lives_until = nil, 0, 0
 -- Of a change: what became of the reservation, and its end.
 local outcome, until_end
-local crowded = id and listed >= 192 * most
-local has_ended = next_end > 0 and next_end <= now or crowded
+local has_ended = next_end > 0 and next_end <= now or id and listed >= 192 * most
 -- The call is sent once more, with boundaries around its instant, before anything is written.
 --@for each calendar if has_ended and now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
 -- A peek gives back on a copy of the state, which is dropped: it writes nothing, and needs no permission to write.
@@ -71,7 +70,7 @@ if has_ended then
   end
   local behind_list = call('GETRANGE', key, from + listed, -1)
   call('SET', key, call('GETRANGE', key, 0, from - 1) .. table.concat(bytes) .. behind_list, 'KEEPTTL')
-  relisted, listed = true, 48 * #bytes
+  writes, version, listed = true, nonce, 48 * #bytes
 end
 -- As many are open as may be: it is asked how the key stands.
 local is_full = id and reserved >= most

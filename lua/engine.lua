@@ -19,36 +19,35 @@ local clock_now = now
 if type(fixed) == 'table' and not string.find(fixed.err, 'WRONGTYPE', 1, true) then
   return fixed
 end
--- Unreadable state is discarded; otherwise every later call on the key would fail. The fields that a plain decision needs
--- are stored contiguously. The earlier header fields are read only if the key has a future booking, a block or a hold, or
--- if this call changes one.
--- Bytes behind the slots: 16 if refusals of the key are counted.
-local behind = #fixed - @{fixed}
-local exists = behind == 0 or behind == 16
+-- Unreadable state is discarded; otherwise every later call on the key would fail.
+local exists = #fixed >= @{fixed}
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
-local whole = op > TRY
---@reserving whole = true
-local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-local expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
+local epoch, held, blocked, last = 0, 0, 0, 0
+local born, expires, restricted, written, @{all_cells}, version = 0, 0, 0, 0, @{zeros}, 0
+-- The bytes behind the slots: epoch, held, blocked and last of a key that a block, a hold or a booking has restricted, then two
+-- numbers if refusals of the key are counted.
+local behind, refused = '', ''
 if exists then
-  expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  born, expires, restricted, written, @{all_cells}, version = unpack('<dddd@{cell_formats}d', fixed)
   latest = max(written, restricted)
-  --@for any beside_calendar whole = whole or written > now and written - now >= @{still}
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
+    or not (born >= 0 and born <= written and born % 1 == 0 and version >= 0 and version <= EXACT)
     or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
-  --@for any partial behind = call('STRLEN', key) - (@{length})
-  --@for any partial broken = broken or (behind ~= 0 and behind ~= 16)
   --@reserving broken = broken or not (listed >= 0 and listed % 48 == 0 and reserved >= 0 and reserved * 48 <= listed and reserved % 1 == 0)
   --@reserving broken = broken or not (next_end >= 0 and next_end <= EXACT and listed_since >= 0 and listed_since <= written and forgotten_until >= 0 and forgotten_until <= EXACT)
-  if not broken and (whole or restricted > now) then
-    whole = true
-    epoch, held, blocked, last, born = unpack('<ddddd', fixed)
-    version = unpack('<d', fixed, @{version} + 1)
+  if not broken then
+    --@for any partial local more = call('STRLEN', key) - (@{length})
+    behind = @{behind}
+    local header = restricted > 0 and 32 or 0
+    refused = header > 0 and string.sub(behind, 33) or behind
+    broken = #behind ~= header and #behind ~= header + 16
+    --@for any partial broken = broken or more < 0
+  end
+  if not broken and restricted > 0 then
+    epoch, held, blocked, last = unpack('<dddd', behind)
     broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
-      or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT)
-      or not (born >= 0 and born <= written and born % 1 == 0)
-      or restricted ~= max(max(held, blocked), last)
+      or not (epoch >= 1 and epoch <= EXACT) or restricted ~= max(max(held, blocked), max(last, 1))
     latest = max(written, last)
   end
   -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded. The
@@ -58,24 +57,23 @@ if exists then
   end
   -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
   --@for any calendar if written > now and last <= written then last = 0 end
-  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = nonce, 0, min(born, now), now, now end
-  --@for each beside_calendar if epoch == nonce then @{cells} = @{cleared} end
+  --@for each beside_calendar if not broken and written > now then @{cells} = @{cleared} end
+  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = epoch > 0 and nonce or 0, 0, min(born, now), now, now end
 end
 if broken or written > now and written - now >= @{lost} then
   @{discard}
-  exists, behind = false, 0
-  epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-  expires, restricted, written, @{all_cells} = 0, 0, 0, @{zeros}
+  broken = broken and op ~= PEEK
+  exists, behind, refused, epoch, held, blocked, last = false, '', '', 0, 0, 0, 0
+  born, expires, restricted, written, @{all_cells}, version = 0, 0, 0, 0, @{zeros}, 0
 end
 if not exists then
-  whole, latest = true, 0
+  latest = 0
   --@for any slotted fixed = string.rep('\0', @{fixed})
 end
 
+local writes, begun, renewed, reset = false, exists, false, nil
 --@reserving @{ended}
 local open = max(max(now, held), blocked)
-local writes, begun, renewed, reset = false, exists, false, nil
---@reserving if relisted then writes, version = true, nonce end
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them; of a charge with a span, what counts then.
 local effect, units, counts = 0, 0, ''
@@ -116,8 +114,8 @@ for call_number = 1, count do
     end
   elseif op == BLOCK then
     -- The block of a penalty, whose cost is 1, never shortens another one. One of no length clears the refusals that were counted.
-    if cost > 0 and span == 0 and behind == 16 then
-      call('SETRANGE', key, @{length}, string.rep('\0', 16))
+    if cost > 0 and span == 0 and refused ~= '' then
+      refused = string.rep('\0', 16)
     end
     writes, blocked = exists or span > 0, max(now + span, cost > 0 and blocked or 0)
   elseif op == HOLD then
@@ -133,14 +131,16 @@ for call_number = 1, count do
     return ''
   else
     local booked_epoch, booked_version = unpack('<dd', argument, rest)
-    local stands = exists and epoch == booked_epoch
+    -- The state of a charge at now may have no epoch.
+    local stands = exists and (epoch == booked_epoch or booked_epoch == 0)
     if op == CONFIRM then
       return pack('<d', stands and (open > now and HELD or 0) or LIMIT)
     end
     if stands and version ~= booked_version then
       -- Cancel after a later write: release the units of the booking, which was made for the instant span, unless the key has been
       -- full since it was made.
-      if unpack('<d', argument, rest + 16) >= born then
+      local decided_at = unpack('<d', argument, rest + 16)
+      if decided_at >= born and decided_at <= written then
         writes, version = true, nonce
         --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(now, last), span, cost, cost)
       end
@@ -160,11 +160,12 @@ for call_number = 1, count do
     -- The call is sent once more, with boundaries around its instant.
     --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
     if not begun then
-      begun, epoch = true, nonce
+      begun = true
       --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
       if op == COMMIT or op == BOOK and at > now then
+        if op == BOOK and epoch == 0 then epoch = nonce end
         booking = pack('<dd@{cell_formats}', version, last, @{all_cells})
         replaced = {}
       end
@@ -184,7 +185,7 @@ for call_number = 1, count do
       end
       if amount > 0 then
         latest = max(latest, at)
-        if whole then
+        if at > now then
           last = at
         end
       end
@@ -192,6 +193,7 @@ for call_number = 1, count do
         booking = pack('<ddd', epoch, version, now) .. booking .. table.concat(replaced)
       end
     end
+    if version == 0 then version = nonce end
   end
 
   --@reserving if id and amount > 0 then
@@ -204,10 +206,11 @@ for call_number = 1, count do
   -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it
   -- will be then. What is used counts now, or where a place is booked at its instant.
   reset = open
-  local seen, counted = max(open, last), max(now, last)
+  local seen, used = max(open, last), ''
+  local is_short = op > COMMIT or reason == 0 and at <= now and cost > 0
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
-  --@for each policy local used_@{i} = capacity_@{i} - (seen > counted and @{algorithm}_view(@{state}, @{numbers}, counted) or remaining_@{i})
-  --@for each policy if seen > now or remaining_@{i} < 0 then remaining_@{i} = 0 end
+  --@for each policy if not is_short then used = used .. pack('<d', capacity_@{i} - (open > max(now, last) and @{algorithm}_view(@{state}, @{numbers}, max(now, last)) or remaining_@{i})) end
+  --@for each policy if not is_short and (seen > now or remaining_@{i} < 0) then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
   --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
   --@reserving local held_bytes, unit_at = '', HUGE
@@ -216,7 +219,7 @@ for call_number = 1, count do
     reply = pack('<ddd', broken and 1 or 0, now, effect) .. counts
     --@reserving if outcome then reply = reply .. pack('<dd', outcome, until_end) end
     --@reserving if entry and #entry == 40 then entry = entry .. pack('<d', effect) end
-  elseif reason == 0 and at <= now and cost > 0 then
+  elseif is_short then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
     local remaining, next_unit_at = HUGE, at
@@ -227,7 +230,7 @@ for call_number = 1, count do
     end
     --@reserving next_unit_at = min(next_unit_at, unit_at)
     -- A caller who waits also waits until a clock that was set back has caught up.
-    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked > now and blocked or 0)@{parts}
+    reply = pack('<ddddddddd', broken and 3 or 2, at > now and clock_now or now, at, reason, binding, remaining, reset, next_unit_at, blocked > now and blocked or 0)@{parts} .. used
   end
   --@reserving if held_bytes ~= '' then reply = pack('<d', unpack('<d', reply) + (is_full and 12 or 4)) .. string.sub(reply, 9) .. held_bytes end
   if answers then
@@ -245,9 +248,12 @@ end
 -- window longer than that, and extended only once less is left than required. A denied call whose limit is smaller than
 -- those of earlier writes may report a later reset; the key then lives until that. A peek writes nothing.
 if writes or exists and op ~= PEEK then
-  if whole then
-    restricted = max(max(held, blocked), last)
+  restricted = max(max(held, blocked), last)
+  if epoch == 0 and restricted > now then
+    epoch = nonce
   end
+  -- 0 says that there are none of these; 1 restricts nothing.
+  restricted = epoch > 0 and max(restricted, 1) or 0
   local needed = max(reset, restricted)
   if op < CONFIRM and #argument >= rest then
     local @{all_slowest} = unpack('<@{slowest_formats}', argument, rest)
@@ -262,21 +268,11 @@ if writes or exists and op ~= PEEK then
     expires = min(needed + @{longest}, NEVER)
     ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
-  local offset, bytes
   -- The latest write stays the latest where the clock was set back.
   --@for any calendar now = max(now, written)
-  if not writes then
-    offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
-    --@for any penalty if refusals then bytes = pack('<ddd', expires, restricted, now) end
-  elseif whole then
-    offset = '0'
-    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, restricted, now, @{all_cells}, version)
-  elseif renewed then
-    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
-  elseif @{restricted_written} then
-    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, restricted, now, @{all_cells}, version)
-  else
-    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
+  local offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
+  if writes then
+    offset, bytes = '0', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
   end
   --@for any bucketed if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then
@@ -293,18 +289,18 @@ if writes or exists and op ~= PEEK then
     end
     call('SETRANGE', key, offset, bytes)
   end
-  --@for any penalty if refusals and whole and written > clock_now then call('SETRANGE', key, '16', pack('<dd', blocked, last))
-  --@for any penalty elseif refusals and blocked > clock_now then call('SETRANGE', key, '16', pack('<d', blocked)) end
-  --@for any penalty local refused = refusals and pack('<dd', refusals, forgotten)
-  --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
-  --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end
+  --@reserving if entry then call('SETRANGE', key, @{length} - listed + entry_at, id and entry .. behind or entry) end
+  --@for any penalty if refusals then refused = pack('<dd', refusals, forgotten) end
+  local rest_now = (epoch > 0 and pack('<dddd', epoch, held, blocked, last) or '') .. refused
+  if writes and rest_now ~= behind then
+    if #rest_now == #behind then
+      call('SETRANGE', key, @{length}, rest_now)
+    else
+      call('SET', key, call('GETRANGE', key, 0, @{length} - 1) .. rest_now, 'KEEPTTL')
+    end
+  end
 end
---@reserving if entry then
---@reserving local from = @{length} - listed + entry_at
---@reserving local behind_list = id and behind == 16 and call('GETRANGE', key, from, from + 15) or ''
---@reserving call('SETRANGE', key, from, entry .. behind_list)
---@reserving end
 --@for any slotted if unsound then @{discard} end
---@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
+--@for any slotted if unsound and not broken and op ~= PEEK then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
 --@reserving call = served
 return reply .. booking

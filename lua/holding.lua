@@ -2,26 +2,32 @@
 -- give back now; and of a denial the instants at which its cost, and one unit more than remains, pass if they end unsettled. Both are
 -- found by giving back, after which the state is put back. Part of the engine, whose variables it sets.
 if reserved > 0 and op <= COMMIT and (op == PEEK or reason == LIMIT) then
-  local list, ones = call('GETRANGE', key, @{length} - listed, @{length} - 1), {}
-  for place = 1, #list - 47, 48 do
-    local charged_at, charged, stay, ends, done = unpack('<ddddd', list, place + 8)
-    if done == HUGE then
-      ones[#ones + 1] = { charged_at, charged, stay, ends, place }
+  local ones = {}
+  do
+    local list = call('GETRANGE', key, @{length} - listed, @{length} - 1)
+    for place = 1, #list - 47, 48 do
+      local charged_at, charged, stay, ends, done = unpack('<ddddd', list, place + 8)
+      if done == HUGE then
+        ones[#ones + 1] = { charged_at, charged, stay, ends, place }
+      end
     end
   end
   table.sort(ones, function(a, b) return a[4] < b[4] or a[4] == b[4] and a[5] < b[5] end)
-  local saved, units = pack('<@{cell_formats}', @{all_cells})
+  local saved = pack('<@{cell_formats}', @{all_cells})
   --@for any bucketed local saved_fixed, saved_at, saved_edit, saved_to = fixed, edited, edit, changed_to
   --@for any ring local saved_string = call('GET', key)
-  --@for each policy local held_@{i} = 0
-  for _, one in ipairs(ones) do
-    if one[1] >= born then
-      --@for each policy @{cells}, units = @{algorithm}_release(@{state}, @{numbers}, max(now, last), one[1], one[2], one[2]) held_@{i} = held_@{i} + units
+  do
+    -- A table, as a list of ten calendars leaves Lua no variable for each policy.
+    local held_units = { @{zero_units} }
+    for _, one in ipairs(ones) do
+      if one[1] >= born then
+        --@for each policy @{cells}, units = @{algorithm}_release(@{state}, @{numbers}, max(now, last), one[1], one[2], one[2]) held_units[@{i}] = held_units[@{i}] + units
+      end
     end
+    held_bytes = pack('<d', next_end)
+    --@for each policy held_bytes = held_bytes .. pack('<d', ceil(held_units[@{i}]))
   end
   @{put_back}
-  held_bytes = pack('<d', next_end)
-  --@for each policy held_bytes = held_bytes .. pack('<d', ceil(held_@{i}))
   if reason == LIMIT then
     local instant, passes_at, left = max(open, last), nil, HUGE
     unit_at = nil

@@ -3,23 +3,25 @@
 -- the engine, with nothing written that counts. Equal calls are decided here only if all of them fit.
 -- Lines that begin with --@alone are for a call that travels alone on Redis's clock, those with --@several for a part of a call
 -- on several keys, and those with --@together for all others.
---@alone if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
---@several if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
---@together if may_be_plain and (#fixed == @{fixed} or #fixed == @{fixed} + 16) then
+--@alone if #fixed >= @{fixed} and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
+--@several if #fixed >= @{fixed} and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
+--@together if may_be_plain and #fixed >= @{fixed} then
   --@alone local parts = call('TIME')
   --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
   --@together local now = instant
   local expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  -- Bytes behind the slots of a key that a block, a hold or a booking has restricted. Behind them may be 16 more, of refusals.
+  local header = restricted > 0 and 32 or 0
   latest = max(written, restricted)
-  local passes = written >= 0 and restricted >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
+  local passes = @{is_sized} and written >= 0 and restricted >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
   --@for each policy passes = passes and @{sane}
   --@reserving passes = passes and (next_end == 0 or next_end > now)
   -- Of a call that reserves: what its entry in the list of reservations consists of, and where the list ends.
   --@reserving local id, lasts, stays, most, length = nil, 0, 0, 0, @{length}
   --@reserving --@alone if #argument > @{plain_bytes} then id, lasts, stays, most = unpack('<dddd', argument, @{plain_bytes} + 33) end
   --@reserving --@together if op == RESERVE then id, lasts, stays, most = unpack('<dddd', argument, rest) end
-  --@reserving passes = passes and (not id or reserved < most and listed < 192 * most)
+  --@reserving passes = passes and (not id or header == 0 and reserved < most and listed < 192 * most)
   --@reserving --@for any penalty passes = passes and not id
   local needed = now
   --@together local done, kept = 0, taken
@@ -48,19 +50,19 @@
   --@together if passes and needed + margin <= expires then
     local offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
     if was_full then
-      offset, bytes = '@{born}', pack('<ddd', now, expires, restricted) .. bytes
+      offset, bytes = '0', pack('<ddd', now, expires, restricted) .. bytes
     end
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
     --@several @{kept_view} = @{view}
     --@several passed, kept, write, write_at = part, kept + @{view_numbers}, bytes, offset
     --@several @{no_ring}
-    --@several --@for each ring length, slot, slot_bytes = @{length}, slot_@{i}, bytes_@{i}
+    --@several --@for each ring length, slot, slot_bytes = @{length} + header, slot_@{i}, bytes_@{i}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
     --@alone local size = call('SETRANGE', key, offset, bytes)
     --@together local size = try('SETRANGE', key, offset, bytes)
-    --@alone if size == @{length_before} or size == @{length_before} + 16 then
-    --@together if size == @{length_before} or size == @{length_before} + 16 then
+    --@alone if @{is_size} then
+    --@together if @{is_size} then
       --@reserving if id then call('SETRANGE', key, length, pack('<dddddd', id, now, cost, stays, now + lasts, HUGE)) end
       --@alone --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@together --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})

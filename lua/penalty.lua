@@ -5,14 +5,14 @@
 if reason == LIMIT and op ~= PEEK and op ~= COMMIT then
   if not refusals then
     refusals, forgotten = 0, 0
-    if behind == 16 then
-      refusals, forgotten = unpack('<dd', call('GETRANGE', key, @{length}, @{length} + 15))
+    if refused ~= '' then
+      refusals, forgotten = unpack('<dd', refused)
     end
     if not (refusals >= 1 and refusals <= EXACT and refusals % 1 == 0 and forgotten > now and forgotten <= NEVER) then
       refusals = 0
     end
   end
-  refusals = refusals + 1
+  refusals, writes = refusals + 1, true
   if refusals >= @{after} then
     local lasts, more = @{block}, refusals - @{after}
     while more > 0 and lasts < @{maxBlock} do
@@ -21,10 +21,10 @@ if reason == LIMIT and op ~= PEEK and op ~= COMMIT then
       lasts = longer
     end
     blocked = max(blocked, now + lasts)
-    open, restricted = max(open, blocked), max(restricted, blocked)
+    open = max(open, blocked)
     --@for any fresh @{discard}
-    --@for any fresh exists, begun, behind, whole, writes, latest = false, false, 0, true, true, 0
-    --@for any fresh last, expires, version, @{all_cells} = 0, 0, nonce, @{zeros}
+    --@for any fresh exists, begun, behind, latest = false, false, '', 0
+    --@for any fresh epoch, last, expires, version, @{all_cells} = nonce, 0, 0, nonce, @{zeros}
     --@for any fresh_slots fixed, near_from, near, filled, edited, changed_to = rep('\0', @{fixed}), 0, '', nil, nil, 0
     --@for each fresh_policy earliest_@{i} = min(earliest_@{i}, open)
     at = 0

@@ -161,7 +161,7 @@ while next_key < #keys do
             if not ran then
               for j, token in pairs(undo) do
                 -- A state that began with this whole is deleted, as a server that refuses one command may refuse what cancels.
-                if unpack('<d', token) == unpack('<d', argument, parts[j].from + 8) then
+                if unpack('<d', token, 25) == 0 then
                   try('DEL', keys[next_key + j])
                 else
                   pcall(run, j, CANCEL, time, token)

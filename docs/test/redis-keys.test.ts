@@ -50,7 +50,7 @@ async function asReset(limiter: Limiter, key: string, inRedis: string): Promise<
   await limiter.unblock(key)
   await command(server, 'DEL', RECORDS)
 }
-const RECORDS = 'sluice:3::records:'
+const RECORDS = 'sluice:4::records:'
 
 /** Makes the key of a row, and checks what DEL does to it. */
 const checks: Readonly<Record<string, (key: string) => Promise<void>>> = {

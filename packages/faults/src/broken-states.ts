@@ -84,19 +84,15 @@ type Numbers = readonly (readonly [string, readonly number[]])[]
 
 /** Numbers of a state as lua/README.md lists them, each with more that it cannot be; those before and behind the cells. */
 const BEFORE: Numbers = [
-  ['epoch', []],
-  ['held', [0.5, FAR]],
-  ['blocked', [0.5, FAR]],
-  ['last', [0.5, FAR]],
   ['born', [0.5, FAR]],
   ['expires', []],
-  ['restricted', [FAR]],
+  ['restricted', [1, FAR]],
   ['written', [0.5]],
 ]
 const BEHIND: Numbers = [['version', []]]
 
 /** Fields that a plain consume does not read while the key is not restricted: found by the first call that does. */
-const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'born', 'version'])
+const READ_LATER = new Set(['born', 'version'])
 
 /** What cells cannot be, by their names in lua; cells with other names are whole, as all are. */
 const IMPOSSIBLE_CELLS: Readonly<Record<string, readonly number[]>> = {

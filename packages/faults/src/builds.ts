@@ -80,18 +80,13 @@ export class Builds {
 const SWAPPED = {
   'lua/engine.lua': [
     [
-      "expires, restricted, written, @{all_cells} = unpack('<ddd",
-      "restricted, expires, written, @{all_cells} = unpack('<ddd",
+      "expires, restricted, written, @{all_cells}, version = unpack('<dddd",
+      "restricted, expires, written, @{all_cells}, version = unpack('<dddd",
     ],
     ["ttl and pack('<d', expires)", "ttl and pack('<dd', restricted, expires)"],
-    ["bytes = pack('<ddd', expires, restricted, now)", "bytes = pack('<ddd', restricted, expires, now)"],
     [
-      'last, born, expires, restricted, now, @{all_cells}',
-      'last, born, restricted, expires, now, @{all_cells}',
-    ],
-    [
-      "pack('<ddd@{cell_formats}d', expires, restricted,",
-      "pack('<ddd@{cell_formats}d', restricted, expires,",
+      "pack('<dddd@{cell_formats}d', born, expires, restricted,",
+      "pack('<dddd@{cell_formats}d', born, restricted, expires,",
     ],
   ],
   'lua/hot.lua': [

@@ -23,7 +23,7 @@ import {
 const SECRET = 'b7e151628aed2a6abf7158809cf4f3c7'
 /** 2026-01-01, the day 20,454 since the epoch. */
 const NEW_YEAR = 20_454 * 86_400_000
-const KEY = 'sluice:3:top-keys:board:'
+const KEY = 'sluice:4:top-keys:board:'
 const closing: { close(): unknown }[] = []
 let redis: RedisServer
 let postgres: PostgresServer

@@ -11,7 +11,7 @@ import { postsOf, textOf } from '../src/top-keys/post.js'
 import { merge, type Summary } from '../src/top-keys/summary.js'
 import { expectLaws, sizes, streams, summarize } from './summaries.js'
 
-const KEY = 'sluice:3:top-keys:board:'
+const KEY = 'sluice:4:top-keys:board:'
 let now = 1_767_225_600_000_000
 const closing: { close(): unknown }[] = []
 let server: RedisServer

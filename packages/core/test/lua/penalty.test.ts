@@ -34,12 +34,12 @@ describeWithLua(missing ?? 'the count of a penalty in Redis', () => {
     ['log', [slidingLog({ limit: 3, window: '1m' })]],
     ['two logs', [slidingLog({ limit: 3, window: '1m' }), slidingLog({ limit: 300, window: '1h' })]],
   ] as const)('%s', (_, policies) => {
-    it('takes 16 bytes, and none before the first refusal', async () => {
+    it('takes 16 bytes, 32 more with the first block, and none before the first refusal', async () => {
       const [plain, penalized] = [open(policies, false), open(policies)]
       for (const limiter of [plain, penalized]) await limiter.consume('k', { cost: 3 })
       const { length } = stateOf(plain.name)
       expect(stateOf(penalized.name)).toHaveLength(length)
-      for (const bytes of [16, 16, 16]) {
+      for (const bytes of [16, 48, 48]) {
         await penalized.consume('k')
         expect(stateOf(penalized.name)).toHaveLength(length + bytes)
       }

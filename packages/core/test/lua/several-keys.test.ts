@@ -15,7 +15,7 @@ import { type LuaCalls, type LuaRedis, luaIsMissing, startLuaRedis } from './lua
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 /** Calls that are made together set the time to live once, by the last of them. */
-const withoutExpiry = (state: Buffer) => [state.subarray(0, 40), state.subarray(48)]
+const withoutExpiry = (state: Buffer) => [state.subarray(0, 8), state.subarray(16)]
 const NOW = 1_800_000_000_000_000
 const minute = { limit: 5, window: '1m' } as const
 
@@ -143,7 +143,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const policies = [slidingLog(minute)]
     const batch = someKeys(3)
     for (const key of batch) alone(policies, key)
-    const breaks = `redis.call('SETRANGE', KEYS[1], 96, string.rep('x', 8)) return ''`
+    const breaks = `redis.call('SETRANGE', KEYS[1], 64, string.rep('x', 8)) return ''`
     redis.run(breaks, NOW, batch[0]!, Buffer.of(0))
     const calls = batch.map((key) => [key, pack(policies)] as const)
     expect(together(policies, calls).map(isHealed)).toEqual([true, false, false])

@@ -6,14 +6,14 @@ import { everyAlgorithm } from '../every-algorithm.js'
 import { policyOf } from '../policy-spec.js'
 import type { Outcome, Row, Watch } from '../row.js'
 
-/** A value under a caller's key that cannot be its state is discarded by the first call that meets it. */
+/** A value under a caller's key that cannot be its state is discarded by the first call that meets it, and left as it is by a peek. */
 export const row: Row = { number: 16, fault: 'broken state', run: heal }
 
 const LIMIT = 10
 
 /**
- * Puts broken values of many kinds in the place of a key's state, under each algorithm. Passes if the next call is decided as
- * on a new key.
+ * Puts broken values of many kinds in the place of a key's state, under each algorithm. Passes if a peek leaves them and the next
+ * call is decided as on a new key.
  */
 async function heal(_share: number, watch?: Watch): Promise<Outcome> {
   const server = await startRedis()
@@ -63,6 +63,10 @@ async function faultOf(
 ): Promise<string | undefined> {
   let healed = 0
   const end = limiter.on('healed', () => healed++)
+  const before = await commandBytes(server, 'DUMP', key)
+  await limiter.peek('k')
+  const after = await commandBytes(server, 'DUMP', key)
+  if (healed > 0 || Buffer.compare(after as Buffer, before as Buffer) !== 0) return 'a peek wrote'
   const first = isReadLater ? await limiter.acquire('k', { maxWait: 0 }) : await limiter.consume('k')
   const healedAtOnce = healed === 1
   const { remaining } = await limiter.consume('k')

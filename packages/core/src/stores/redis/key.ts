@@ -1,3 +1,4 @@
+import { formatDuration, millisecondsOf } from '../../values/duration.js'
 import { digest } from '../../values/key.js'
 
 /**
@@ -5,20 +6,27 @@ import { digest } from '../../values/key.js'
  * or ring entry, or of a member of a semaphore or board, must raise it, so that processes of two versions never touch each
  * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
  */
-export const STATE_FORMAT = 3
+export const STATE_FORMAT = 4
 const LONGEST = 128 // bytes of the caller's part of a key
 
 /**
  * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
- * `keyspace` is the part up to the shapes. Escapes keep keys of two callers apart, and their braces from choosing a Cluster slot.
+ * `keyspace` is the part up to the shapes. Escapes keep keys of two callers apart, and their braces from choosing a Cluster slot. The
+ * caller's part comes last, so that its colons need none.
  */
 export function redisKey(keyspace: string, key: string, tag = ''): string {
   return `${keyspace}:${tag}${callerPart(key)}`
 }
 
-/** Returns `prefix:format:name:shapes`, with which the Redis keys of all callers of one limiter begin. */
+/**
+ * Returns `prefix:format:name:shapes`, with which the Redis keys of all callers of one limiter begin. Windows are written as short
+ * as can be, as each key in Redis has them: `gcra/60000` is `gcra/1m`.
+ */
 export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
-  return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
+  const short = shapes.map((shape) =>
+    shape.replace(/\/(\d+)/, (_, ms: string) => `/${formatDuration(Number(ms))}`),
+  )
+  return [prefix, STATE_FORMAT, escaped(name).replaceAll(':', '%3a'), short.join(',')].join(':')
 }
 
 /** A key of Redis, read. */
@@ -35,13 +43,14 @@ export interface RedisKeyParts {
 export function partsOf(prefix: string, redisKey: string): RedisKeyParts | undefined {
   const parts = redisKey.startsWith(`${prefix}:`) ? redisKey.slice(prefix.length + 1).split(':') : []
   const [format = '', name = '', shapes, ...rest] = parts
-  const key = rest.at(-1)
-  if (!/^\d+$/.test(format) || key === undefined || rest.length > 2) return undefined
+  if (rest.length > 1 && rest[0]!.startsWith('{')) rest.shift() // the tag of a group
+  const key = rest.join(':')
+  if (!/^\d+$/.test(format) || rest.length === 0) return undefined
   const isDigest = key.startsWith('%sha256-')
   return {
     format: Number(format),
     limiter: unescaped(name),
-    shapes: shapes!,
+    shapes: shapes!.replace(/\/(\d+[a-z]+)/g, (_, window: string) => `/${millisecondsOf(window)}`),
     key: isDigest ? undefined : unescaped(key),
   }
 }
@@ -59,12 +68,12 @@ function callerPart(key: string): string {
   return fits ? part : `%sha256-${digest(key)}` // no escape of another key begins with %s, so none can equal this
 }
 
-/** Returns the text with a percent sign and two hex digits for each percent sign, colon, brace and control. */
+/** Returns the text with a percent sign and two hex digits for each percent sign, brace and control. */
 function escaped(text: string): string {
-  return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
+  return text.replace(/[%{}\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** Escapes controls and what has a meaning in Redis keys, as `:`, like `escaped` but faster. Undefined for a key beyond ASCII. */
+/** Escapes controls and what has a meaning in Redis keys, as `{`, like `escaped` but faster. Undefined for a key beyond ASCII. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0
@@ -81,6 +90,6 @@ function escapedAscii(text: string): string | undefined {
 
 /** The escape of each control and of what has a meaning in keys, by its code; empty for all other characters. */
 const ESCAPES: readonly string[] = Array.from({ length: 0xa0 }, (_, code) =>
-  /[%{}:\p{Cc}]/u.test(String.fromCharCode(code)) ? `%${code.toString(16).padStart(2, '0')}` : '',
+  /[%{}\p{Cc}]/u.test(String.fromCharCode(code)) ? `%${code.toString(16).padStart(2, '0')}` : '',
 )
 const ASCII = 0x7f

@@ -31,8 +31,8 @@ describe('a board in Redis', () => {
     await inRedis().board!('b').post('a', 'text', 1000)
     expect(await inRedis().board!('b').read()).toEqual(['text'])
     expect(await inRedis('other').board!('b').read()).toEqual([])
-    expect(await command(server, 'KEYS', '*')).toEqual(['sluice:3:b:board:'])
-    const ttl = await command<number>(server, 'PTTL', 'sluice:3:b:board:')
+    expect(await command(server, 'KEYS', '*')).toEqual(['sluice:4:b:board:'])
+    const ttl = await command<number>(server, 'PTTL', 'sluice:4:b:board:')
     expect(ttl).toBeGreaterThan(3_590_000)
     expect(ttl).toBeLessThanOrEqual(3_600_000)
   })
@@ -42,19 +42,19 @@ describe('a board in Redis', () => {
     for (let i = 0; i < 5; i++) await board.post(`gone ${i}`, 'text', 1000)
     now += 1_000_000
     await board.post('here', 'text', 1000)
-    expect(await command(server, 'HLEN', 'sluice:3:b:board:')).toBe(1)
+    expect(await command(server, 'HLEN', 'sluice:4:b:board:')).toBe(1)
   })
 
   it('discards what is no board, and posts from a clock that was set back', async () => {
     const board = inRedis().board!('b')
-    await command(server, 'SET', 'sluice:3:b:board:', 'something else')
+    await command(server, 'SET', 'sluice:4:b:board:', 'something else')
     expect(await board.read()).toEqual([])
     await board.post('a', 'text', 1000)
     expect(await board.read()).toEqual(['text'])
-    await command(server, 'HSET', 'sluice:3:b:board:', 'no instant', 'x', `${START + 3_600_000_001}:b`, 'y')
+    await command(server, 'HSET', 'sluice:4:b:board:', 'no instant', 'x', `${START + 3_600_000_001}:b`, 'y')
     expect(await board.read()).toEqual(['text'])
     await board.post('a', 'again', 1000)
-    expect(await command(server, 'HLEN', 'sluice:3:b:board:')).toBe(1)
+    expect(await command(server, 'HLEN', 'sluice:4:b:board:')).toBe(1)
   })
 
   it('reads the time of Redis without a clock of its own', async () => {

@@ -249,13 +249,13 @@ describe('without Redis', () => {
 
 it('records of another type are begun anew, and those that nobody can read are left alone', async () => {
   const { limiter } = processOf()
-  await command(server, 'RPUSH', 'sluice:3::records:', 'x')
+  await command(server, 'RPUSH', 'sluice:4::records:', 'x')
   expect((await limiter.consume('a')).limit).toBe(2)
   await limiter.override('a', raise)
-  await command(server, 'HSET', 'sluice:3::records:', 'rnew thing\n"a"', `${'\0'.repeat(16)}{`)
+  await command(server, 'HSET', 'sluice:4::records:', 'rnew thing\n"a"', `${'\0'.repeat(16)}{`)
   const other = processOf().limiter
   expect((await other.overrides()).map(({ key }) => key)).toEqual(['a'])
   expect((await other.peek('a')).limit).toBe(5)
   expect((await info(server, 'keyspace'))['db0']).toMatch(/expires=/)
-  expect(Number(await command(server, 'PTTL', 'sluice:3::records:'))).toBeGreaterThan(3_600_000)
+  expect(Number(await command(server, 'PTTL', 'sluice:4::records:'))).toBeGreaterThan(3_600_000)
 })

@@ -5,7 +5,7 @@ import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
 
 const { server, client } = oneRedis()
-const queued = () => command<number>(server, 'ZCOUNT', 'sluice:3:jobs:semaphore:', '1', '(1099511627776')
+const queued = () => command<number>(server, 'ZCOUNT', 'sluice:4:jobs:semaphore:', '1', '(1099511627776')
 
 it('permits pass on by messages, without the poll every 100 ms, which would find them later', async () => {
   const clock = installFakeClock() // stands still: nothing is polled, and in the store nothing expires

@@ -171,5 +171,5 @@ function countsOf(answers: readonly string[]): Record<string, number> {
   return counts
 }
 
-const KEY = 'sluice:3:jobs:semaphore:'
+const KEY = 'sluice:4:jobs:semaphore:'
 const PLACES = 1_099_511_627_776

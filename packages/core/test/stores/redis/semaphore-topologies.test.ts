@@ -115,7 +115,7 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
 
   /** Subscriptions of waiting tickets, over all nodes. */
   async function channels(): Promise<number> {
-    const pattern = `sluice:3:${name}:semaphore:to:*`
+    const pattern = `sluice:4:${name}:semaphore:to:*`
     const found = await Promise.all(
       topology.publishers().map((node) => command<string[]>(node, 'PUBSUB', 'CHANNELS', pattern)),
     )
@@ -176,7 +176,7 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
   })
 
   async function queued(key: string): Promise<number> {
-    const stored = `sluice:3:${name}:semaphore:${key}`
+    const stored = `sluice:4:${name}:semaphore:${key}`
     const counts = await Promise.allSettled(
       topology.publishers().map((node) => command<number>(node, 'ZCOUNT', stored, '1', '(1099511627776')),
     )

@@ -402,7 +402,7 @@ it('works with a connection of its own', async () => {
 })
 
 /** How many tickets wait, and how many hold a permit, under the key ''. */
-const key = () => `sluice:3:${name}:semaphore:`
+const key = () => `sluice:4:${name}:semaphore:`
 const queued = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
 const heldPermits = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
 const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)

@@ -54,9 +54,7 @@ describe('one decision', () => {
     await command(server, 'FLUSHALL')
     const limiter = open([gcra(hour), slidingLog({ ...hour, name: 'log' })])
     await limiter.consume('user:1')
-    expect(await command(server, 'KEYS', '*')).toEqual([
-      'sluice:3:orders:gcra/3600000,sliding-log/3600000:user%3a1',
-    ])
+    expect(await command(server, 'KEYS', '*')).toEqual(['sluice:4:orders:gcra/1h,sliding-log/1h:user:1'])
     await limiter.reset('user:1')
     expect(await command(server, 'DBSIZE')).toBe(0)
   })

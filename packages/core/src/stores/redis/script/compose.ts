@@ -13,14 +13,10 @@ import { OPERATIONS } from './wire.js'
  * are arguments; everything else about a shape is a literal.
  */
 
-/**
- * Bytes of the state before the cells: epoch, held, blocked, last; from BORN on born; from HOT on expires, restricted; from HOTTEST on
- * written.
- */
-const HEADER_BYTES = 64
-const BORN = 32
-const HOT = 40
-const HOTTEST = 56
+/** Bytes of the state before the cells: born; from HOT on expires, restricted; from HOTTEST on written. */
+const HEADER_BYTES = 32
+const HOT = 8
+const HOTTEST = 24
 
 /**
  * The cells of a limiter that reserves, behind those of its policies: bytes of the list of reservations, how many of these are open,
@@ -183,10 +179,10 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 }
 
 /**
- * Deletes a key in a script that goes on to write. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
+ * Deletes a key in a script that goes on to write, and in a peek nothing. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
  * first write of a script alone.
  */
-const DISCARD = "call('SET', key, '') call('DEL', key)"
+const DISCARD = "if op ~= PEEK then call('SET', key, '') call('DEL', key) end"
 
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', spread(KEYS))"
@@ -207,8 +203,8 @@ function listsOf(
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
-    // Of these states, behind which refusals may lie, a call reads the fixed part alone.
-    partial: reserves && penalty ? [{}] : list(({ slots }) => slots === 'ring'),
+    // Of these states a call reads the fixed part alone.
+    partial: reserves ? [{}] : list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
@@ -240,15 +236,14 @@ function wordsOfList(
   const rings = all.filter(({ slots }) => slots === 'ring')
   const hasRings = rings.length > 0
   const isPartial = hasRings || listCells.length > 0
-  const load = isPartial ? `try('GETRANGE', key, '0', '${end - 1}')` : "try('GET', key) or ''"
   const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
+  const before = listCells.length > 0 ? 'length' : length
   const plainBytes = 8 * (2 + numbers.length)
   const isPlain = `#argument==${plainBytes}`
   const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
   const isReserve = `#argument==${plainBytes + 64} and ${numberAt(0)}==RESERVE and ${numberAt(2)}<0`
   const mayBePlain = 'op==CONSUME and #argument<rest'
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
-  const used = all.map(({ i }) => ` .. pack('<d', used_${i})`)
   return {
     plain_bytes: `${plainBytes}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
@@ -260,7 +255,6 @@ function wordsOfList(
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     zeros: cells.map(() => '0').join(', '),
-    born: `${BORN}`,
     hot_bytes: `${HOT}`,
     hottest: `${HOTTEST}`,
     version: `${version}`,
@@ -268,13 +262,10 @@ function wordsOfList(
     fixed: `${end}`,
     together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
     length,
-    length_before: listCells.length > 0 ? 'length' : length,
     is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
     may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
     has_rings: `${hasRings}`,
-    load,
-    load_all: isPartial ? '{}' : ALL_STATES,
-    load_one: isPartial ? load : "states[i] or ''",
+    ...(isPartial ? wordsOfPart(end, length, before) : wordsOfWhole(end)),
     longest: `${longest}`,
     // Windows with a stored end need no clock that runs forward.
     still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
@@ -283,23 +274,52 @@ function wordsOfList(
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
     kept_view: all.map(({ i }) => `numbers[kept + ${2 * i - 1}], numbers[kept + ${2 * i}]`).join(', '),
-    parts: `${all.length === 1 ? '' : parts.join('')}${used.join('')}`,
+    parts: all.length === 1 ? '' : parts.join(''),
+    zero_units: all.map(() => '0').join(', '),
+  }
+}
+
+/**
+ * Returns the words of states that are read as a whole. `end` is the byte at which their fixed part ends. Behind it may lie a header of
+ * 32 bytes and the 16 of a penalty, `behind`. A state that was read as a whole has kept its length when it is written.
+ */
+function wordsOfWhole(end: number): Words {
+  return {
+    load: "try('GET', key) or ''",
+    load_all: ALL_STATES,
+    load_one: "states[i] or ''",
+    behind: `#fixed > ${end} and string.sub(fixed, ${end + 1}) or ''`,
+    is_sized: `(#fixed == ${end} + header or #fixed == ${end + 16} + header)`,
+    is_size: 'size == #fixed',
+  }
+}
+
+/**
+ * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind it.
+ * `length` is their length without what lies behind these, as Lua, and `before` the same before a plain call has written.
+ */
+function wordsOfPart(end: number, length: string, before: string): Words {
+  const load = `try('GETRANGE', key, '0', '${end - 1}')`
+  return {
+    load,
+    load_all: '{}',
+    load_one: load,
+    behind: `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`,
+    is_sized: 'true',
+    is_size: `(size == ${before} + header or size == ${before} + header + 16)`,
   }
 }
 
 /**
  * Returns the words of a penalty, which blocks a key that is refused too often. Its numbers are literals in the script, so a
  * script without a penalty has no code for one. `rest_is_denied` says when the script need not decide the rest of several equal
- * calls: from the first denial on, but under a penalty only from one on that is not counted as a refusal. `restricted_written`
- * says when a short write of the state includes the instant at which blocks end, which under a penalty a refusal may move.
+ * calls: from the first denial on, but under a penalty only from one on that is not counted as a refusal.
  */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
-  const written = { rest_is_denied: 'reason ~= 0', restricted_written: 'ttl' }
-  if (!penalty) return written
+  if (!penalty) return { rest_is_denied: 'reason ~= 0' }
   return {
     ...Object.fromEntries(Object.entries(penalty).map(([name, number]) => [name, `${number}`])),
     rest_is_denied: 'reason ~= 0 and reason ~= LIMIT',
-    restricted_written: 'ttl or refusals',
   }
 }
 
