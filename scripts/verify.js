@@ -35,7 +35,7 @@ runSubject('verify', {
   'redis-servers': ['redis build', 'whether limits are exact on servers and proxies that speak Redis, beside docs/which-redis.md; --server URL asks one of yours, --write writes the table', '--no-warnings', 'packages/harness/redis-servers/run.js'],
   'three-am': ['redis build', 'from the id in the answer of a caller whom a fleet refuses to his next request, by the commands on a store, in under ten seconds', 'packages/harness/three-am/run.js'],
   'acts-under-load': ['redis postgres build', 'what the commands on a store cost the decisions of four processes: p99 in turns without and beside them, on Redis and Postgres, about two minutes', 'packages/harness/three-am/load.js'],
-  'log-samples': ['servers', 'makes the samples of logs in packages/cli/test/samples anew, by the programs of Debian and npm that write them; names choose', 'packages/harness/log-samples/run.js'],
+  'log-samples': ['servers build', 'makes the samples of logs in packages/cli/test/samples anew, by the programs of Debian and npm that write them; names choose', 'packages/harness/log-samples/run.js'],
   'postgres-versions': ['redis postgres build', 'the conformance kit, the tests and the row of faults of postgresStore on Postgres 15 to 18; versions choose', 'packages/harness/postgres-versions/run.js'],
   engines: ['build', 'the recipes for SQLite and MariaDB: four processes that race, and the conformance kit on SQLite', ...onSources, 'packages/harness/engines/run.js'],
   runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd; names choose', 'packages/harness/runtimes/run.js'],
