@@ -231,8 +231,8 @@ function answer(req, res) {
 }
 
 /** Asks once, from a loopback address of this caller's, and waits for the whole answer. */
-const get = (port, localAddress, path) =>
-  new Promise((done, fail) => {
+function get(port, localAddress, path) {
+  return new Promise((done, fail) => {
     const headers = { host: 'shop.example', 'user-agent': 'curl/8.5.0' }
     http
       .get({ port, host: '127.0.0.1', path, localAddress, headers, agent: false }, (res) =>
@@ -241,3 +241,4 @@ const get = (port, localAddress, path) =>
       .on('error', fail)
       .setTimeout(5000, () => fail(new Error(`no answer to ${path}`)))
   })
+}

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { RedisConnection } from '../redis-connection.js'
 import { isRefusedBy, storeFailure } from './failure.js'
 
@@ -5,6 +6,16 @@ import { isRefusedBy, storeFailure } from './failure.js'
 export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: EventListener) => unknown>
 
 type EventListener = (...about: never[]) => void
+
+/**
+ * Hears the errors of a connection of ioredis that follow its first, the only one that the client hears. Over TLS a second one may
+ * come, for example an alert after a refused certificate, and would end the process. The returned function ends that.
+ */
+export function hearLaterErrors(client: Emitter & { readonly stream?: Socket | undefined }): () => void {
+  const hear = (): unknown => client.stream?.on('error', () => {})
+  client.on('error', hear)
+  return () => client.off('error', hear)
+}
 
 /** Listens to a client for all connections that share it. */
 interface Watch extends Pick<RedisConnection, 'trouble' | 'connect'> {
@@ -65,6 +76,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
       if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
+  const endLater = hearLaterErrors(client)
   client.on('error', failed)
   client.on('ready', ready)
   const watch: Watch = {
@@ -86,6 +98,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
         if (!held) return
         held = false
         if (--users > 0) return
+        endLater()
         client.off('error', failed)
         client.off('ready', ready)
         watches.delete(client)
