@@ -39,6 +39,25 @@ runSubject('verify', {
   'postgres-versions': ['redis postgres build', 'the conformance kit, the tests and the row of faults of postgresStore on Postgres 15 to 18; versions choose', 'packages/harness/postgres-versions/run.js'],
   engines: ['build', 'the recipes for SQLite and MariaDB: four processes that race, and the conformance kit on SQLite', ...onSources, 'packages/harness/engines/run.js'],
   runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd; names choose', 'packages/harness/runtimes/run.js'],
+}, {
+  ...Object.fromEntries(['left-out', ...Object.keys(leftOut), 'promises', 'nest11'].map((name) => [name, '[-t TEXT]'])),
+  faults: '[ROW...]',
+  simulation: '[--seed N] [--from N] [--minutes N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
+  alerts: '[ROW...]',
+  sabotage: '[ROW...] [--simulated] [--only TEXT] [--write]',
+  mutation: '[PATH...]',
+  calendars: '[INSTANTS]',
+  migrate: '[NAME...]',
+  stream: '[GIGABYTES]',
+  newcomer: '[NAME]',
+  site: '[NAME...]',
+  sdks: '[NAME...]',
+  'clients-429': '[--write]',
+  gateways: '[--write]',
+  'redis-servers': '[--server URL] [--write]',
+  'log-samples': '[NAME...]',
+  'postgres-versions': '[VERSION...]',
+  runtimes: '[NAME...]',
 })
 
 /**
