@@ -8,13 +8,11 @@ export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: Ev
 type EventListener = (...about: never[]) => void
 
 /**
- * Hears the errors of a connection of ioredis that follow its first, the only one that the client hears. Over TLS a second one may
- * come, for example an alert after a refused certificate, and would end the process. The returned function ends that.
+ * Called on an error of ioredis: hears those that follow on its connection, of which the client hears the first alone. Over TLS a second
+ * one may come, for example an alert after a refused certificate, and would end the process.
  */
-export function hearLaterErrors(client: Emitter & { readonly stream?: Socket | undefined }): () => void {
-  const hear = (): unknown => client.stream?.on('error', () => {})
-  client.on('error', hear)
-  return () => client.off('error', hear)
+export function hearLaterErrors(client: { readonly stream?: Socket | undefined }): void {
+  client.stream?.on('error', () => {})
 }
 
 /** Listens to a client for all connections that share it. */
@@ -76,8 +74,11 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
       if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
-  const endLater = hearLaterErrors(client)
-  client.on('error', failed)
+  const broke = (error: unknown): void => {
+    hearLaterErrors(client as object)
+    failed(error)
+  }
+  client.on('error', broke)
   client.on('ready', ready)
   const watch: Watch = {
     trouble: () => (isConnected() ? undefined : (latest ?? NOT_CONNECTED)),
@@ -98,8 +99,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
         if (!held) return
         held = false
         if (--users > 0) return
-        endLater()
-        client.off('error', failed)
+        client.off('error', broke)
         client.off('ready', ready)
         watches.delete(client)
       }

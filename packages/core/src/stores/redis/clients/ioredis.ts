@@ -72,8 +72,7 @@ function subscribeBy(client: IoredisClient): Subscribe {
     const options = { ...needed, autoResubscribe: false }
     const subscriber = client.duplicate(...(client.isCluster ? [[], options] : [options]))
     const ignore = (): void => {}
-    subscriber.on('error', ignore)
-    hearLaterErrors(subscriber)
+    subscriber.on('error', () => hearLaterErrors(subscriber as object))
     subscriber.on('message', (_: string, message: string) => receive(message))
     subscriber.on('ready', () => void subscriber.subscribe(channel).catch(ignore))
     return () => subscriber.disconnect()

@@ -73,7 +73,7 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 function tend(client: Tended): void {
   client.on('connect', () => client.stream && endSilence(client, client.stream))
   client.on('reconnecting', () => client.reconnectTimeout?.unref())
-  hearLaterErrors(client)
+  client.on('error', () => hearLaterErrors(client))
   client.on('+node', tend)
   // A Cluster makes its subscriber anew without an event.
   if (client.isCluster)
