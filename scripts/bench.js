@@ -32,4 +32,18 @@ runSubject('bench', {
   logs: ['build', 'access logs of 5,000,000 lines: lines a second and memory of sluice, beside goaccess', `${BENCH}/logs/main.js`],
   leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${CORE_TESTS}/leases/simulation/fleet.js`],
   budget: ['build', 'simulated: token budgets that are settled late; served as a share of the exact promise, and over it', `${CORE_TESTS}/algorithms/simulation/budget.js`],
+}, {
+  ...Object.fromEntries(['all', 'memory', 'mixed', 'redis', 'http', 'by-hand', 'scale', 'cluster'].map((name) => [name, '[--rounds N] [--only TEXT] [--large] [--dry]'])),
+  before: '[REF] [--dir PATH] [--memory] [--machine] [--queue] [--http] [--redis] [--postgres] [--bar N] [--rounds N] [--only TEXT]',
+  'memory-size': '[KEYS] [NAME]',
+  'redis-cpu': '[ROUNDS]',
+  several: '[ROUNDS]',
+  reservations: '[ROUNDS]',
+  outage: '[NAME...]',
+  outbound: '[NAME...]',
+  postgres: '[ROUNDS] [MS]',
+  metrics: '[NAME...]',
+  policies: '[ROUNDS]',
+  logs: '[LINES] [CALLERS]',
+  leases: '[PROCESSES] [SECONDS]',
 })

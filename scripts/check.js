@@ -18,4 +18,7 @@ runSubject('check', {
   figures: ['build', 'that the figures in README are those of docs/benchmarks; --write writes them'],
   borders: ['build', 'that core, http and policies need nothing of Node: each is bundled for a browser and for workerd'],
   lua: ['build lua', 'luacheck on the scripts as Redis gets them'],
+}, {
+  api: '[--write] [--no-pages]',
+  ...Object.fromEntries(['migrate', 'cli', 'metrics', 'pictures', 'figures'].map((name) => [name, '[--write]'])),
 })

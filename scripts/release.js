@@ -18,7 +18,7 @@ const OUT = 'reports/release'
 const [command = '', ...rest] = process.argv.slice(2)
 if (rest.length > 0 || !['version', '--dry-run', 'publish'].includes(command)) {
   console.error('npm run release -- version | --dry-run | publish')
-  process.exitCode = 1
+  process.exitCode = 2
 } else if (command === 'version') raiseVersions()
 else process.exitCode = release(command === 'publish')
 

@@ -14,12 +14,17 @@ export const onSources = ['--import', './scripts/sources/register.js']
  * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */
 
+/** Words of a usage that stand for a text; others stand for a number. */
+const TEXTS = ['NAME', 'PATH', 'REF', 'TEXT', 'URL']
+
 /**
- * Runs the subject that the command line names and sets the exit code. An unknown one is an error.
+ * Runs the subject that the command line names and sets the exit code: 2, with its usage in a line, where its arguments are others
+ * than it takes. An unknown one is an error.
  * @param {string} command
  * @param {Readonly<Record<string, Subject>>} subjects
+ * @param {Readonly<Record<string, string>>} takes Usages of those that take arguments: `[ROUNDS] [NAME...] [--write] [--only TEXT]`.
  */
-export function runSubject(command, subjects) {
+export function runSubject(command, subjects, takes = {}) {
   const [name = '', ...args] = process.argv.slice(2)
   const subject = Object.hasOwn(subjects, name) ? subjects[name] : undefined
   if (!subject) {
@@ -30,11 +35,47 @@ export function runSubject(command, subjects) {
     process.exitCode = name === '' ? 0 : 1
     return
   }
+  const usage = takes[name] ?? ''
+  if (!fits(args, usage)) {
+    console.error(`npm run ${command} -- ${`${name} ${usage}`.trimEnd()}`)
+    process.exitCode = 2
+    return
+  }
   const [needs, , ...given] = subject
   const program = given.length > 0 ? given : [`scripts/${command}/${name}.js`]
   for (const need of needs.split(' ').filter(Boolean)) prepare(need)
   program.map(dirname).forEach(install)
   process.exitCode = spawnSync(process.execPath, [...program, ...args], { stdio: 'inherit' }).status ?? 1
+}
+
+/**
+ * Whether arguments are those of a usage.
+ * @param {readonly string[]} args @param {string} usage
+ */
+export function fits(args, usage) {
+  const parts = [...usage.matchAll(/\[([^\]]+)\]/g)].map(([, part = '']) => part.split(' '))
+  const options = new Map(parts.flatMap(([name = '', word]) => (name.startsWith('-') ? [[name, word]] : [])))
+  const places = parts.flatMap(([name = '']) => (name.startsWith('-') ? [] : name))
+  for (let i = 0; i < args.length; i++) {
+    const arg = args[i] ?? ''
+    if (options.has(arg)) {
+      const word = options.get(arg)
+      if (word && !isA(word, args[++i])) return false
+    } else {
+      if (arg.startsWith('-') || !isA(places[0], arg)) return false
+      if (!places[0]?.endsWith('...')) places.shift()
+    }
+  }
+  return true
+}
+
+/**
+ * Whether a value is what a word of a usage stands for.
+ * @param {string | undefined} word @param {string} [value]
+ */
+function isA(word, value = '') {
+  if (!word || value === '') return false
+  return TEXTS.includes(word.replace('...', '')) || /^\d+(\.\d+)?$/.test(value)
 }
 
 /** Builds the packages. */

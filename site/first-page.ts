@@ -11,13 +11,17 @@ const FRAMEWORKS = { Express: 'express', Fastify: 'fastify', Hono: 'hono', Koa: 
 /** Twenty calls before the edge of a window, and twenty after it. */
 const SCENARIO =
   '2&kind=edge&window=10s&burst=20&span=24s&limits=fixedWindow(limit:20,window:10s)&limits=slidingLog(limit:20,window:10s)'
+/** A block with the answer to a denied request, in which a line of the first page finds its status and its wait. */
+const ANSWER = /^```http\nHTTP\/1.1 (.*)$[^]*^(Retry-After: \d+)$[^]*/m
 
 /** The blocks of the first page by the comments in whose place they stand: `<!-- first: code -->`. */
 export async function firstPage(root: string): Promise<ReadonlyMap<string, string>> {
   const text = (file: string): string => readFileSync(`${root}/${file}`, 'utf8')
+  const answer = blockOf(text('README.md'), 'http')
   return new Map([
     ['code', codeGroup(text)],
-    ['answer', blockOf(text('README.md'), 'http')],
+    ['told', answer.replace(ANSWER, 'Request 101 of a minute: `$1`, `$2`')],
+    ['answer', answer],
     ['picture', await picture()],
   ])
 }

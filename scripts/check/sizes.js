@@ -8,7 +8,7 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 31],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    76.3,
+    76.5,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.5],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 44.2],

@@ -1,5 +1,6 @@
-// What a subject starts on loopback, and stops by its handle: programs of Debian, in a folder of their own, and servers of this process.
-import { spawn, spawnSync } from 'node:child_process'
+// What a subject starts on loopback, and stops by its handle: programs of Debian, and servers of this process.
+import { freePort, ServerProcess, until } from '@sluice/harness/redis'
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -8,27 +9,17 @@ import { join } from 'node:path'
 process.env.PATH += ':/usr/sbin' // where Debian has its servers
 
 /**
- * Starts a program and waits, at most 20 s, until something listens on its port.
- * @param {string} program @param {readonly string[]} args @param {number} port
+ * Starts a program on a free port and waits, at most 20 s, until it listens there. Its configuration is a file of the folder.
+ * @param {string} program @param {string} folder @param {(port: number) => string} textOf
+ * @param {(file: string, port: number) => readonly string[]} argsOf
  */
-export async function started(program, args, port) {
-  const child = spawn(program, args, { stdio: 'ignore' })
-  for (let i = 0; i < 200 && !(await listens(port)); i++) await new Promise((done) => setTimeout(done, 100))
-  const stop = async () => {
-    child.kill()
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  }
-  return { port, origin: `http://127.0.0.1:${port}`, stop }
-}
-
-/**
- * The same with a configuration, whose file the arguments name.
- * @param {string} program @param {string} folder @param {string} text @param {(file: string) => readonly string[]} args @param {number} port
- */
-export function configured(program, folder, text, args, port) {
+export async function started(program, folder, textOf, argsOf) {
+  const port = await freePort()
   const file = join(folder, `${program}-${port}.cfg`)
-  writeFileSync(file, text)
-  return started(program, args(file), port)
+  writeFileSync(file, textOf(port))
+  const server = new ServerProcess(program, argsOf(file, port), folder)
+  await until(`${program} on port ${port}`, () => listens(port), 20_000)
+  return { port, origin: `http://127.0.0.1:${port}`, stop: () => server.stop() }
 }
 
 /** A server of this process, which ends with all of its connections. @param {import('node:http').Server} server */
@@ -50,8 +41,13 @@ export function versionBy(program, flag) {
   return /\d+\.\d+\.\d+/.exec(stdout + stderr)?.[0] ?? 'unknown'
 }
 
+/** The version of one of Debian's packages; empty where it is not installed. @param {string} name */
+export function versionOfPackage(name) {
+  return spawnSync('dpkg-query', ['-W', '-f', '${Version}', name], { encoding: 'utf8' }).stdout ?? ''
+}
+
 /** @param {number} port @returns {Promise<boolean>} */
-function listens(port) {
+export function listens(port) {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false))
     socket.once('connect', () => socket.destroy())

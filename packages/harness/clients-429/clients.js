@@ -17,6 +17,9 @@ import got from 'got'
 import ky from 'ky'
 import makeFetchHappen from 'make-fetch-happen'
 import { ofetch } from 'ofetch'
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import OpenAI from 'openai'
 import * as retryAxios from 'retry-axios'
 import Stripe from 'stripe'
@@ -25,6 +28,9 @@ import { Agent, request, RetryAgent } from 'undici'
 import wretch from 'wretch'
 import { retry as retryOfWretch } from 'wretch/middlewares'
 
+const WGET = ['wget', '-q', '-O', '/dev/null', '--server-response', '--tries=3']
+/** Processes of clients. @type {Set<import('node:child_process').ChildProcess>} */
+export const children = new Set()
 const status = (response) => response.status
 const axiosWith = (set) => {
   const client = axios.create()
@@ -106,21 +112,55 @@ export const CLIENTS = {
   Slack: ['@slack/web-api', 'as it comes', (url) => new WebClient('xoxb-test', { slackApiUrl: `${url}/`, logger: log }).apiCall('api.test').then(() => 200)],
   Notion: ['@notionhq/client', 'as it comes', notion],
   Discord: ['@discordjs/rest', 'as it comes', discord],
+  // Debian's programs, and packages of its Python.
+  curl: ['curl', '`--retry 3`', (url, method) => run('curl', '-s', '-w', '\\n%{http_code}\\n', '--retry', '3', '-X', method, url)],
+  wget: ['wget', '`--tries=3`', (url, method) => run(...WGET, `--method=${method}`, url)],
+  'wget, 429 named': ['wget', '`--tries=3 --retry-on-http-error=429,503`', (url, method) => run(...WGET, `--method=${method}`, '--retry-on-http-error=429,503', url)],
+  urllib3: ['python3-urllib3', '`PoolManager(retries=3)`', python('urllib3', 'urllib3.PoolManager(retries=3).request(method, url).status')],
+  'urllib3 Retry': ['python3-urllib3', '`Retry(3, status_forcelist=[429, 503], backoff_factor=1)`', python('urllib3', 'urllib3.PoolManager(retries=urllib3.Retry(3, status_forcelist=[429, 503], backoff_factor=1)).request(method, url).status')],
+  httpx: ['python3-httpx', '`HTTPTransport(retries=3)`', python('httpx', 'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code')],
 }
 
-const WGET = ['wget', '-q', '-O', '/dev/null', '--server-response', '--tries=3']
-/** Programs of Debian: what runs for one call and prints the status, or exits with an error. */
-// prettier-ignore
-export const NATIVE = {
-  curl: ['curl', '`--retry 3`', (url, method) => ['curl', '-s', '-w', '\\n%{http_code}\\n', '--retry', '3', '-X', method, url]],
-  wget: ['wget', '`--tries=3`', (url, method) => [...WGET, `--method=${method}`, url]],
-  'wget, 429 named': ['wget', '`--tries=3 --retry-on-http-error=429,503`', (url, method) => [...WGET, `--method=${method}`, '--retry-on-http-error=429,503', url]],
+/** Runs a program of Debian for one call. Its status is on a line alone, or in what it says of a response; else it exits with an error. */
+async function run(program, ...args) {
+  const child = begin(program, args, ['ignore', 'pipe', 'pipe'])
+  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)])
+  children.delete(child)
+  const found = [...out.matchAll(/^(\d{3})$/gm), ...error.matchAll(/HTTP\/1.1 (\d{3})/g)].at(-1)
+  return statusFrom(found?.[1] ?? `exit ${child.exitCode}`)
 }
 
-/** Packages of Debian's Python: the module, and what gives the status. A client is one process with a thread a call. */
-// prettier-ignore
-export const PYTHON = {
-  urllib3: ['python3-urllib3', '`PoolManager(retries=3)`', 'urllib3', 'urllib3.PoolManager(retries=3).request(method, url).status'],
-  'urllib3 Retry': ['python3-urllib3', '`Retry(3, status_forcelist=[429, 503], backoff_factor=1)`', 'urllib3', 'urllib3.PoolManager(retries=urllib3.Retry(3, status_forcelist=[429, 503], backoff_factor=1)).request(method, url).status'],
-  httpx: ['python3-httpx', '`HTTPTransport(retries=3)`', 'httpx', 'httpx.Client(transport=httpx.HTTPTransport(retries=3), timeout=60).request(method, url).status_code'],
+/** A call of a package of Python: one process makes each call that it reads in a thread, and writes what came of it. */
+function python(module, status) {
+  const program = `import sys, threading, ${module}
+lock = threading.Lock()
+def call(url, method):
+    try: found = ${status}
+    except Exception as error: found = str(error)
+    with lock: print(f'{url} {found}'.replace(chr(10), ' '), flush=True)
+for line in sys.stdin: threading.Thread(target=call, args=line.split(), daemon=True).start()`
+  const waiting = new Map()
+  const start = () => {
+    const child = begin('/usr/bin/python3', ['-c', program], ['pipe', 'pipe', 'ignore'])
+    createInterface({ input: child.stdout }).on('line', (line) => waiting.get(line.split(' ', 1)[0])?.(line))
+    return child.stdin
+  }
+  let calls
+  return async (url, method) => {
+    calls ??= start()
+    calls.write(`${url} ${method}\n`)
+    const line = await new Promise((resolve) => waiting.set(url, resolve))
+    return statusFrom(/(?<= |many )\d{3}\b/.exec(line.slice(url.length))?.[0] ?? line)
+  }
+}
+
+function begin(program, args, stdio) {
+  const child = spawn(program, args, { stdio })
+  children.add(child)
+  return child
+}
+
+function statusFrom(found) {
+  if (found < 400) return found
+  throw Object.assign(new Error(found), found >= 400 && { status: Number(found) })
 }

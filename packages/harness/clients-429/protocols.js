@@ -7,6 +7,7 @@ import { EventSource as OfNpm } from 'eventsource'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import * as http2 from 'node:http2'
+import { setTimeout as later } from 'node:timers/promises'
 import { EventSource as OfUndici } from 'undici'
 import { listening } from '../../../scripts/verify/started.js'
 
@@ -28,8 +29,7 @@ async function row(client, from, refusal, call) {
   const thrown = (error) =>
     `throws ${error.constructor.name}${error.code ? `, code ${error.code}` : `: ${short(error)}`}`
   const ended = call(note, (close) => closing.push(close)).then(String, thrown)
-  const over = new Promise((resolve) => setTimeout(resolve, SECONDS * 1000, 'nothing yet'))
-  const seen = await Promise.race([ended, over])
+  const seen = await Promise.race([ended, later(SECONDS * 1000, 'nothing yet')])
   for (const close of closing) close()
   const wait = at.length > 1 ? `, ${((at[1] - at[0]) / 1000).toFixed(1)} s` : ''
   return [client, refusal, dependencies[from], `${at.length}${wait}`, seen]

@@ -3,16 +3,14 @@
 // differ from what was seen, with exit 1; --write writes the tables. The clients come from npm, into this folder alone, and from Debian.
 import { gcra, createLimiter } from '@sluice/core'
 import { limitNodeRequest } from '@sluice/http'
-import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { listening } from '../../../scripts/verify/started.js'
+import { listening, versionOfPackage } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
-import { CLIENTS, NATIVE, PYTHON } from './clients.js'
+import { children, CLIENTS } from './clients.js'
 import { PROTOCOLS } from './protocols.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/clients.md', import.meta.url))
@@ -59,37 +57,30 @@ const REFUSAL =
   '{"ok":false,"error":"ratelimited","object":"error","status":429,"code":"rate_limited","message":"slow down"}'
 
 const cells = []
-/** @type {Set<import('node:child_process').ChildProcess>} */
-const children = new Set()
 const { origin } = await listening(createServer(receive))
 
 console.log(`all clients side by side, each at most ${MOST_SECONDS} s`)
-const versions = {
-  ...versionsOfNative(),
-  ...JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8')).dependencies,
-}
-const clients = { ...CLIENTS, ...ofDebian() }
-const lacks = Object.entries({ ...NATIVE, ...PYTHON }).flatMap(([name, [from]]) =>
-  clients[name] ? [] : from,
-)
-if (lacks.length > 0)
-  console.log(`not tried, as Debian's ${[...new Set(lacks)].join(', ')} are not installed`)
+const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+const versions = byName(Object.keys(CLIENTS), (name) => versionOf(CLIENTS[name][0]))
+const clients = Object.keys(CLIENTS).filter((name) => versions[name])
+const lacks = Object.keys(CLIENTS).filter((name) => !versions[name])
+if (lacks.length > 0) console.log(`not tried, as Debian's packages are not installed: ${lacks.join(', ')}`)
 process.env.AWS_MAX_ATTEMPTS = '3'
 process.removeAllListeners('warning')
 process.on('unhandledRejection', () => {})
 const running = []
 // What a first call loads would hold up the calls that are measured.
-for (const [, , call] of Object.values(clients)) await Promise.resolve(call(origin, 'GET')).catch(() => {})
+for (const name of clients) await CLIENTS[name][2](origin, 'GET').catch(() => {})
 const delays = monitorEventLoopDelay()
 delays.enable()
 const seen = {}
 const scored = byName(Object.keys(SETS), () => [])
-for (const name of Object.keys(clients)) {
+for (const name of clients) {
   seen[name] = byName(Object.keys(ANSWERS), (title) => start(name, plain(...ANSWERS[title])))
   for (const [set, list] of Object.entries(scored))
     for (const [method, seconds] of ASKED) list.push(start(name, ofSluice(method, seconds, ...SETS[set])))
   // Were all to begin at once, they would hold each other up, and waits would show that.
-  await new Promise((resolve) => setTimeout(resolve, 400))
+  await later(400)
 }
 const [protocols] = await Promise.all([PROTOCOLS(), ...running])
 
@@ -147,7 +138,7 @@ function ok(res) {
 function start(name, { method, seconds, answer }) {
   const cell = { at: [], answer, seconds, caller: STILL }
   const url = `${origin}/cell-${cells.push(cell) - 1}`
-  const call = clients[name][2]
+  const call = CLIENTS[name][2]
   const ended = (async () => call(url, method))().then(String, (error) => `throws ${statusOf(error)}`)
   const over = new Promise((resolve) => (cell.over = resolve))
   running.push(Promise.race([ended, over]).then((caller) => void (cell.caller = caller ?? STILL)))
@@ -161,56 +152,9 @@ function statusOf(error) {
   return found ?? (/\b(429|503)\b/.exec(error.message)?.[1] || error.code || error.name)
 }
 
-/** Programs, of which each call is a process, and packages of Python. */
-function ofDebian() {
-  const native = Object.entries(NATIVE).map(([name, [from, how, command]]) => {
-    return [name, [from, how, (url, method) => run(...command(url, method))]]
-  })
-  const ofPython = Object.entries(PYTHON).map(([name, [from, how, module, status]]) => {
-    return [name, [from, how, python(module, status)]]
-  })
-  return Object.fromEntries([...native, ...ofPython].filter(([, [from]]) => versions[from]))
-}
-
-async function run(program, ...args) {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  children.add(child)
-  const [out, error] = await Promise.all([text(child.stdout), text(child.stderr)])
-  children.delete(child)
-  const found = [...out.matchAll(/^(\d{3})$/gm), ...error.matchAll(/HTTP\/1.1 (\d{3})/g)].at(-1)
-  return statusFrom(found?.[1] ?? `exit ${child.exitCode}`)
-}
-
-/** A process that makes each call it reads in a thread, and writes what came of it. */
-function python(module, status) {
-  const program = `import sys, threading, ${module}
-lock = threading.Lock()
-def call(url, method):
-    try: found = ${status}
-    except Exception as error: found = str(error)
-    with lock: print(f'{url} {found}'.replace(chr(10), ' '), flush=True)
-for line in sys.stdin: threading.Thread(target=call, args=line.split(), daemon=True).start()`
-  const child = spawn('/usr/bin/python3', ['-c', program], { stdio: ['pipe', 'pipe', 'ignore'] })
-  children.add(child)
-  const waiting = new Map()
-  createInterface({ input: child.stdout }).on('line', (line) => waiting.get(line.split(' ', 1)[0])?.(line))
-  return async (url, method) => {
-    child.stdin.write(`${url} ${method}\n`)
-    const line = await new Promise((resolve) => waiting.set(url, resolve))
-    return statusFrom(/(?<= |many )\d{3}\b/.exec(line.slice(url.length))?.[0] ?? line)
-  }
-}
-
-function statusFrom(found) {
-  if (found < 400) return found
-  throw Object.assign(new Error(found), found >= 400 && { status: Number(found) })
-}
-
-function versionsOfNative() {
-  const names = [...new Set([...Object.values(NATIVE), ...Object.values(PYTHON)].map(([from]) => from))]
-  const asked = ['-W', '-f', '${Package} ${Version}\n', ...names]
-  const { stdout } = spawnSync('dpkg-query', asked, { encoding: 'utf8' })
-  return Object.fromEntries((stdout ?? '').split('\n').map((line) => line.split(' ')))
+/** Of what npm or Debian has; empty where it is not installed. */
+function versionOf(from) {
+  return from === '' ? `Node ${process.versions.node}` : (dependencies[from] ?? versionOfPackage(from))
 }
 
 function byName(names, make) {
@@ -238,8 +182,8 @@ function shown(cell) {
 
 function clientsTable() {
   const titles = Object.keys(ANSWERS)
-  const rows = Object.entries(clients).map(([name, [from, how]]) => {
-    const made = [name, from === '' ? `Node ${process.versions.node}` : versions[from], how]
+  const rows = clients.map((name) => {
+    const made = [name, versions[name], CLIENTS[name][1]]
     return [...made, ...titles.map((title) => shown(seen[name][title]))]
   })
   return [['client', 'version', 'made with', ...titles], ...rows]

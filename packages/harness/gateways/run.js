@@ -6,7 +6,6 @@ import { createAdaptorServer } from '@hono/node-server'
 import { createLimiter, gcra } from '@sluice/core'
 import { rateLimit as forExpress } from '@sluice/express'
 import { rateLimit as forFastify } from '@sluice/fastify'
-import { freePort } from '@sluice/harness/redis'
 import { rateLimit as forHono } from '@sluice/hono'
 import { limitedListener, limitNodeRequest } from '@sluice/http'
 import express from 'express'
@@ -20,9 +19,10 @@ import { chmodSync, readFileSync } from 'node:fs'
 import { Agent, createServer } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
-import { configured, listening, versionBy } from '../../../scripts/verify/started.js'
+import { listening, started, versionBy } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/http.md', import.meta.url))
@@ -57,9 +57,9 @@ function gateways() {
   return {
     nginx: ['`proxy_pass`, `proxy_cache_valid any 1m`, `$proxy_add_x_forwarded_for`', nginx('')],
     'nginx, kept alive': ['the same, with `proxy_http_version 1.1` and `proxy_set_header Connection ""`', nginx('proxy_http_version 1.1; proxy_set_header Connection "";')],
-    HAProxy: ['`option forwardfor`, `http-request cache-use`', debian('haproxy', '-v', (_, port) => `defaults\n mode http\n option forwardfor\n timeout client 5s\n timeout server 5s\n timeout connect 5s\ncache a\n total-max-size 4\n max-age 60\nlisten web\n bind 127.0.0.1:${port}\n http-request cache-use a\n http-response cache-store a\n server s ${host}\n`, (file) => ['-f', file])],
-    Caddy: ['`reverse_proxy`', debian('caddy', 'version', (folder, port) => `{\n admin off\n auto_https off\n storage file_system ${folder}/data\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy ${host}\n}\n`, (file) => ['run', '--config', file, '--adapter', 'caddyfile'])],
-    Varnish: ['its own VCL', debian('varnishd', '-V', () => `vcl 4.1; backend s { .host = "127.0.0.1"; .port = "${host.split(':')[1]}"; }`, (file, folder, port) => ['-F', '-n', join(folder, 'varnish'), '-a', `127.0.0.1:${port}`, '-f', file])],
+    HAProxy: ['`option forwardfor`, `http-request cache-use`', debian('haproxy', '-v', (port) => `defaults\n mode http\n option forwardfor\n timeout client 5s\n timeout server 5s\n timeout connect 5s\ncache a\n total-max-size 4\n max-age 60\nlisten web\n bind 127.0.0.1:${port}\n http-request cache-use a\n http-response cache-store a\n server s ${host}\n`, (file) => ['-f', file])],
+    Caddy: ['`reverse_proxy`', debian('caddy', 'version', (port, folder) => `{\n admin off\n auto_https off\n storage file_system ${folder}/data\n}\nhttp://:${port} {\n bind 127.0.0.1\n reverse_proxy ${host}\n}\n`, (file) => ['run', '--config', file, '--adapter', 'caddyfile'])],
+    Varnish: ['its own VCL', debian('varnishd', '-V', () => `vcl 4.1; backend s { .host = "127.0.0.1"; .port = "${host.split(':')[1]}"; }`, (file, port, folder) => ['-F', '-n', join(folder, 'varnish'), '-a', `127.0.0.1:${port}`, '-f', file])],
     ...besideLimit('@fastify/reply-from', '`reply.from(url)`', replying),
     ...besideLimit('http-proxy-middleware', '`xfwd: true`', forwarding),
     'http-proxy-middleware, kept alive': ['`xfwd: true`, `agent: new Agent({ keepAlive: true })`', alone('http-proxy-middleware', () => forwarding(false, { agent: new Agent({ keepAlive: true }) }))],
@@ -73,23 +73,22 @@ function gateways() {
 
 /** @param {string} more */
 function nginx(more) {
-  const files = (folder, port) => {
+  const textOf = (port, folder) => {
     const kept = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     const temp = kept.map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')
     return `daemon off; master_process off; pid ${folder}/pid; error_log ${folder}/error; events {} http { access_log off; client_max_body_size 0; ${temp}
 proxy_cache_path ${folder}/cache keys_zone=a:1m; proxy_cache a; proxy_cache_valid any 1m; upstream s { server ${host}; keepalive 4; }
 server { listen 127.0.0.1:${port}; location / { proxy_pass http://s; proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; ${more} } } }`
   }
-  return debian('nginx', '-v', files, (file, folder) => ['-p', folder, '-c', file])
+  return debian('nginx', '-v', textOf, (file, _, folder) => ['-p', folder, '-c', file])
 }
 
-/** A program of Debian, with its configuration in a file. */
-function debian(program, flag, text, args) {
+/** A program of Debian, whose configuration and arguments may name its folder. */
+function debian(program, flag, textOf, argsOf) {
   return async (folder) => {
-    const port = await freePort()
     chmodSync(folder, 0o755) // varnishd reads its VCL as another user
-    const argsOf = (file) => args(file, folder, port)
-    const running = await configured(program, folder, text(folder, port), argsOf, port)
+    const textFor = (port) => textOf(port, folder)
+    const running = await started(program, folder, textFor, (file, port) => argsOf(file, port, folder))
     return { ...running, version: versionBy(program, flag) }
   }
 }
@@ -197,17 +196,13 @@ async function upload({ hostname, port }) {
   for (let sent = 0; sent < UPLOAD && !socket.destroyed && isRead; sent += chunk.length) {
     if (socket.write(chunk)) continue
     const drained = new Promise((resolve) => socket.once('drain', () => resolve(true)))
-    isRead = await Promise.race([drained, closed.then(() => false), late(3)])
+    isRead = await Promise.race([drained, closed.then(() => false), later(3000, false)])
   }
-  for (let i = 0; i < 40 && text === '' && !socket.destroyed; i++) await late(0.1)
+  for (let i = 0; i < 40 && text === '' && !socket.destroyed; i++) await later(100)
   const head = text.length
   if (isRead) socket.write('GET /free HTTP/1.1\r\nhost: a\r\n\r\n')
   const isServed = () => text.slice(head).includes('HTTP/1.1 200')
-  for (let i = 0; i < 100 && isRead && !isServed() && !socket.destroyed; i++) await late(0.05)
+  for (let i = 0; i < 100 && isRead && !isServed() && !socket.destroyed; i++) await later(50)
   socket.destroy()
   return `${/^HTTP\/1.1 (\d+)/.exec(text)?.[1] ?? 'no answer'}, the connection ${isServed() ? 'stays' : 'ends'}`
-}
-
-function late(seconds) {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000, false))
 }

@@ -1,16 +1,19 @@
 // Makes the samples of logs anew that programs of Debian and npm write, and prints the version of each: npm run verify --
 // log-samples [NAME...]. Each program answers the same twelve requests of three callers on loopback; what it has logged then goes
 // into packages/cli/test/samples, which a test reads. Exit 1 where a program cannot be had or writes nothing.
-const { spawn, spawnSync } = require('node:child_process')
-const { once } = require('node:events')
-const fs = require('node:fs')
-const http = require('node:http')
-const net = require('node:net')
-const { tmpdir } = require('node:os')
-const { join, resolve } = require('node:path')
+import { freePort, until } from '@sluice/harness/redis'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import fs from 'node:fs'
+import http from 'node:http'
+import { join, resolve } from 'node:path'
+import { setTimeout as later } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../../../scripts/temporary-folder.js'
+import { listens, versionOfPackage } from '../../../scripts/verify/started.js'
 
-process.env.PATH += ':/usr/sbin' // where Debian has its servers
-const SAMPLES = resolve(__dirname, '../../cli/test/samples')
+const HERE = fileURLToPath(new URL('.', import.meta.url))
+const SAMPLES = resolve(HERE, '../../cli/test/samples')
 /** Callers and what they ask for: 12 calls of 3, of which 2 are answered 429 and 1 with 500. */
 const CALLS = [
   ['127.0.0.2', '/a?b=c'],
@@ -98,7 +101,7 @@ const node =
   (logger) =>
   ({ port }) => ({
     program: process.execPath,
-    args: [join(__dirname, 'app.js'), logger, String(port)],
+    args: [join(HERE, 'app.cjs'), logger, String(port)],
     files: {},
   })
 
@@ -142,11 +145,11 @@ const PROGRAMS = {
 
 /** An application under PM2, whose `pm2 logs` is the sample. */
 function PM2({ folder, port }) {
-  const pm2 = join(__dirname, 'node_modules/pm2/bin/pm2')
+  const pm2 = join(HERE, 'node_modules/pm2/bin/pm2')
   const env = { ...process.env, PM2_HOME: join(folder, 'pm2') }
   const run = (...args) =>
     spawnSync(process.execPath, [pm2, ...args], { env, stdio: 'ignore', timeout: 20_000 })
-  run('start', join(__dirname, 'app.js'), '--name', 'shop', '--', 'morgan-combined', String(port))
+  run('start', join(HERE, 'app.cjs'), '--name', 'shop', '--', 'morgan-combined', String(port))
   return {
     program: process.execPath,
     args: [pm2, 'logs', '--lines', '0', '--timestamp'],
@@ -156,10 +159,7 @@ function PM2({ folder, port }) {
   }
 }
 
-main(process.argv.slice(2)).catch((error) => {
-  console.error(error)
-  process.exitCode = 1
-})
+await main(process.argv.slice(2))
 
 /** @param {string[]} asked */
 async function main(asked) {
@@ -179,17 +179,14 @@ async function main(asked) {
 
 /** The version of one of npm's packages, or of Debian's. @param {string} name */
 function versionOf(name) {
-  const manifest = join(__dirname, 'node_modules', name, 'package.json')
+  const manifest = join(HERE, 'node_modules', name, 'package.json')
   if (fs.existsSync(manifest)) return JSON.parse(fs.readFileSync(manifest, 'utf8')).version
-  const { stdout } = spawnSync('dpkg-query', ['-W', '-f', '${source:Upstream-Version}', name], {
-    encoding: 'utf8',
-  })
-  return stdout
+  return /[\d.]*\d/.exec(versionOfPackage(name))?.[0]
 }
 
 /** Runs a program, sends it the calls, ends it, and returns what it has logged: in `out` of its folder, or on its stdout. */
 async function logOf(plan) {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'sluice-log-'))
+  const folder = temporaryFolder('log')
   fs.chmodSync(folder, 0o777) // for programs that drop the rights of root
   const port = await freePort()
   const { program, args, files, env = process.env, end, reader, behind } = plan({ folder, port })
@@ -207,25 +204,24 @@ async function logOf(plan) {
   }
   start(program, args)
   try {
-    await untilReady(port)
+    await until(`${program} on port ${port}`, () => listens(port), 10_000)
     if (reader) printed = ''
     if (reader) start(reader[0], reader.slice(1))
-    if (reader || end) await pause(2000)
+    if (reader || end) await later(2000)
     for (const [address, target] of CALLS) await get(port, address, target)
-    await pause(1000) // for programs that write their log later
+    await later(1000) // for programs that write their log later
   } finally {
     end?.()
     for (const child of children.reverse()) {
       if (child.exitCode === null && child.signalCode === null && child.kill('SIGTERM'))
-        await Promise.race([once(child, 'exit'), pause(5000)])
+        await Promise.race([once(child, 'exit'), later(5000)])
       child.kill('SIGKILL')
     }
     origin?.close()
   }
   const out = join(folder, 'out')
   const text = fs.existsSync(out) ? fs.readFileSync(out, 'utf8') : printed
-  fs.rmSync(folder, { recursive: true, force: true })
-  return text.replaceAll(folder, '/srv').replaceAll(resolve(__dirname, '../../..'), '/srv')
+  return text.replaceAll(folder, '/srv').replaceAll(resolve(HERE, '../../..'), '/srv')
 }
 
 /** The origin behind a cache. */
@@ -235,8 +231,8 @@ function answer(req, res) {
 }
 
 /** Asks once, from a loopback address of this caller's, and waits for the whole answer. */
-const get = (port, localAddress, path) =>
-  new Promise((done, fail) => {
+function get(port, localAddress, path) {
+  return new Promise((done, fail) => {
     const headers = { host: 'shop.example', 'user-agent': 'curl/8.5.0' }
     http
       .get({ port, host: '127.0.0.1', path, localAddress, headers, agent: false }, (res) =>
@@ -245,27 +241,4 @@ const get = (port, localAddress, path) =>
       .on('error', fail)
       .setTimeout(5000, () => fail(new Error(`no answer to ${path}`)))
   })
-
-/** Waits until something listens. */
-async function untilReady(port) {
-  for (let tries = 0; tries < 100; tries++) {
-    const socket = net.connect(port, '127.0.0.1')
-    const isOpen = await new Promise((done) =>
-      socket.once('connect', () => done(true)).once('error', () => done(false)),
-    )
-    socket.destroy()
-    if (isOpen) return
-    await pause(100)
-  }
-  throw new Error('nothing listens')
-}
-
-const pause = (ms) => new Promise((done) => setTimeout(done, ms))
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  return port
 }

@@ -5,15 +5,13 @@ import '@sluice/calendar'
 import { consumeAll, createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { algorithms } from '@sluice/core/store'
-import { freePort, startRedis } from '@sluice/harness/redis'
+import { freePort, startRedis, startSecureRedis } from '@sluice/harness/redis'
 import { Redis } from 'ioredis'
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { missingProgram } from '../../../scripts/programs.js'
 import { temporaryFolder } from '../../../scripts/temporary-folder.js'
-import { configured, started, versionBy } from '../../../scripts/verify/started.js'
+import { started, versionBy } from '../../../scripts/verify/started.js'
 import { writeOrCompare } from '../../../scripts/verify/written-tables.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/which-redis.md', import.meta.url))
@@ -35,17 +33,17 @@ async function ofDebian() {
   if (missing) throw new Error(missing)
   const folder = temporaryFolder('redis-servers')
   const [first, second] = [await startRedis(), await startRedis()]
-  const secure = await startSecure(folder)
+  const secure = await startSecureRedis()
   const [one, two] = [await nutcracker(folder, [first]), await nutcracker(folder, [first, second])]
   const balanced = await haproxy(folder, first)
   const [redis, of] = [versionBy('redis-server', '--version'), versionBy('nutcracker', '-V')]
-  const tls = `rediss://127.0.0.1:${secure.port}`
+  const tls = `rediss://127.0.0.1:${secure.securePort}`
   const unready = { enableReadyCheck: false, disableClientInfo: true, protocol: 2 }
   // prettier-ignore
   const rows = [
     ['redis-server, by a URL', redis, by(`redis://127.0.0.1:${first.port}`)],
     ['redis-server, by an ioredis client', redis, handed(first)],
-    ['redis-server, TLS, by `rediss://` and its CA', redis, by({ url: tls, tls: { ca: secure.ca } })],
+    ['redis-server, TLS, by `rediss://` and its CA', redis, by({ url: tls, tls: { ca: readFileSync(secure.caFile) } })],
     ['redis-server, TLS, by `rediss://` alone', redis, by(tls)],
     ['nutcracker, one server, by a URL', of, by(`redis://127.0.0.1:${one.port}`)],
     ['nutcracker, one server, by an ioredis client', of, handed(one)],
@@ -147,27 +145,15 @@ async function attempt(act) {
 }
 
 async function nutcracker(folder, servers) {
-  const [port, stats] = [await freePort(), await freePort()]
+  const stats = await freePort()
   const list = servers.map(({ port: of }, i) => `\n    - 127.0.0.1:${of}:1 s${i}`).join('')
-  const text = `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`
-  const args = (file) => ['-c', file, '-s', String(stats), '-a', '127.0.0.1']
-  return configured('nutcracker', folder, text, args, port)
+  const textOf = (port) =>
+    `limits:\n  listen: 127.0.0.1:${port}\n  hash: fnv1a_64\n  distribution: ketama\n  redis: true\n  servers:${list}\n`
+  return started('nutcracker', folder, textOf, (file) => ['-c', file, '-s', `${stats}`, '-a', '127.0.0.1'])
 }
 
-async function haproxy(folder, { port: of }) {
-  const port = await freePort()
-  const text = `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`
-  return configured('haproxy', folder, text, (file) => ['-f', file], port)
-}
-
-/** A server with a certificate that its own CA, which is itself, has signed. */
-async function startSecure(folder) {
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
-  const made = ['-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert]
-  execFileSync('openssl', ['req', '-x509', ...made, ...subject], { stdio: 'ignore' })
-  const port = await freePort()
-  // prettier-ignore
-  const args = ['--port', '0', '--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-auth-clients', 'no', '--save', '', '--dir', folder]
-  return { ...(await started('redis-server', args, port)), ca: readFileSync(cert, 'utf8') }
+function haproxy(folder, { port: of }) {
+  const textOf = (port) =>
+    `defaults\n mode tcp\n timeout client 60s\n timeout server 60s\n timeout connect 5s\nlisten redis\n bind 127.0.0.1:${port}\n server s 127.0.0.1:${of}\n`
+  return started('haproxy', folder, textOf, (file) => ['-f', file])
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Adapter, resetTrials, type Trial, unaddressedTrials } from '@sluice/harness/adapters'
+import { type Adapter, lackOf, resetTrials, type Trial, unaddressedTrials } from '@sluice/harness/adapters'
 import { serve } from './fleet-member.js'
 
 /** A process of row 37: serves applications of the adapters' kit, and sends their requests. */
@@ -24,9 +24,7 @@ serve<ResetJob, ResetResult>(async ({ files, count }) => {
   const adapters = (await Promise.all(files.map(adaptersIn))).flat()
   return async () => {
     const wrong: string[] = []
-    const resetsOf = (adapter: Adapter<never, never>) =>
-      adapter.lacks?.['connections without an address'] ? [] : resetTrials(adapter)
-    const resets = await attempt(resetsOf, wrong)
+    const resets = await attempt(resetTrials, wrong)
     const honest = await attempt(unaddressedTrials, wrong)
     return { adapters: adapters.map(({ name }) => name), resets, honest, wrong }
   }
@@ -38,7 +36,7 @@ serve<ResetJob, ResetResult>(async ({ files, count }) => {
   ): Promise<number> {
     let trials = 0
     for (const adapter of adapters) {
-      for (const { name, run } of trialsOf(adapter)) {
+      for (const { name, run } of trialsOf(adapter).filter((trial) => !lackOf(adapter, trial))) {
         wrong.push(...(await run(count)).map((fault) => `${adapter.name}: ${name}: ${fault}`))
         trials++
       }

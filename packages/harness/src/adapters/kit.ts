@@ -9,7 +9,6 @@ import { entryCases } from './entry.js'
 import { gatewayCases } from './gateways.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
-import { itWith } from './it-with.js'
 import { LOAD, loadCases } from './load.js'
 import { underOtherPromise } from './other-promise.js'
 import { permitCases } from './permits.js'
@@ -46,9 +45,8 @@ export function adapterKit<Req, Res>(plain: Adapter<Req, Res>): void {
     waitingCases(adapter, serve)
     connectionCases(adapter, serve)
     loadCases(adapter, serve)
-    const withAddresses = itWith(adapter, 'connections without an address')
-    trialCases('callers that reset their connections', resetTrials(adapter), LOAD / 20, withAddresses)
-    trialCases('callers that do not hang up', unaddressedTrials(adapter), 50)
+    trialCases(adapter, 'callers that reset their connections', resetTrials(adapter), LOAD / 20)
+    trialCases(adapter, 'callers that do not hang up', unaddressedTrials(adapter), 50)
     spoofingCases(adapter, serve)
     gatewayCases(adapter, serve)
     clientCases(adapter, serve)

@@ -21,10 +21,10 @@ interface Reset {
 
 /** Callers that reset their connections with a request on its way gain nothing, whatever speaks for a second allowance. */
 export function resetTrials<Req, Res>(adapter: Adapter<Req, Res>): readonly Trial[] {
-  const protocols = PROTOCOLS.filter((protocol) => protocol !== 'HTTP/2' || !adapter.lacks?.['HTTP/2'])
-  return protocols.flatMap((protocol) =>
-    [false, true].map((late) => ({
+  return PROTOCOLS.flatMap((protocol) =>
+    [false, true].map((late): Trial => ({
       name: `get no second allowance over ${protocol}${late ? ', after something was waited for' : ''}`,
+      needs: ['connections without an address', ...(protocol === 'HTTP/2' ? [protocol] : [])],
       run: (count: number) => reset(adapter, { protocol, late }, count),
     })),
   )

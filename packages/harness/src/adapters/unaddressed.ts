@@ -5,8 +5,9 @@ import { type Way, WAYS } from './ways.js'
 
 /** Honest requests without an address are all served, and so are those whose address is not that of their connection. */
 export function unaddressedTrials<Req, Res>(adapter: Adapter<Req, Res>): readonly Trial[] {
-  return WAYS.filter(({ feature }) => !feature || !adapter.lacks?.[feature]).map((way) => ({
+  return WAYS.map((way) => ({
     name: `are served over ${way.name}`,
+    needs: way.feature ? [way.feature] : [],
     run: (count) => sendAll(adapter, way, count),
   }))
 }

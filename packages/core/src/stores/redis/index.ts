@@ -259,7 +259,8 @@ class StoreInRedis implements RedisStore {
       if (this.#own) await this.#own.connect()
       else await this.#connection.eval("return ''", [`${this.#settings.prefix}:`], [])
     } catch (error) {
-      throw storeError(error)
+      // A client that was handed in fails calls by its own bound on repetitions, and reports apart why it is not connected.
+      throw (this.#own ? undefined : this.trouble()) ?? storeError(error)
     }
   }
 

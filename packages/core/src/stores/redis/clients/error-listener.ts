@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { RedisConnection } from '../redis-connection.js'
 import { isRefusedBy, storeFailure } from './failure.js'
 
@@ -5,6 +6,14 @@ import { isRefusedBy, storeFailure } from './failure.js'
 export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: EventListener) => unknown>
 
 type EventListener = (...about: never[]) => void
+
+/**
+ * Called on an error of ioredis: hears those that follow on its connection, of which the client hears the first alone. Over TLS a second
+ * one may come, for example an alert after a refused certificate, and would end the process.
+ */
+export function hearLaterErrors(client: { readonly stream?: Socket | undefined }): void {
+  client.stream?.on('error', () => {})
+}
 
 /** Listens to a client for all connections that share it. */
 interface Watch extends Pick<RedisConnection, 'trouble' | 'connect'> {
@@ -65,7 +74,11 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
       if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
-  client.on('error', failed)
+  const broke = (error: unknown): void => {
+    hearLaterErrors(client as object)
+    failed(error)
+  }
+  client.on('error', broke)
   client.on('ready', ready)
   const watch: Watch = {
     trouble: () => (isConnected() ? undefined : (latest ?? NOT_CONNECTED)),
@@ -86,7 +99,7 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
         if (!held) return
         held = false
         if (--users > 0) return
-        client.off('error', failed)
+        client.off('error', broke)
         client.off('ready', ready)
         watches.delete(client)
       }

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer' // the global is a getter
 import type { Writable } from 'node:stream'
 import { addressOf } from '../redis-connection.js'
 import type { Location, RedisConnection, RedisKey, ScriptReply, Subscribe } from '../redis-connection.js'
-import { type Emitter, listenForErrors } from './error-listener.js'
+import { type Emitter, hearLaterErrors, listenForErrors } from './error-listener.js'
 import { isRefusedBy } from './failure.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
@@ -72,7 +72,7 @@ function subscribeBy(client: IoredisClient): Subscribe {
     const options = { ...needed, autoResubscribe: false }
     const subscriber = client.duplicate(...(client.isCluster ? [[], options] : [options]))
     const ignore = (): void => {}
-    subscriber.on('error', ignore)
+    subscriber.on('error', () => hearLaterErrors(subscriber as object))
     subscriber.on('message', (_: string, message: string) => receive(message))
     subscriber.on('ready', () => void subscriber.subscribe(channel).catch(ignore))
     return () => subscriber.disconnect()

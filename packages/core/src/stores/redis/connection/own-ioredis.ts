@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Endpoint } from './endpoint.js'
 import { isRefusedBy } from '../clients/failure.js'
+import { hearLaterErrors } from '../clients/error-listener.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
 import { backOffMs, every, onDuplicate, type Opened, SILENCE_MS } from './opened.js'
 
@@ -72,8 +73,7 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 function tend(client: Tended): void {
   client.on('connect', () => client.stream && endSilence(client, client.stream))
   client.on('reconnecting', () => client.reconnectTimeout?.unref())
-  // ioredis hears one error of a connection. Of TLS a second one may follow it, which would end the process.
-  client.on('error', () => client.stream?.on('error', () => {}))
+  client.on('error', () => hearLaterErrors(client))
   client.on('+node', tend)
   // A Cluster makes its subscriber anew without an event.
   if (client.isCluster)
