@@ -1,8 +1,10 @@
+import { partsOf } from '@sluice/core/internal'
 import { readFileSync } from 'node:fs'
 import { grouped, type Law } from './law.js'
 import type { Member } from './member.js'
 import type { Fault, FaultName } from './plan.js'
-import { lasting, type Record } from './simulation.js'
+import { lasting, ledgerOf, type Record } from './simulation.js'
+import { callOf } from './twin.js'
 
 /** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
 const ROWS = new Map(
@@ -196,7 +198,7 @@ export const CONDUCT: readonly Law[] = [
         ({ call }) => ['consume', 'acquire'].includes(call.does) && !call.key.startsWith('mixed'),
       )
       const byKey = grouped(asked, ({ member, call }) => `${member.name} ${call.key}`)
-      for (const { number, process, sentAt } of server.executions) {
+      for (const { number, process, sentAt, deliveredAt } of server.executions) {
         for (const [key, units] of twin.charged.get(number) ?? []) {
           const own = byKey.get(`${process} ${key}`) ?? []
           if (units === 0 || own.length === 0) continue
@@ -204,11 +206,59 @@ export const CONDUCT: readonly Law[] = [
           const waiting = own.filter(
             ({ startedAt, settledAt = Infinity }) => startedAt <= sentAt && settledAt >= sentAt,
           )
-          if (waiting.some(({ isUnsent }) => !isUnsent)) continue
+          // One whose answer was heard may have been lost since, and be booked again.
+          if (waiting.some(({ isUnsent, settledAt }) => !isUnsent || Number(deliveredAt) <= settledAt!))
+            continue
           yield waiting.length > 0
             ? `run ${number} of ${process} charged ${key}, and call ${waiting[0]!.call.id} says that it was not sent`
             : `run ${number} of ${process} charged ${key}, and no call waited for it`
         }
+      }
+    },
+  },
+  {
+    name: 'what is charged for a whole that has ended is given back once the answer comes',
+    source: 'what was charged for a denied call is undone, late answers too',
+    *breaches({ records, server, members, faults }, count) {
+      const done = server.executions.flatMap((execution) => {
+        const { keys, args } = execution
+        const { limiter, key } = partsOf('sluice', keys[0]!) ?? {}
+        return limiter === 'ledger' && keys.length === 1
+          ? [{ ...execution, key, operation: callOf(args[0]!, 1).operation }]
+          : []
+      })
+      for (const { operation, process, key, sentAt, deliveredAt, number } of done) {
+        if (operation !== 'commit' || deliveredAt === undefined) continue
+        const wholes = records.filter(
+          ({ call, member }) =>
+            (call.does === 'several' || call.does === 'both') &&
+            member.name === process &&
+            ledgerOf(call) === key,
+        )
+        const own = wholes.filter(
+          (each) => each.startedAt <= sentAt && (each.settledAt ?? Infinity) >= sentAt,
+        )
+        const hasEnded = own.every(
+          ({ told, settledAt = Infinity }) => told?.allowed === false && settledAt < deliveredAt,
+        )
+        const { link } = members.find(({ name }) => name === process)!
+        const isCut =
+          link.breaks.some((at) => at >= deliveredAt && at <= deliveredAt + BUSY_US) ||
+          faults.some(
+            ({ fault, at, lasts }) =>
+              fault !== 'slow network' && at <= deliveredAt + BUSY_US && at + lasts >= deliveredAt,
+          )
+        if (own.length === 0 || !hasEnded || isCut) continue
+        count(1)
+        const isUndone = done.some(
+          (each) =>
+            each.process === process &&
+            each.key === key &&
+            each.sentAt === deliveredAt &&
+            (each.operation === 'cancel' || each.operation === 'release'),
+        )
+        if (!isUndone)
+          yield `run ${number} of ${process} charged ${key} for call ${own[0]!.call.id}, which had ended`
       }
     },
   },

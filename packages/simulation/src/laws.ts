@@ -161,7 +161,7 @@ export const LAWS: readonly Law[] = [
   {
     name: 'permits are free again once their holders are gone',
     source: 'is free soon after Redis is back, at the latest when its lease ends',
-    *breaches({ late, members, faults, server }, count) {
+    *breaches({ plan, late, members, faults, server }, count) {
       const isSetBack = faults.some(({ fault }) => fault === "server's clock back")
       const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
       for (const { call, error } of late) {
@@ -171,8 +171,9 @@ export const LAWS: readonly Law[] = [
         const isOrphaned =
           members.some(({ process, holds }) => process.isDead && holds.some(({ key }) => key === call.key)) ||
           server.executions.some(
-            ({ keys, isDelivered, number }) =>
-              keys[0]!.endsWith(`:semaphore:${call.key}`) && (!isDelivered || isLostBy(number, server)),
+            ({ keys, sentAt, deliveredAt = Infinity, number }) =>
+              keys[0]!.endsWith(`:semaphore:${call.key}`) &&
+              (deliveredAt - sentAt > plan.deadline * 1000 || isLostBy(number, server)),
           )
         if (isSetBack && isOrphaned) continue
         count(1)

@@ -200,7 +200,7 @@ export class Link implements RedisConnection {
       return call.reject(outcome)
     }
     this.delivered = outcome.execution
-    outcome.execution.isDelivered = true
+    outcome.execution.deliveredAt = this.#heardAt
     call.resolve(outcome.reply)
   }
 
