@@ -47,7 +47,7 @@ export async function plantable(): Promise<sabotage.Mistake[]> {
 type Named = Pick<sabotage.Mistake, 'mechanism' | 'mistake'>
 
 /** The name of a mistake, as sabotage prints it. */
-export function nameOf({ mechanism, mistake }: Named): string {
+function nameOf({ mechanism, mistake }: Named): string {
   return `${mechanism}: ${mistake}`
 }
 
@@ -98,7 +98,7 @@ ${rows.join('\n')}
 }
 
 /** How a mistake is found, if it is. */
-export async function find(mistake: Change): Promise<Finding | undefined> {
+async function find(mistake: Change): Promise<Finding | undefined> {
   const program = await bundle([mistake])
   let calls = 0
   for (let seed = 1; calls < MOST_CALLS; seed++) {
