@@ -1,7 +1,7 @@
 import type * as sabotage from '../../../scripts/verify/sabotage/mistakes.js'
 
 /** A mistake that does harm only where two faults meet. */
-export type Pair = Omit<sabotage.Mistake, 'row'>
+type Pair = Omit<sabotage.Mistake, 'row'>
 
 const channel = 'packages/core/src/resilience/store-channel.ts'
 const records = 'packages/core/src/limiter/known-records.ts'

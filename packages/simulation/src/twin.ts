@@ -21,7 +21,7 @@ import type { Execution, Server } from './server.js'
 import { World } from './world.js'
 
 /** One call on a key, as its argument says it. */
-export interface KeyCall {
+interface KeyCall {
   readonly operation: keyof typeof OPERATIONS
   readonly cost: number
   readonly nonce: number
