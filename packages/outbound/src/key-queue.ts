@@ -173,6 +173,8 @@ export class KeyQueue {
         }
         throw denial
       }
+      // The store may not have heard of the pause, or have lost it.
+      if (this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
       this.#grant(booking, decision, permits)
     } catch (error) {
       releaseUnused(permits)

@@ -1,8 +1,10 @@
+import { partsOf } from '@sluice/core/internal'
 import { readFileSync } from 'node:fs'
-import type { Law } from './law.js'
+import { grouped, type Law } from './law.js'
 import type { Member } from './member.js'
 import type { Fault, FaultName } from './plan.js'
-import type { Record } from './simulation.js'
+import { lasting, ledgerOf, type Record } from './simulation.js'
+import { callOf } from './twin.js'
 
 /** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
 const ROWS = new Map(
@@ -45,6 +47,8 @@ const OF_PLACE = new Set<FaultName>([
 const BUSY_US = 900_000
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
+/** Once the store answers, a booking is made again within this time: the circuit has closed, and the longest pause is over. */
+const AGAIN_US = 2_000_000
 
 /** Laws about what processes do with what the server says. */
 export const CONDUCT: readonly Law[] = [
@@ -78,7 +82,7 @@ export const CONDUCT: readonly Law[] = [
         const reasons = disturbing.flatMap(({ fault }) => reasonsOf(fault))
         // Calls that waited for the connection are written when it is back, and may be too late then.
         const isBack = disturbing.some(
-          ({ at, lasts }) => at + lasts > startedAt - PROBED_US && at + lasts < settledAt,
+          ({ at, lasts }) => (at + lasts > startedAt - PROBED_US || !hasProbed) && at + lasts < settledAt,
         )
         if (isBack) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
@@ -165,6 +169,100 @@ export const CONDUCT: readonly Law[] = [
     },
   },
   {
+    name: 'a booking that was refused, or lost with its connection, is made again once the store answers',
+    source: 'books again once Redis answers other calls, after 25 ms to 1 s',
+    *breaches({ plan, records, faults }, count) {
+      if (plan.onStoreError === 'local' || plan.onStoreError === 'allow') return
+      for (const { call, member, startedAt, settledAt, told, error } of records) {
+        if (call.does !== 'acquire' || settledAt === undefined || told?.reason === 'cost') continue
+        const reason = told ? told.degraded : error
+        if (!reason || !/unavailable|oom|readonly|busy|loading/i.test(reason)) continue
+        const isCalm = !faults.some(
+          (fault) =>
+            disturbs(fault, member) &&
+            fault.at <= settledAt &&
+            fault.at + lasting(fault) >= settledAt - AGAIN_US,
+        )
+        if (!isCalm || startedAt > settledAt - AGAIN_US) continue
+        count(1)
+        yield `call ${call.id} of ${member.name} was given up (${reason}), though the store has answered for ${AGAIN_US} us`
+      }
+    },
+  },
+  {
+    name: 'a call that says it was not sent was not carried out, and none is sent whose caller has had an answer',
+    source: '`StoreError.sent` says which',
+    *breaches({ records, server, twin }, count) {
+      // On mixed keys there are calls on several, too.
+      const asked = records.filter(
+        ({ call }) => ['consume', 'acquire'].includes(call.does) && !call.key.startsWith('mixed'),
+      )
+      const byKey = grouped(asked, ({ member, call }) => `${member.name} ${call.key}`)
+      for (const { number, process, sentAt, deliveredAt } of server.executions) {
+        for (const [key, units] of twin.charged.get(number) ?? []) {
+          const own = byKey.get(`${process} ${key}`) ?? []
+          if (units === 0 || own.length === 0) continue
+          count(1)
+          const waiting = own.filter(
+            ({ startedAt, settledAt = Infinity }) => startedAt <= sentAt && settledAt >= sentAt,
+          )
+          // One whose answer was heard may have been lost since, and be booked again.
+          if (waiting.some(({ isUnsent, settledAt }) => !isUnsent || Number(deliveredAt) <= settledAt!))
+            continue
+          yield waiting.length > 0
+            ? `run ${number} of ${process} charged ${key}, and call ${waiting[0]!.call.id} says that it was not sent`
+            : `run ${number} of ${process} charged ${key}, and no call waited for it`
+        }
+      }
+    },
+  },
+  {
+    name: 'what is charged for a whole that has ended is given back once the answer comes',
+    source: 'what was charged for a denied call is undone, late answers too',
+    *breaches({ records, server, members, faults }, count) {
+      const done = server.executions.flatMap((execution) => {
+        const { keys, args } = execution
+        const { limiter, key } = partsOf('sluice', keys[0]!) ?? {}
+        return limiter === 'ledger' && keys.length === 1
+          ? [{ ...execution, key, operation: callOf(args[0]!, 1).operation }]
+          : []
+      })
+      for (const { operation, process, key, sentAt, deliveredAt, number } of done) {
+        if (operation !== 'commit' || deliveredAt === undefined) continue
+        const wholes = records.filter(
+          ({ call, member }) =>
+            (call.does === 'several' || call.does === 'both') &&
+            member.name === process &&
+            ledgerOf(call) === key,
+        )
+        const own = wholes.filter(
+          (each) => each.startedAt <= sentAt && (each.settledAt ?? Infinity) >= sentAt,
+        )
+        const hasEnded = own.every(
+          ({ told, settledAt = Infinity }) => told?.allowed === false && settledAt < deliveredAt,
+        )
+        const { link } = members.find(({ name }) => name === process)!
+        const isCut =
+          link.breaks.some((at) => at >= deliveredAt && at <= deliveredAt + BUSY_US) ||
+          faults.some(
+            ({ fault, at, lasts }) =>
+              fault !== 'slow network' && at <= deliveredAt + BUSY_US && at + lasts >= deliveredAt,
+          )
+        if (own.length === 0 || !hasEnded || isCut) continue
+        count(1)
+        const isUndone = done.some(
+          (each) =>
+            each.process === process &&
+            each.key === key &&
+            each.sentAt === deliveredAt &&
+            (each.operation === 'cancel' || each.operation === 'release'),
+        )
+        if (!isUndone)
+          yield `run ${number} of ${process} charged ${key} for call ${own[0]!.call.id}, which had ended`
+      }
+    },
+  },
+  {
     name: 'turns of one process come in the order of their bookings',
     source: 'served first come, first served',
     *breaches({ records, server, members }, count) {
@@ -214,7 +312,10 @@ export const CONDUCT: readonly Law[] = [
           )
           // Of a flood all wait that were made before the circuit opened.
           const turns = new Set(since.map((each) => each.startedAt)).size
-          if (turns < 6 || startedAt < since[0]!.settledAt! + 3 * wait) continue
+          // The last one opens it, where the first is two deadlines ago.
+          const last = Math.max(...since.map((each) => each.settledAt!))
+          if (turns < 6 || last < since[0]!.settledAt! + 2 * wait + 1000) continue
+          if (startedAt < since[0]!.settledAt! + 3 * wait) continue
           count(1)
           yield `call ${call.id} of ${member.name} waited for ${settledAt! - startedAt} us after ${since.length} failures in a row`
         }
@@ -239,8 +340,8 @@ export const CONDUCT: readonly Law[] = [
             (each) =>
               each.execution &&
               each.call.key === call.key &&
-              each.settledAt! < startedAt &&
-              remembersUntil(each) > startedAt,
+              each.told?.reason !== 'cost' &&
+              each.settledAt! < startedAt,
           )
           const lastAllowed = Math.max(
             0,
@@ -251,7 +352,10 @@ export const CONDUCT: readonly Law[] = [
               .map(({ settledAt }) => settledAt ?? Infinity),
           )
           const denials = known.filter(({ told, settledAt }) => !told!.allowed && settledAt! > lastAllowed)
-          const newest = [...new Map(denials.map((each) => [each.call.cost, each])).values()].slice(-COSTS)
+          // Of each cost the latest, which may end before an earlier one.
+          const newest = [...new Map(denials.map((each) => [each.call.cost, each])).values()]
+            .filter((each) => remembersUntil(each) > startedAt)
+            .slice(-COSTS)
           const isCovered = newest.some((each) => covers(each, asked))
           const asking = own.filter(
             (each) =>

@@ -8,3 +8,14 @@ export interface Law {
   /** Each breach in words, and in `checked` how often the law was applied. */
   breaches(history: History, count: (checked: number) => void): Iterable<string>
 }
+
+/** Lists by what `by` says of each. */
+export function grouped<T>(list: readonly T[], by: (each: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const each of list) {
+    const group = groups.get(by(each))
+    if (group) group.push(each)
+    else groups.set(by(each), [each])
+  }
+  return groups
+}

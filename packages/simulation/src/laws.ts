@@ -1,15 +1,19 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
-import type { Law } from './law.js'
+import { grouped, type Law } from './law.js'
 import { LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './in-force.js'
 import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
+import { BANNED } from './banned.js'
+import { PAUSING } from './pausing.js'
 import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
 
 export const LAWS: readonly Law[] = [
   ...CONDUCT,
+  ...PAUSING,
+  ...BANNED,
   {
     name: 'each answer of the server is that of a store in memory, to the microsecond',
     source: 'Same trace, same answers in memory and in Redis',
@@ -117,10 +121,17 @@ export const LAWS: readonly Law[] = [
           server.life > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
         // What a store that fails cannot undo of a denied whole stays charged.
         const unknown = calls.filter(
-          ({ call, told, member }) =>
+          ({ call, told, member, startedAt, settledAt }) =>
             !told ||
             told.degraded ||
-            (call.does === 'several' && !told.allowed && faults.some((fault) => disturbs(fault, member))),
+            (call.does === 'several' &&
+              !told.allowed &&
+              faults.some(
+                (fault) =>
+                  disturbs(fault, member) &&
+                  fault.at <= settledAt! + UNDONE_US &&
+                  fault.at + lasting(fault) >= startedAt - UNDONE_US,
+              )),
         )
         if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
         const most = admitted.length + unknown.length
@@ -150,14 +161,21 @@ export const LAWS: readonly Law[] = [
   {
     name: 'permits are free again once their holders are gone',
     source: 'is free soon after Redis is back, at the latest when its lease ends',
-    *breaches({ late, members, faults }, count) {
-      // Then a permit that nobody holds, as its holder died or its grant was lost, lasts until the clock has caught up, or an hour.
-      const mayBeLost =
-        members.some(({ process }) => process.isDead) || faults.some(({ fault }) => LOSING.has(fault))
-      if (mayBeLost && faults.some(({ fault }) => fault === "server's clock back")) return
+    *breaches({ plan, late, members, faults, server }, count) {
+      const isSetBack = faults.some(({ fault }) => fault === "server's clock back")
       const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
       for (const { call, error } of late) {
         if (call.does !== 'permit') continue
+        // Then a permit that nobody holds, as its holder died, or its grant or its release was lost, lasts until the clock has caught up,
+        // or an hour.
+        const isOrphaned =
+          members.some(({ process, holds }) => process.isDead && holds.some(({ key }) => key === call.key)) ||
+          server.executions.some(
+            ({ keys, sentAt, deliveredAt = Infinity, number }) =>
+              keys[0]!.endsWith(`:semaphore:${call.key}`) &&
+              (deliveredAt - sentAt > plan.deadline * 1000 || isLostBy(number, server)),
+          )
+        if (isSetBack && isOrphaned) continue
         count(1)
         if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
       }
@@ -444,15 +462,6 @@ function longestOf({ does }: Call, { deadline, extras }: Plan): number {
   return extras.leases && does === 'consume' ? 2 * deadline : deadline
 }
 
-/** Faults by which the reply to a call that was carried out is lost, or comes too late. */
-const LOSING = new Set<FaultName>([
-  'connection lost',
-  'half-open to',
-  'half-open from',
-  'unreachable',
-  'slow network',
-])
-
 /** Faults by which permits are lost, or counted anew. */
 const LOSSES = new Set<FaultName>([
   'state broken',
@@ -462,6 +471,8 @@ const LOSSES = new Set<FaultName>([
   "server's clock back",
 ])
 
+/** What was charged for a denied whole is undone within so long, and a circuit closes. */
+const UNDONE_US = 1_000_000
 /** The first calls of a process wait so long for the connection. */
 const START_US = 1_000_000
 /** By how much a timer may be late: deadlines are checked to the millisecond. */
@@ -482,16 +493,6 @@ function isClockMoved({ faults }: Pick<History, 'faults'>): boolean {
 /** The life of the state that has decided: undefined where the execution is not known. */
 function lifeOf({ told, execution }: Record, { server }: History): number | undefined {
   return execution?.life ?? server.executions.findLast(({ clock }) => clock <= told!.now)?.life
-}
-
-function grouped<T>(list: readonly T[], by: (each: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>()
-  for (const each of list) {
-    const group = groups.get(by(each))
-    if (group) group.push(each)
-    else groups.set(by(each), [each])
-  }
-  return groups
 }
 
 /** Breaches of a promise by calls that one state has admitted, net of what was given back. */
@@ -608,6 +609,12 @@ function isHidden(denied: Record, later: Record, { server, records }: History): 
       return isOnIt && call.does !== 'peek' && !execution
     })
   })
+}
+
+/** Whether what an execution has done is not in a state that the server went on with. */
+function isLostBy(number: number, { losses }: History['server']): boolean {
+  const first = losses.find(({ before }) => before > number)
+  return first !== undefined && !first.kept.includes(number)
 }
 
 function isReset(key: string, { records }: History): boolean {

@@ -50,8 +50,8 @@ export class Link implements RedisConnection {
   readonly #waiting: Pending[] = []
   readonly #pending = new Set<Pending>()
   readonly #connected: ((error: unknown) => void)[] = []
-  /** When calls were made of which the server did not know the script, by their keys. */
-  readonly #unknown = new Map<string, number>()
+  /** When calls were made of which the server did not know the script, by their arguments, with which they are sent again. */
+  readonly #unknown = new Map<readonly Buffer[], number>()
   #heardAt = 0
   isClosed = false
 
@@ -148,10 +148,9 @@ export class Link implements RedisConnection {
 
   #call(call: ScriptCall): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
-      const name = call.keys.map(String).join()
       // A script that the server did not know is sent again with its text: it is the call that was made before.
-      const sentAt = this.#unknown.get(name) ?? this.process.world.now
-      this.#unknown.delete(name)
+      const sentAt = this.#unknown.get(call.args) ?? this.process.world.now
+      this.#unknown.delete(call.args)
       const pending = { ...call, resolve, reject, sentAt }
       if (this.#isUp) this.#send(pending)
       else this.#waiting.push(pending)
@@ -197,12 +196,11 @@ export class Link implements RedisConnection {
     this.#heardAt = this.process.world.now
     this.heard.push(this.#heardAt)
     if (outcome instanceof Error) {
-      if (outcome.message.startsWith('NOSCRIPT '))
-        this.#unknown.set(call.keys.map(String).join(), call.sentAt)
+      if (outcome.message.startsWith('NOSCRIPT ')) this.#unknown.set(call.args, call.sentAt)
       return call.reject(outcome)
     }
     this.delivered = outcome.execution
-    outcome.execution.isDelivered = true
+    outcome.execution.deliveredAt = this.#heardAt
     call.resolve(outcome.reply)
   }
 

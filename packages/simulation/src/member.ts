@@ -4,7 +4,7 @@ import type { RedisStore } from '@sluice/core/redis'
 import { Link } from './link.js'
 import { type Call, type Plan, type PolicySpec, scaled } from './plan.js'
 import { Process, type Program } from './process.js'
-import { clientOf, type Provider, TURNS } from './provider.js'
+import { clientOf, EVENLY, type Provider } from './provider.js'
 import type { Execution, Server } from './server.js'
 import type { World } from './world.js'
 
@@ -62,6 +62,9 @@ export interface Rule {
   until: number
 }
 
+/** The list of policies that some calls bring: no plan has its window. */
+export const TIER = { limit: 5, window: '700ms' } as const
+
 /** Microseconds a day. */
 const DAY_US = 86_400_000_000
 
@@ -85,6 +88,8 @@ export class Member {
   /** The limit of its semaphore. */
   readonly permits: number
   readonly policies: readonly Policy[]
+  /** Another list of its limiter; undefined where leases lengthen windows. */
+  readonly tier: readonly Policy[] | undefined
   /** One call in 100 ms, counted in this process. */
   readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
@@ -117,10 +122,12 @@ export class Member {
     this.policies = plan.policies.map((spec) => policyOf(this.process, spec, factor))
     const { onStoreError, deadline } = plan
     const all = { store: this.store, deadline }
+    this.tier = plan.extras.leases ? undefined : [fixedWindow(TIER)]
     this.limiter = createLimiter({
       name: 'api',
       policies: this.policies,
       onStoreError,
+      ...(this.tier && { tiers: [this.tier] }),
       ...plan.extras,
       ...all,
     })
@@ -135,8 +142,7 @@ export class Member {
     const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
     this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
     const reservations = { max: MOST_OPEN }
-    const evenly = [gcra({ limit: TURNS, window: '1s', burst: 1 })]
-    this.turns = createLimiter({ name: 'turns', policies: evenly, onStoreError: 'throw', ...all })
+    this.turns = createLimiter({ name: 'turns', policies: [gcra(EVENLY)], onStoreError: 'throw', ...all })
     this.client = clientOf(this.process, this.turns, provider.fetchOf(this.process))
     this.budget = createLimiter({
       name: 'budget',

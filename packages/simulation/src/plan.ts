@@ -25,6 +25,7 @@ export interface Call {
     | 'reserve'
     | 'rule'
     | 'send'
+    | 'tier'
   readonly key: string
   readonly cost: number
   /** To settle: the real cost. To wait: the longest in milliseconds, and after how many its caller hangs up. */
@@ -70,7 +71,7 @@ export const FAULTS = {
   unreachable: [50, 2000],
   'slow network': [100, 3000],
   'provider lowers its limit': [100, 3000],
-  'provider overloaded': [100, 2000],
+  'provider overloaded': [100, 4000],
   'provider silent': [100, 1500],
 } as const satisfies Record<string, readonly [number, number]>
 
@@ -120,6 +121,8 @@ export interface Plan {
   readonly connects: number
   /** Microseconds of one way: at least, and the mean of what comes on top. */
   readonly delay: readonly [number, number]
+  /** Microseconds until the provider has answered. */
+  readonly latency: number
   readonly items: readonly Item[]
 }
 
@@ -154,27 +157,7 @@ export function draw(seed: number): Plan {
   const policies = extras.leases
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
     : drawn
-  const faults: Fault[] = []
-  for (let i = whole(3, 7); i > 0; i--) {
-    const fault = of(Object.keys(FAULTS) as FaultName[])
-    const [least, most] = FAULTS[fault]
-    // Evenly over magnitudes.
-    const lasts = Math.round(least * (most / least) ** random() * 1000)
-    // Half of them begin while another one lasts.
-    const other = faults.length > 0 && random() < 0.5 ? of(faults) : undefined
-    const at = other
-      ? other.at + random() * Math.min(other.lasts, 1_000_000)
-      : FAULTS_FROM + random() * (FAULTS_UNTIL - FAULTS_FROM)
-    faults.push({
-      kind: 'fault',
-      id: i,
-      at: Math.round(at),
-      fault,
-      lasts,
-      place: whole(0, places - 1),
-      choice: random() < 0.5,
-    })
-  }
+  const faults = drawFaults(draws, places)
   return {
     seed,
     places,
@@ -191,8 +174,49 @@ export function draw(seed: number): Plan {
       [2000, 1000],
       [300, 5000],
     ] as const),
+    latency: of([20_000, 600_000]),
     items: [...faults, ...drawCalls(draws, places, drawn)].toSorted((a, b) => a.at - b.at),
   }
+}
+
+/** Faults that do the same kind of harm. */
+const GROUPS: readonly (readonly FaultName[])[] = [
+  ['server restarted', 'server fails over', 'state broken'],
+  ["server's clock forward", "server's clock back"],
+  ['server stopped', 'connection lost', 'half-open to', 'half-open from', 'unreachable', 'slow network'],
+  ['process stopped', 'process busy', 'long turn', 'process killed', 'processes replaced'],
+  ['server out of memory', 'server read only', 'server busy', 'scripts flushed'],
+  ['provider lowers its limit', 'provider overloaded', 'provider silent'],
+]
+
+/** A few faults of any kind, or many of three kinds that do different harm, which so meet in every order. */
+function drawFaults({ random, whole, of }: Draws, places: number): Fault[] {
+  const isDense = random() < 0.6
+  const groups = [...GROUPS]
+  const three = Array.from({ length: 3 }, () => of(groups.splice(whole(0, groups.length - 1), 1)[0]!))
+  const kinds = isDense ? three : GROUPS.flat()
+  const faults: Fault[] = []
+  for (let i = isDense ? 12 : whole(3, 7); i > 0; i--) {
+    const fault = of(kinds)
+    const [least, most] = FAULTS[fault]
+    // Evenly over magnitudes.
+    const lasts = Math.round(least * (most / least) ** random() * 1000)
+    // Half of them begin while another one lasts, or soon after it.
+    const other = faults.length > 0 && random() < 0.5 ? of(faults) : undefined
+    const at = other
+      ? other.at + random() * (Math.min(other.lasts, 1_000_000) + 700_000)
+      : FAULTS_FROM + random() * (FAULTS_UNTIL - FAULTS_FROM)
+    faults.push({
+      kind: 'fault',
+      id: i,
+      at: Math.round(at),
+      fault,
+      lasts,
+      place: other && random() < 0.5 ? other.place : whole(0, places - 1),
+      choice: random() < 0.5,
+    })
+  }
+  return faults
 }
 
 const { shapes: SHAPES } = findShapes()
@@ -227,19 +251,20 @@ function drawExtras({ random, of, whole }: Draws, policies: readonly PolicySpec[
 
 /** Calls by how many of all they and those before them are. */
 const WHAT: readonly (readonly [does: Call['does'], most: number])[] = [
-  ['consume', 0.38],
-  ['peek', 0.41],
-  ['settle', 0.52],
-  ['acquire', 0.585],
-  ['refund', 0.6],
-  ['reset', 0.61],
-  ['block', 0.62],
-  ['permit', 0.68],
-  ['both', 0.715],
-  ['several', 0.75],
-  ['ledger', 0.86],
-  ['reserve', 0.92],
-  ['rule', 0.945],
+  ['consume', 0.32],
+  ['tier', 0.35],
+  ['peek', 0.37],
+  ['settle', 0.48],
+  ['acquire', 0.545],
+  ['refund', 0.56],
+  ['reset', 0.565],
+  ['block', 0.58],
+  ['permit', 0.64],
+  ['both', 0.675],
+  ['several', 0.71],
+  ['ledger', 0.82],
+  ['reserve', 0.88],
+  ['rule', 0.905],
   ['send', 1],
 ]
 

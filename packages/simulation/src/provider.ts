@@ -4,11 +4,11 @@ import type { Process } from './process.js'
 import type { World } from './world.js'
 
 /** Turns a second of the fleet, and what the provider allows: a reserve for calls that a busy process makes late. */
-export const TURNS = 4
+const TURNS = 12
+export const EVENLY = { limit: TURNS, window: '1s', burst: 1 } as const
 export const ALLOWED = TURNS + 1
 /** Attempts of a call at most. */
 export const ATTEMPTS = 3
-const LATENCY_US = 20_000
 const SECOND_US = 1_000_000
 
 /** An attempt that reached the provider. */
@@ -21,6 +21,8 @@ export interface Arrival {
   status: number | undefined
   waitMs: number | undefined
   heardAt: number | undefined
+  /** When that was heard, or its caller has hung up. */
+  endedAt: number
   /** How late it was after its turn, where it was told. */
   lateMs: number | undefined
 }
@@ -31,13 +33,18 @@ export class Provider {
   readonly #until = { lowered: 0, overloaded: 0, silent: 0 }
   #states = true
 
-  constructor(readonly world: World) {}
+  /** `latency`: microseconds until it has answered. */
+  constructor(
+    readonly world: World,
+    readonly latency: number,
+  ) {}
 
   begin({ fault, lasts, choice }: Fault): void {
     const until = this.world.now + lasts
     if (fault === 'provider overloaded') this.#until.overloaded = until
     else if (fault === 'provider silent') this.#until.silent = until
-    else [this.#until.lowered, this.#states] = [until, choice]
+    else this.#until.lowered = until
+    this.#states = choice
   }
 
   /** The `fetch` of a process, whose URLs name the call. */
@@ -47,7 +54,7 @@ export class Provider {
         const call = Number(new URL(input).searchParams.get('call'))
         const { status, waitMs } = this.#answer()
         const attempt = 1 + this.arrivals.filter((each) => each.call === call).length
-        const heard = { heardAt: undefined, lateMs: undefined }
+        const heard = { heardAt: undefined, endedAt: Infinity, lateMs: undefined }
         const arrival: Arrival = {
           at: this.world.now,
           process: process.name,
@@ -59,10 +66,16 @@ export class Provider {
         }
         this.arrivals.push(arrival)
         this.world.trace(`${process.name} ${call} sent, attempt ${attempt}: ${status} ${waitMs}`)
-        init?.signal?.addEventListener('abort', () => reject(init.signal!.reason as Error))
+        const end = (): number => (arrival.endedAt = Math.min(arrival.endedAt, this.world.now))
+        init?.signal?.addEventListener('abort', () => {
+          end()
+          reject(init.signal!.reason as Error)
+        })
         if (status === undefined) return
-        this.world.after(LATENCY_US, process, () => {
+        this.world.after(this.latency, process, () => {
+          if (arrival.endedAt < Infinity) return
           arrival.heardAt = this.world.now
+          end()
           const headers = waitMs === undefined ? {} : { 'retry-after': String(waitMs / 1000) }
           resolve(new Response(null, { status, headers }))
         })
@@ -76,7 +89,8 @@ export class Provider {
     const recent = this.arrivals.filter(({ at, status }) => status === 200 && at > now - SECOND_US)
     const waitMs = isLowered && !this.#states ? undefined : 1000
     if (now < silent) return { status: undefined, waitMs: undefined }
-    if (now < overloaded) return { status: 503, waitMs: undefined }
+    // Half of them say that it may be called again at once.
+    if (now < overloaded) return { status: 503, waitMs: this.#states ? undefined : 0 }
     if (recent.length >= (isLowered ? 1 : ALLOWED)) return { status: 429, waitMs }
     return { status: 200, waitMs: undefined }
   }
@@ -116,6 +130,11 @@ export function clientOf({ core }: Process, limiter: Limiter, fetch: typeof glob
 /** Each third call is urgent. */
 export function isUrgent(id: number): boolean {
   return id % 3 === 0
+}
+
+/** Half of all calls are made by `limitFetch`. */
+export function isFetched(id: number): boolean {
+  return id % 2 === 0
 }
 
 function priorityOf(url: URL): number {

@@ -1,6 +1,6 @@
 import type { Member } from './member.js'
 import type { Call } from './plan.js'
-import { isUrgent, type Provider, Refused } from './provider.js'
+import { isFetched, isUrgent, type Provider, Refused } from './provider.js'
 
 /** Calls the provider, half of all calls by the queue. The caller hangs up in the end. */
 export async function send(
@@ -13,7 +13,7 @@ export async function send(
   const { signal } = caller
   world.after((hangsUp ?? 3000 + maxWait) * 1000, process, () => caller.abort(new Error('hung up')))
   const url = `https://provider/?call=${id}`
-  if (id % 2 === 0) {
+  if (isFetched(id)) {
     const response = await client.limited(url, { signal })
     const arrival = provider.arrivals.findLast(({ call }) => call === id)!
     arrival.lateMs = process.core.decisionOf(response)!.lateMs

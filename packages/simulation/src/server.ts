@@ -28,7 +28,8 @@ export interface Execution {
   /** When and by which process the call was sent. */
   readonly sentAt: number
   readonly process: string
-  isDelivered: boolean
+  /** When its reply was read, in the world's time. */
+  deliveredAt: number | undefined
 }
 
 /** Commands that need memory, and those that write. */
@@ -116,7 +117,7 @@ export class Server implements Owner {
     const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
     if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
     const number = this.executions.length
-    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, isDelivered: false }
+    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, deliveredAt: undefined }
     const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
     this.#applied.push(number)

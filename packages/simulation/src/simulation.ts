@@ -20,6 +20,8 @@ export interface Told {
   readonly isCached: boolean
   readonly limit: number
   readonly remaining: number
+  /** When the block of its key ends that the answer names, 0 without one. */
+  readonly blockedUntil: number
   /** Of a denial: when one unit more than remains passes. */
   readonly nextUnitAt: number
 }
@@ -32,6 +34,8 @@ export interface Record {
   settledAt: number | undefined
   told: Told | undefined
   error: string | undefined
+  /** Whether it failed, and was surely not carried out. */
+  isUnsent: boolean
   /** The execution whose reply decided it, where that was heard in the same step. */
   execution: Execution | undefined
   /** The server's clock when it was settled. */
@@ -103,7 +107,7 @@ class Fleet {
     readonly world: World,
     readonly server: Server,
   ) {
-    this.provider = new Provider(world)
+    this.provider = new Provider(world, plan.latency)
     this.#faults = plan.items.filter((item) => item.kind === 'fault')
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
@@ -182,6 +186,7 @@ class Fleet {
       settledAt: undefined,
       told: undefined,
       error: undefined,
+      isUnsent: false,
       execution: undefined,
       clock: 0,
     }
@@ -197,7 +202,10 @@ class Fleet {
     const other = this.#places[(call.place + 1) % this.plan.places]
     act(call, member, other, this.provider).then(
       (decision) => settled(decision && toldBy(decision, member), undefined),
-      (error: Error & { code?: string }) => settled(undefined, error.code ?? String(error)),
+      (error: Error & { code?: string; sent?: boolean }) => {
+        record.isUnsent = error.sent === false
+        settled(undefined, error.code ?? String(error))
+      },
     )
   }
 
@@ -320,13 +328,15 @@ class Fleet {
   async #callLate(): Promise<void> {
     const { world } = this
     for (const [place, member] of this.#places.entries()) {
-      for (let i = 0; i < 6 && member; i++) {
+      for (let i = 0; i < 7 && member; i++) {
         const id = 10_000 + place * 10 + i
         const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
         const what =
           i < 3
             ? ({ does: 'consume', key: `late${id}` } as const)
-            : ({ does: 'ledger', key: `ledger${i - 2}` } as const)
+            : i < 6
+              ? ({ does: 'ledger', key: `ledger${i - 2}` } as const)
+              : ({ does: 'send', key: 'provider' } as const)
         const call = { kind: 'call', id, ...what, ...rest } as const
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
@@ -414,9 +424,10 @@ export function lasting(fault: Fault): number {
 function toldBy(decision: Decision, member: Member): Told {
   // That of a permit has none.
   const answer = decision[member.process.core.ANSWER] ?? { now: 0, at: 0, remaining: 0 }
-  const { now, at, from, remaining, nextUnitAt = now } = answer
+  const { now, at, from, remaining, nextUnitAt = now, blockedUntil = 0 } = answer
   const { allowed, degraded, reason, limit } = decision
-  return { allowed, degraded, reason, now, at, isCached: from === 'cache', remaining, nextUnitAt, limit }
+  const isCached = from === 'cache'
+  return { allowed, degraded, reason, now, at, isCached, remaining, nextUnitAt, limit, blockedUntil }
 }
 
 /** The key of the ledger that a call on two keys charges: none that is ever exempt. */
@@ -470,6 +481,8 @@ async function act(
   switch (call.does) {
     case 'consume':
       return limiter.consume(key, { cost })
+    case 'tier':
+      return limiter.consume(key, member.tier && { policies: member.tier })
     case 'peek':
       return limiter.peek(key, { cost })
     case 'ledger':

@@ -13,8 +13,9 @@ import {
   unpackAnswer,
   unpackAnswers,
 } from '../../core/src/stores/redis/script/wire.js'
-import { LEDGER, policyOf } from './member.js'
+import { LEDGER, policyOf, TIER } from './member.js'
 import type { Plan } from './plan.js'
+import { EVENLY } from './provider.js'
 import { Process, type Program } from './process.js'
 import type { Execution, Server } from './server.js'
 import { World } from './world.js'
@@ -30,6 +31,8 @@ interface KeyCall {
   readonly span: number
   readonly token: Buffer
   readonly clock: number
+  /** Of a release that took effect under some policies alone: whether the server has written is not known. */
+  readonly isDoubtful?: boolean
 }
 
 const NAMES = Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]
@@ -41,6 +44,7 @@ const NAMES = Object.keys(OPERATIONS) as (keyof typeof OPERATIONS)[]
 export class Twin {
   readonly #core: Process['core']
   readonly #lists: ReadonlyMap<string, readonly Policy[]>
+  readonly #tier: readonly Policy[]
   readonly #penalty: Penalty | undefined
   #keys = new Map<string, TwinKey>()
   #permits = new Map<string, TwinPermits>()
@@ -61,7 +65,9 @@ export class Twin {
     this.#lists = new Map([
       ['api', api],
       ['ledger', year],
+      ['turns', [process.core.gcra(EVENLY)]],
     ])
+    this.#tier = [process.core.fixedWindow(TIER)]
     const { penalty } = plan.extras
     if (penalty) {
       const { after, factor, then, block, maxBlock, forgetAfter } = penalty
@@ -110,7 +116,8 @@ export class Twin {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
       } else yield twin.compareReply(call, others.shift())
-      const { key } = partsOf('sluice', name)!
+      const { limiter: own, key, shapes: list } = partsOf('sluice', name)!
+      if (own === 'turns' || list === this.#tier[0]!.shape) continue
       this.charged.set(execution.number, [
         ...(this.charged.get(execution.number) ?? []),
         [key!, twin.chargedLast],
@@ -168,7 +175,8 @@ export class Twin {
     const { limiter, shapes } = partsOf('sluice', name)!
     // Leases lengthen windows.
     const windows = shapes.split(',').map((shape) => `${shape.split('/')[1]!}ms` as const)
-    const policies = this.#lists.get(limiter)!.map((policy, i) => policy.with({ window: windows[i]! }))
+    const list = shapes === this.#tier[0]!.shape ? this.#tier : this.#lists.get(limiter)!
+    const policies = list.map((policy, i) => policy.with({ window: windows[i]! }))
     const twin = new TwinKey(name, this.#core, policies, limiter === 'api' ? this.#penalty : undefined)
     this.#keys.set(name, twin)
     return twin
@@ -249,7 +257,7 @@ class TwinKey {
 
   /** The instant of the last write; while time stands still, that at which it does. */
   get #writtenAt(): number {
-    return Math.max(0, ...this.#written.map(({ clock }) => clock))
+    return Math.max(0, ...this.#written.map(({ clock, isDoubtful }) => (isDoubtful ? 0 : clock)))
   }
 
   wrote(call: KeyCall): void {
@@ -259,8 +267,8 @@ class TwinKey {
   /** Carries a call out, and returns its answers, or the units that took effect. */
   #carryOut(call: KeyCall): readonly Answer[] | number {
     const { operation, cost, nonce, count, span, token } = call
-    this.chargedLast = 0
     const keyspace = this.at(call.clock, call.numbers)
+    this.chargedLast = 0
     const key = KEY
     switch (operation) {
       case 'consume':
@@ -298,7 +306,10 @@ class TwinKey {
         const charge = { at, cost: charged, decidedAt }
         const effect = keyspace.correct({ kind: operation, key, charge, units: cost }) as number
         if (effect > 0) this.wrote(call)
-        else this.#doubtful = call.clock
+        else {
+          this.#doubtful = call.clock
+          this.wrote({ ...call, isDoubtful: true })
+        }
         return effect
       }
       case 'refund':
@@ -429,7 +440,7 @@ function doublesOf(bytes: Buffer): number[] {
 }
 
 /** Reads the argument of a call on one key under so many policies. */
-function callOf(argument: Buffer, policies: number): Omit<KeyCall, 'clock'> {
+export function callOf(argument: Buffer, policies: number): Omit<KeyCall, 'clock'> {
   const [cost, nonce, ...rest] = doublesOf(argument) as [number, number, ...number[]]
   const numbers = rest.slice(0, 2 * policies)
   const [operation = 1, count = 1, , span = 0] = rest.slice(2 * policies)

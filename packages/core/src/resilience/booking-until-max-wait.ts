@@ -184,6 +184,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    * Ends the booking because its time is over, with the failure that was kept. If it is still queued, it is not sent any more.
    */
   #expire(): void {
+    // An attempt that is on its way may be carried out yet, whatever has become of those before it.
+    if (this.#pending?.unsent === false) this.#record(unanswered(this.request))
     this.#pending?.leave()
     this.fail(this.#failure)
   }
@@ -208,6 +210,11 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.recovery.remove(this)
     this.request.caller.left = undefined
   }
+}
+
+/** The error of a booking that got no answer in the time of its wait. */
+function unanswered({ maxWait }: BookingRequest): StoreError {
+  return new StoreError('STORE_TIMEOUT', `the store did not answer within ${maxWait / 1000} ms`)
 }
 
 /** The error of a booking whose caller waits for it no longer. */

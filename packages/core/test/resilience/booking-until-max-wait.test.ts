@@ -377,6 +377,19 @@ describe('a wait whose booking fails', () => {
     expect(Number.isInteger(second)).toBe(true)
   })
 
+  it('says that it may have been carried out where its last attempt is on its way at maxWait', async () => {
+    const limiter = createLimiter({ name: 'api', policies, store, onStoreError: 'throw', deadline: '390ms' })
+    store.fail('STORE_OOM')
+    const wait = outcome(limiter.acquire('k', { maxWait: 400 }))
+    await pass(0)
+    store.recover()
+    await limiter.peek('k')
+    store.stop()
+    await pass(400)
+    expect(store.count('book')).toBe(2)
+    expect(wait.error).toMatchObject({ code: 'STORE_TIMEOUT', sent: true })
+  })
+
   it('rejects with the failure at maxWait', async () => {
     store.fail('STORE_OOM')
     const wait = outcome(open().acquire('k', { maxWait: '2s' }))

@@ -46,6 +46,19 @@ describe('a pause', () => {
     expect(at()).toEqual([0, 1050, 1150])
   })
 
+  it('is kept in its process where the store has lost it', async () => {
+    const limiter = generous()
+    const { fetch, at } = open({ limiter }, (n) =>
+      n === 1 ? refusal({ 'retry-after': '3' }) : new Response('ok'),
+    )
+    outcome(fetch(URL_))
+    await pass(10)
+    await limiter.reset('https://api.example')
+    outcome(fetch(URL_))
+    await pass(4000)
+    expect(at()).toEqual([0, 3000, 3000])
+  })
+
   it('follows a success whose quota is used up', async () => {
     const { fetch, at } = open({}, () => new Response('ok', { headers: { ratelimit: '"q";r=0;t=2' } }))
     await fetch(URL_)
