@@ -174,7 +174,12 @@ export class KeyQueue {
         throw denial
       }
       // The store may not have heard of the pause, or have lost it.
-      if (this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
+      if (this.pause && this.pausedMs > 0) {
+        await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
+          decision?.settle(0).catch(() => {})
+          throw error
+        })
+      }
       this.#grant(booking, decision, permits)
     } catch (error) {
       releaseUnused(permits)

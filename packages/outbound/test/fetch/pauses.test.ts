@@ -1,4 +1,4 @@
-import { createSemaphore, gcra } from '@sluice/core'
+import { createSemaphore, gcra, slidingLog } from '@sluice/core'
 import type { OutboundOptions } from '../../src/index.js'
 import {
   evenly,
@@ -57,6 +57,19 @@ describe('a pause', () => {
     outcome(fetch(URL_))
     await pass(4000)
     expect(at()).toEqual([0, 3000, 3000])
+  })
+
+  it('takes no units of a call that cannot outlast it there', async () => {
+    const limiter = limiterOf(slidingLog({ limit: 5, window: '1h' }))
+    const { fetch } = open({ limiter, maxWait: '1s' }, () => refusal({ 'retry-after': '3' }))
+    outcome(fetch(URL_))
+    await pass(10)
+    await limiter.reset('https://api.example')
+    const call = outcome(fetch(URL_))
+    await pass(10)
+    expect(call.error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', reason: 'held' })
+    const { remaining, limit } = await limiter.peek('https://api.example')
+    expect(remaining).toBe(limit)
   })
 
   it('follows a success whose quota is used up', async () => {
