@@ -82,12 +82,12 @@ end
 local is_grace = score_of(GRACE) < 0
 
 -- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's process.
--- Limits and tickets lie in one sorted set, where the score says what a member is: between 0 and 1 the limit of a process,
--- divided by LIMITS; from 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit. A ticket gets a permit only
--- while all processes together hold fewer than the limit of its own process. Otherwise it waits, and so do all tickets behind
--- it, which could otherwise pass it for ever. `widest` is the largest limit, also of a call that takes: where so many permits are
--- held, no ticket can get one. A ticket whose process has stopped polling, so that its limit is gone, leaves the queue. A new
--- permit lasts only for `claim`, the time in which its process has to notice it.
+-- One sorted set has limits and tickets, told apart by their scores: between 0 and 1 the limit of a process, divided by LIMITS; from
+-- 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit.
+-- A ticket gets a permit while all processes together hold fewer permits than the limit of its own process. The first ticket that gets none ends the
+-- round: those behind it could otherwise pass it for ever. A ticket whose process has no limit any more, as it has stopped polling, leaves the queue.
+-- Once `widest` permits are held, the largest of all limits, no ticket can get one; the limit of the call that runs this script counts too
+-- where it takes a permit. A new permit lasts for `claim`, in which its process has to notice it.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

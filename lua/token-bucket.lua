@@ -9,9 +9,9 @@
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
 
--- Returns how many tokens are missing from a full bucket at `instant`: `missing`, those missing at the instant since, less what
--- the refills between the two bring. Each multiple of the window (microseconds) is a refill of limit tokens, so the instants are
--- rounded down to the refills at or before them.
+-- Returns how many tokens are missing from a full bucket at `instant`, if `missing` were missing at the instant `since`. Each multiple
+-- of the window (microseconds) refills limit tokens, so of both instants the last multiple counts. None is refilled where `instant`
+-- is the earlier one, after a clock that was set back.
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
   return max(0, missing - max(0, passed) / window * limit)

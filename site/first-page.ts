@@ -53,12 +53,12 @@ async function picture(): Promise<string> {
   const panel = (title: string, about: string, said: string, i: number): string =>
     `<div class="column"><h3>${title}</h3><p>${about}</p><div class="moving">${drawn[i]}</div><p class="said">${said}</p></div>`
   const fixed = `<b class="over">${twice} got through within 10 seconds.</b> Each of the two windows saw only ${twice / 2}.`
-  const log = `<b>${exact} got through.</b> ${results[1]!.totals.denied} were told when to come back.`
+  const log = `<b>${exact} got through.</b> ${results[1]!.totals.denied} were refused, and told when to come back.`
   const link = `<a href="playground.html#${escaped(SCENARIO)}">Try your own</a>`
   return [
     '<figure class="picture race" v-pre>',
     panel('Fixed window', 'Counts to 20, and begins again every 10 seconds.', fixed, 0),
     panel('Exact log', 'Looks back 10 seconds from each call.', log, 1),
-    `<figcaption>The same calls, and the same limit of 20 in 10 seconds. ${link}</figcaption></figure>\n`,
+    `<figcaption>The same calls, the same limit of 20. Bars above the line got through, bars below it were refused; the area is how many got through in the last 10 seconds. ${link}</figcaption></figure>\n`,
   ].join('')
 }

@@ -59,8 +59,9 @@ export class Limits implements OnModuleInit {
   }
 
   /**
-   * The limits of a handler (a method) of the class `owner`, which may have inherited it; made once. They come in two
-   * lists: for a call of its own, and for a field inside a GraphQL operation, under the method's own limits alone.
+   * The limits of a handler, a method of the class `owner`, which may have inherited it. They are made with the first call: a list for
+   * a request, with the limits of module and class, and a list for a field of a GraphQL operation, with the method's alone, as the operation was
+   * counted under the others.
    */
   at(owner: Type, handler: object): HandlerLimits {
     const byOwner = getOrMake(this.#ofHandlers, handler, () => new Map<object, HandlerLimits>())

@@ -250,10 +250,10 @@ export class KeyQueue {
   }
 
   /**
-   * A call that goes out late comes closer to those behind it than the limit allows. Therefore one more turn is booked at the end
-   * of the queue and left unused: if the queue is shorter than a window, each window with the late call has a gap, here or where
-   * it was due. Without the option `lateness`, 1 % of the window is free, as your limit should be below the provider's by more.
-   * It is no call, so the listeners of the limiter do not hear of it.
+   * Books a turn at the end of the queue and leaves it unused, to make up for a call that went out late: those behind it follow
+   * more closely than the limit allows. In a queue shorter than a window each window with the late call then has an unused turn: this
+   * one, or the one that the call has missed. Without the option `lateness`, a delay of 1 % of the window needs none, as a limit should be further
+   * below the provider's than that. It is no call, so the listeners of the limiter do not hear of it.
    */
   #payAgain(key: string, booking: BookedTurn, lateness: number | undefined, decision: Decision): void {
     const { limiter } = this.shared

@@ -112,7 +112,8 @@ function newProject(folder, tarballs, names) {
 }
 
 /**
- * Runs a block as a program of one kind. What awaits stands in a function in CommonJS, as the docs say.
+ * Runs a block of the docs as a program of one kind. In CommonJS a block with `await` at its top is wrapped into an async function, as
+ * the docs tell readers to do.
  * @param {keyof typeof KINDS} kind @param {string} code @param {string} project
  */
 function runAs(kind, code, project) {

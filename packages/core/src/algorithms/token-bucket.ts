@@ -174,8 +174,8 @@ const interval: Algorithm = {
 }
 
 /**
- * Records that all refills until the instant `at` were made. Returns the tokens that are missing from a full bucket then, for the
- * caller to change and to write.
+ * Moves the state to the last refill at or before the instant `at`. Returns how many tokens are missing from a full bucket then; the
+ * caller writes them, as it changes them first.
  */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)

@@ -322,22 +322,24 @@ export class KnownRecords {
     for (const id of gone) this.#remove(id, 'removed')
   }
 
+  /** Keeps a record, and tells its limiter and, if `isHeard`, listeners. */
   #set(record: KeyRecord, isHeard: boolean): void {
     this.#byId.set(record.id, record)
     this.#nextEnd = Math.min(this.#nextEnd, record.until)
-    const its = this.#recordsOf(record.limiter)
-    its.change('set', record)
-    if (isHeard) its.report('set', record)
+    const ofLimiter = this.#recordsOf(record.limiter)
+    ofLimiter.change('set', record)
+    if (isHeard) ofLimiter.report('set', record)
   }
 
+  /** Forgets a record, and tells its limiter and listeners why. The next read has the store drop one that has ended. */
   #remove(id: string, change: RecordChange): void {
     if (change === 'ended') this.#seen.add(id)
     const record = this.#byId.get(id)
     if (!record) return
     this.#byId.delete(id)
-    const its = this.#recordsOf(record.limiter)
-    its.change(change, record)
-    its.report(change, record)
+    const ofLimiter = this.#recordsOf(record.limiter)
+    ofLimiter.change(change, record)
+    ofLimiter.report(change, record)
   }
 
   /** Forgets the records that have ended. */

@@ -65,8 +65,8 @@ const MODES = option.oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 const onStoreError = option.custom(`${MODES.accepts}, or { mode: 'local', share }`, failureSettings, LOCALLY)
 
 /**
- * Reads the option `onStoreError`, which is one of the modes or an object `{ mode: 'local', share }`. Returns the mode and the
- * share, the number of processes that a limit is divided by (1 where it is not given), and the mark REFUSED for what is neither.
+ * Reads the option `onStoreError`: one of the modes, or an object `{ mode: 'local', share }`. A share of 4 has each process enforce a
+ * fourth of a limit; by default it is 1. Returns REFUSED for any other value.
  */
 function failureSettings(value: unknown, name: string): FailureSettings | typeof option.REFUSED {
   if (typeof value === 'object' && value !== null) {

@@ -60,8 +60,9 @@ export interface ReadPosts {
 }
 
 /**
- * Reads the posts in the text of another process, which may be of another version. A text of another format has none, and
- * is not malformed. Posts that are broken are left out and counted, as is a text that cannot be read at all.
+ * Reads what another process has posted: the top keys of each of its limiters (posts) and its last denials. Of a text in the format of another version
+ * nothing is read, and that format is named (`unknown`). Posts and denials that are broken are left out and counted (`malformed`), as is a text that is no post at
+ * all.
  */
 export function postsOf(text: string): ReadPosts {
   const { format, posts, denials = [] } = parsed(text)

@@ -105,9 +105,9 @@ export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
 }
 
 /**
- * Carries out the calls of `steps` on the key of each caller, so that all keys have the same past. The numbers of a step depend
- * on the last answer (as much as remains, the instant that was announced): the answers of the first caller set them for all. It
- * is asked before each step, as its last operation may have returned no answer.
+ * Carries out the same calls on the key of each caller, so that all keys have the same history. Some numbers of a step come from the
+ * answer before it, such as "as much as remains": the first caller's answers set them for all. It peeks before each step, as some operations have no
+ * answer.
  */
 export async function replay(subject: Subject, steps: readonly Step[], ...callers: readonly Caller[]) {
   const [guide] = callers as [Caller]
