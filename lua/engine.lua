@@ -57,8 +57,8 @@ if exists then
   end
   -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
   --@for any calendar if written > now and last <= written then last = 0 end
-  --@for each beside_calendar if not broken and written > now then @{cells} = @{cleared} end
-  --@for any beside_calendar if not broken and written > now then epoch, last, born, written, latest = epoch > 0 and nonce or 0, 0, min(born, now), now, now end
+  --@for each beside_calendar if not broken and written > now and written - now < @{lost} then @{cells} = @{cleared} end
+  --@for any beside_calendar if not broken and written > now and written - now < @{lost} then epoch, last, born, written, latest = epoch > 0 and nonce or 0, 0, min(born, now), now, now end
 end
 if broken or written > now and written - now >= @{lost} then
   @{discard}
@@ -131,8 +131,9 @@ for call_number = 1, count do
     return ''
   else
     local booked_epoch, booked_version = unpack('<dd', argument, rest)
-    -- The state of a charge at now may have no epoch.
+    -- A charge at now may have no epoch. One that was decided after the last write is of another state.
     local stands = exists and (epoch == booked_epoch or booked_epoch == 0)
+      and (booked_epoch ~= 0 or op == CONFIRM or unpack('<d', argument, rest + 16) <= written)
     if op == CONFIRM then
       return pack('<d', stands and (open > now and HELD or 0) or LIMIT)
     end

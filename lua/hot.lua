@@ -18,7 +18,7 @@
   --@for each policy passes = passes and @{sane}
   --@reserving passes = passes and (next_end == 0 or next_end > now)
   -- Of a call that reserves: what its entry in the list of reservations consists of, and where the list ends.
-  --@reserving local id, lasts, stays, most, length = nil, 0, 0, 0, @{length}
+  --@reserving local id, lasts, stays, most, list_end = nil, 0, 0, 0, @{length}
   --@reserving --@alone if #argument > @{plain_bytes} then id, lasts, stays, most = unpack('<dddd', argument, @{plain_bytes} + 33) end
   --@reserving --@together if op == RESERVE then id, lasts, stays, most = unpack('<dddd', argument, rest) end
   --@reserving passes = passes and (not id or header == 0 and reserved < most and listed < 192 * most)
@@ -63,7 +63,7 @@
     --@together local size = try('SETRANGE', key, offset, bytes)
     --@alone if @{is_size} then
     --@together if @{is_size} then
-      --@reserving if id then call('SETRANGE', key, length, pack('<dddddd', id, now, cost, stays, now + lasts, HUGE)) end
+      --@reserving if id then call('SETRANGE', key, list_end, pack('<dddddd', id, now, cost, stays, now + lasts, HUGE)) end
       --@alone --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@together --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@alone return pack('<dd@{view_formats}', 0, now, @{view})

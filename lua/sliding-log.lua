@@ -18,7 +18,7 @@ local function sliding_log_resize(head, size, cap, base, former)
   local header, behind = call('GETRANGE', key, 0, base - 1), call('GETRANGE', key, base + former * 8, -1)
   if cap > MOST_ENTRIES then
     call('SET', key, header, 'KEEPTTL')
-    call('SETRANGE', key, floor((ends + #behind) / 2), '\0')
+    call('SETRANGE', key, max(base, floor((ends + #behind) / 2)), '\0')
     call('SETRANGE', key, ends - 8, blank .. behind)
   else
     call('SET', key, header .. rep(blank, cap) .. behind, 'KEEPTTL')

@@ -40,7 +40,7 @@ runSubject('verify', {
   engines: ['build', 'the recipes for SQLite and MariaDB: four processes that race, and the conformance kit on SQLite', ...onSources, 'packages/harness/engines/run.js'],
   runtimes: ['redis postgres build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun (with Bun.SQL), Deno and workerd; names choose', 'packages/harness/runtimes/run.js'],
 }, {
-  ...Object.fromEntries(['left-out', ...Object.keys(leftOut), 'promises', 'nest11'].map((name) => [name, '[-t TEXT]'])),
+  ...Object.fromEntries(['left-out', ...Object.keys(leftOut), 'promises', 'nest11'].map((name) => [name, '[-t TEXT] [OPTION OF JEST...]'])),
   faults: '[ROW...]',
   simulation: '[--seed N] [--from N] [--minutes N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
   alerts: '[ROW...]',

@@ -28,6 +28,13 @@ describe('arguments of a subject', () => {
     (...args: string[]) => expect(fits(args, USAGE)).toBe(false),
   )
 
+  it('may be any of Jest, but no help, where the subject is run by Jest', () => {
+    expect(
+      fits(['--json', '--outputFile=/tmp/jest.json', '-t', 'a b'], '[-t TEXT] [OPTION OF JEST...]'),
+    ).toBe(true)
+    expect(fits(['--help'], '[-t TEXT] [OPTION OF JEST...]')).toBe(false)
+  })
+
   it('may be none where it takes none', () => {
     expect(fits([], '')).toBe(true)
     expect(fits(['3'], '')).toBe(false)

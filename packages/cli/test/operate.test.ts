@@ -373,7 +373,7 @@ describe('sluice blocked', () => {
     await exhausted(limiterOf('other').limiter, 'ann')
     await limiter.consume('x'.repeat(129))
     await limiter.consume('é'.repeat(80))
-    await command(server, 'SET', 'sluice:4:api:slidingLog/1:k', 'of a later version')
+    await command(server, 'SET', 'sluice:99:api:slidingLog/1:k', 'of a later version')
     await command(server, 'SET', 'sluice-of-others', 'x')
     await command(server, 'SET', 'sluice:x', 'x')
     const later = { id: 'pardon api\n"k"', text: '{}', until: 0, life: 1e9, most: 9 }
@@ -385,7 +385,7 @@ describe('sluice blocked', () => {
       { limiter: 'api', key: 'user:penalized', isRecorded: false },
     ])
     expect(leftAlone).toEqual({
-      'keys of format 4, which this version does not know': 1,
+      'keys of format 99, which this version does not know': 1,
       "keys of limiter 'other', whose limits no --policies names": 1,
       'keys of other software': 1,
       'keys so long that Redis has their digest alone': 2,

@@ -118,6 +118,15 @@ describe.each([
     },
   )
 
+  it('years ahead for a while locks no key of a calendar beside another policy', async () => {
+    const policies = [gcra({ limit: 9, window: '1m' }), calendarWindow({ limit: 5, every: 'day' })]
+    const { time, passed } = limiterUnder(policies)
+    time.now += 4000 * DAY
+    expect(await passed(6)).toBe(5)
+    time.now -= 4000 * DAY
+    expect(await passed(6)).toBe(5)
+  })
+
   it.each(['consume', 'acquire'] as const)(
     'forgets nothing of a window by refusals that are counted after the clock was set back: %s',
     async (call) => {

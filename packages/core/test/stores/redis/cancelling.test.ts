@@ -1,5 +1,6 @@
+import '@sluice/calendar'
 import { FakeClock } from '@sluice/testing'
-import { memoryStore, type Policy, slidingLog } from '../../../src/index.js'
+import { calendarWindow, fixedWindow, memoryStore, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import type { Answer, Booking, Store } from '../../../src/stores/store.js'
 import { oneRedis } from './one-redis.js'
@@ -62,3 +63,20 @@ describe.each(['memory', 'Redis'] as const)(
     })
   },
 )
+
+it('a charge that is undone after the clock was set back leaves the window of a calendar as it is', async () => {
+  const clock = new FakeClock()
+  clock.pass(43_200_000)
+  const store = redisStore(client, { clock: clock.now })
+  const policies = [fixedWindow({ limit: 1000, window: '1m' }), calendarWindow({ limit: 1000, every: 'day' })]
+  const keyspace = store.keyspace('undone', policies, () => {})
+  await keyspace.decide('consume', 'k', 900, 0)
+  clock.pass(30_000)
+  const { booking } = await keyspace.decide('commit', 'k', 1, 0)
+  clock.pass(-90_000)
+  await keyspace.cancel(booking!)
+  clock.pass(1000)
+  const { parts } = await keyspace.decide('peek', 'k', 1, 0)
+  expect(parts![4]).toBeLessThanOrEqual(100)
+  await store.close()
+})

@@ -60,6 +60,7 @@ describe('a log that grows', () => {
     ['alone', { policies: [log(3000)] }],
     ['of a limit that is no power of two', { policies: [log(4999)] }],
     ['before a small log', { policies: [log(3000), slidingLog({ limit: 900, window: 1000 })] }],
+    ['beside a log as long', { policies: [log(3000), slidingLog({ limit: 2000, window: HOUR / 3 })] }],
     ['behind a small log', { policies: [slidingLog({ limit: 900, window: 1000 }), log(3000)] }],
     ['with the count of a penalty behind it', { policies: [log(3000)], penalty: { after: 3, block: '10m' } }],
   ])('decides as memory does: %s', async (title, options) => {
@@ -95,6 +96,24 @@ describe('a log that grows', () => {
     )
     for (const store of stores) await store.close()
   })
+})
+
+it('leaves the log before it as it is when a log grows', async () => {
+  let now = 1_800_000_000_000
+  const policies = [slidingLog({ limit: 10_000, window: '1h' }), slidingLog({ limit: 2000, window: '1m' })]
+  const store = redisStore(client, { clock: () => now * 1000, denialCache: false })
+  const limiter = createLimiter({ name: 'two-logs', policies, store, deadline: '30s' })
+  const entries = async (): Promise<Buffer> =>
+    (await client.getBuffer((await client.keys('*:two-logs:*'))[0]!))!.subarray(100, 8 * 6000)
+  for (let i = 0; i < 7; i++) {
+    await limiter.consume('k', { cost: 900 })
+    now += 61_000
+  }
+  const before = await entries()
+  await limiter.consume('k', { cost: 900 })
+  await limiter.consume('k', { cost: 900 })
+  expect((await entries()).equals(before)).toBe(true)
+  await store.close()
 })
 
 /** What a call shows, and how the key stands after it. */

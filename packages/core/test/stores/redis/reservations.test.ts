@@ -62,6 +62,21 @@ it('charges a lost state, and one that is late', async () => {
   expect(await stateOf(limiter)).toEqual([7, 0])
 })
 
+it.each(['before', 'behind'])('counts a log that reserves %s another key of a call', async (place) => {
+  const store = redisStore(client, { clock: undefined })
+  const options = { store, deadline: '10s' } as const
+  const name = `log-${place}`
+  const log = [slidingLog({ limit: 100, window: '1h' })]
+  const reserving = createLimiter({ ...options, name, policies: log, reservations: {} })
+  const other = createLimiter({ ...options, name: `${name}-other`, policies: log })
+  const parts = [reserving, other].map((limiter) => ({ limiter, key: 'k' }))
+  for (let i = 1; i <= 3; i++) {
+    const { decisions } = await consumeAll(place === 'before' ? parts : parts.toReversed())
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([100 - i, 100 - i])
+  }
+  await store.close()
+})
+
 it('keeps a key no longer than one that never reserved', async () => {
   const limiter = open('length')
   const length = async () => client.strlen((await client.keys('*:length:*'))[0]!)

@@ -237,7 +237,7 @@ function wordsOfList(
   const hasRings = rings.length > 0
   const isPartial = hasRings || listCells.length > 0
   const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
-  const before = listCells.length > 0 ? 'length' : length
+  const before = listCells.length > 0 ? 'list_end' : length
   const plainBytes = 8 * (2 + numbers.length)
   const isPlain = `#argument==${plainBytes}`
   const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
