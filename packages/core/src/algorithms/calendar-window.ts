@@ -94,7 +94,7 @@ interface Made {
   readonly size: number
 }
 
-/** Whether an object has so many names, its prototype's included; without the list that Object.keys makes. */
+/** Whether an object and its prototypes have `size` names together. Counts them without the list that Object.keys would make. */
 function hasSize(given: object, size: number): boolean {
   let count = 0
   for (const _ in given) count++

@@ -358,7 +358,10 @@ export class KnownRecords {
   }
 }
 
-/** Rejects where an answer takes more than `ms`. The timer keeps the process alive meanwhile, as the sockets of some stores do not. */
+/**
+ * Waits for an answer of the store, and rejects with STORE_TIMEOUT after `ms`. The timer keeps the process alive meanwhile, as the
+ * sockets of some stores do not.
+ */
 async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout>
   const late = new Promise<never>((_, reject) => {
@@ -372,7 +375,7 @@ async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
   }
 }
 
-/** Of ten thousand overrides 4 in 100 other keys share a mark, in 32 kB. */
+/** With ten thousand overrides, 4 of 100 other keys share a mark; the marks take 32 kB. */
 const HASH_BITS = 18
 /** A record says to the minute when it last decided a call. */
 const NOTED_US = 60_000_000

@@ -380,14 +380,14 @@ export class Limiter {
   }
 
   /**
-   * A ban: denies every call on the key for `duration`, or until `unblock` or a reset. A number is in milliseconds. The latest
+   * Bans a key: every call on it is denied for `duration`, or until `unblock` or a reset. A number is in milliseconds. The latest
    * block wins.
    *
    * It is written under every list of policies that this limiter knows: its own, those of `tiers`, and those that its calls or
    * `options` have brought. A list that only calls of other processes bring has to be one of `tiers`. If it fails under one of
    * the lists, it rejects, and may be called again.
    *
-   * A store that keeps records has one of it, with `reason` and `by`, in `overrides()`: it wins over an exemption.
+   * If the store keeps records, `overrides()` lists the block, with `reason` and `by`, and it wins over an exemption.
    */
   async block(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
@@ -405,8 +405,8 @@ export class Limiter {
   }
 
   /**
-   * A pause, under every list that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A number is in
-   * milliseconds. A hold never shortens a longer one. One with `reason` or `by` is recorded, and listed by `overrides()`.
+   * Pauses a key under every list of policies that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A
+   * number is in milliseconds. A hold never shortens a longer one. `overrides()` lists holds that have a `reason` or `by`.
    */
   async hold(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
