@@ -83,10 +83,10 @@ local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at
   fill_slots(base, buckets + 3, 3 + slot % buckets, 1, count + added)
 end
 
--- Computes the debt (units x ticks) at `instant`, no earlier than the newest charge, from the slots, in which the charges of the
--- last two windows are counted apart: begins with the debt before the oldest slot, then drains and charges slot by slot. So the
--- debt can be known without a charge whose units were taken out of their slot. A slot's charges count as if made at its end,
--- those of the newest slot at `instant` if that comes before its end.
+-- Computes the debt (units x ticks) at `instant`, no earlier than the newest charge, from the slots. They count the charges of the
+-- last two windows, so units that were taken out of a slot are no longer part of the debt. Begins with the debt before the oldest
+-- slot, then drains and charges slot by slot. A slot's charges count as if made at its end; those of the newest slot at `instant`,
+-- if that comes before its end.
 local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   local width = gcra_slots_width(ticks, buckets)
