@@ -283,7 +283,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether no search can find a lesser key to evict: all were blocked or held at some time ('size'), or are banned ('bans'). */
+  /** Whether all keys were blocked or held at some time ('size'), or are banned ('bans'): no key that matters less can be found. */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
