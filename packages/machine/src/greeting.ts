@@ -37,7 +37,7 @@ export function greet(
       socket.on('error', () => {}) // 'close' follows
       settle()
     }
-    /** Ends the attempt without success: closes the connection, which nobody will use, and rejects with `error`. */
+    /** Ends the attempt without success: closes the connection, which is of no use, and rejects with `error`. */
     const fail = (error: unknown): void =>
       end(() => {
         socket.destroy()

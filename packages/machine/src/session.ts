@@ -62,7 +62,7 @@ export class ClientSession implements HostCaller, PermitHolder {
 
   /**
    * Reports to the client that a waiting ticket, one of its calls in the queue of a semaphore, got its permit. The report goes
-   * out with replies that are about to be sent; without any, if another process's request has caused it, in a message of its own.
+   * out with replies that are about to be sent; without any, if another process's request has caused it, in a separate message.
    */
   granted(semaphore: number, ticket: number): void {
     if (this.#writer.isEmpty) queueMicrotask(() => this.#flush())

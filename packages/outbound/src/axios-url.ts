@@ -27,8 +27,8 @@ export function urlOf(address: AxiosAddress): URL {
 }
 
 /**
- * Joins the `baseURL` and the `url` of a request as axios does, to the address to which `params` are then added; `url` may have a
- * query of its own. An absolute `url` stands alone, unless `allowAbsoluteUrls` is false. The slashes between the two become one.
+ * Joins the `baseURL` and the `url` of a request as axios does, before `params` are added; `url` may have a query already. An
+ * absolute `url` stands alone, unless `allowAbsoluteUrls` is false. The slashes between the two become one.
  */
 function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string {
   const isAbsolute = /^(?:[a-z][a-z\d+\-.]*:)?\/\//i.test(url)

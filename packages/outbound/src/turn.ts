@@ -225,13 +225,13 @@ export function releaseUnused(permits: readonly Permit[]): void {
  * and keys of permits, so it may pass from one turn to another.
  */
 export class BookedTurn {
-  /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused; undefined without listeners. */
+  /** Reports of limiter and semaphore, made by the call that gets the turn or is refused; undefined without listeners. */
   reports: (() => void)[] | undefined = undefined
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   readonly keys: CallTerms['keys']
   readonly settle: SettleSettings | undefined
-  /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
+  /** The turn comes by then or not at all. It is the deadline of the call for which it was asked, which may be another call. */
   until: number
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()

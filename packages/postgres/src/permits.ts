@@ -43,7 +43,7 @@ export class PostgresPermits implements Permits {
     )
   }
 
-  /** Nothing is announced: LISTEN needs a connection of its own, which PgBouncer does not give. `poll` is enough. */
+  /** Grants are not announced: LISTEN needs a separate connection, which PgBouncer does not give. `poll` is enough. */
   listen(): void {}
   close(): void {}
 }

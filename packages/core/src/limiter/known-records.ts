@@ -126,12 +126,12 @@ export class KnownRecords {
   readonly #byLimiter = new Map<string, LimiterRecords>()
   /** Ids of records that have decided calls or have ended, which the next read reports. */
   readonly #seen = new Set<string>()
-  /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer tells. */
+  /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer shows it. */
   readonly #ended = new Map<string, KeyRecord>()
   /** Open limiters of the store. */
   #limiters = 0
   #version = 0
-  /** By how much the store's clock is ahead of this process's, in microseconds. */
+  /** The microseconds by which the store's clock is ahead of this process's. */
   #ahead = 0
   /** The first end of a record. */
   #nextEnd = Infinity
@@ -143,7 +143,7 @@ export class KnownRecords {
   #isTicking = false
   #unread: Promise<void> | undefined
 
-  /** The records of `store`, which has some. Those of one in this process all come from here, so it is not waited for. */
+  /** The records of `store`, which keeps records. A store in this process has only those written here, so no read is waited for. */
   private constructor(private readonly store: Store) {
     this.#records = store.records!()
     this.isRead = store.local === true

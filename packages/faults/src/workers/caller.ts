@@ -15,7 +15,7 @@ export interface Job {
   readonly callers: number
   /** Shared by the callers in equal parts. Default 1. */
   readonly connections?: number
-  /** Of each caller. */
+  /** Calls of each caller. */
   readonly calls?: number
   /** No call begins later than this after the first answer, by Redis's clock. */
   readonly seconds?: number

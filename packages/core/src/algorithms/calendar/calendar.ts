@@ -23,12 +23,12 @@ interface ZonedTime {
   getTimeZoneTransition(direction: 'next'): { readonly epochMilliseconds: number } | null
 }
 
-/** Has boundaries computed by `temporal` in all copies of this package where the runtime has no Temporal of its own. */
+/** Makes all copies of this package compute boundaries by `temporal`, where the runtime itself has no Temporal. */
 export function provideTemporal(temporal: TemporalSource): void {
   provided().temporal ??= temporal
 }
 
-/** What all copies of this package in a process share. */
+/** The state that all copies of this package in a process share. */
 const provided = (): { temporal?: TemporalSource } => inCommon('temporal', () => ({}))
 
 /** The periods of a calendar. */

@@ -81,7 +81,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly #overflow: Overflow
   readonly #maxKeys: number
   #clock: Clock
-  /** By limiter and shapes, the least recently opened first. */
+  /** Tables by limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
   readonly #boards = new Map<string, Map<string, Note>>()
   readonly #records = memoryRecords(() => this.now())
