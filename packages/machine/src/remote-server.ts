@@ -341,9 +341,9 @@ interface RemoteCall {
 }
 
 /**
- * Sends a call and resolves with what `read` makes of its reply. `send` takes the call, and has `write` add its frame to a writer
- * when it is sent; the reply is a frame that must be of this `kind`. `caller` tells whether the answer is still wanted; undefined
- * for a call that is never given up.
+ * Sends a call and resolves with what `read` makes of its reply. When `send` sends the call, `write` adds its frame to a writer. The
+ * reply must be a frame of this `kind`. `caller` says whether the answer is still wanted; undefined for a call that is never given
+ * up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
 function remoteCall<T>(

@@ -27,7 +27,7 @@ export class LimiterRecords {
   readonly listeners = new Set<RecordListener>()
   /** A bit for each hash of a key that has had an override: a look into a large map costs half of a decision in memory. */
   #marks = new Int32Array(0)
-  /** The end that these keys have in common: `:login` of callers under one action. What tells them apart stands before it. */
+  /** The end that these keys have in common, such as `:login` of callers under one action. Keys differ before it. */
   #ending = ''
 
   constructor(readonly known: KnownRecords | undefined) {
@@ -265,7 +265,7 @@ export class KnownRecords {
     if (nowMs() - this.#readAt > LOST_MS) void this.#read()
   }
 
-  /** Reads what has changed. A failure leaves what is known in force; the next read makes up for it. */
+  /** Reads the records that have changed. If that fails, the known ones stay in force, and the next read makes up for it. */
   #read(): MaybePromise<unknown> {
     try {
       const taken = this.#receive(this.#records.read(this.#version, this.#reported()))
@@ -322,7 +322,7 @@ export class KnownRecords {
     for (const id of gone) this.#remove(id, 'removed')
   }
 
-  /** Keeps a record, and tells its limiter and, if `isHeard`, listeners. */
+  /** Keeps a record, and reports it to its limiter and, if `isHeard`, to listeners. */
   #set(record: KeyRecord, isHeard: boolean): void {
     this.#byId.set(record.id, record)
     this.#nextEnd = Math.min(this.#nextEnd, record.until)
@@ -331,7 +331,7 @@ export class KnownRecords {
     if (isHeard) ofLimiter.report('set', record)
   }
 
-  /** Forgets a record, and tells its limiter and listeners why. The next read has the store drop one that has ended. */
+  /** Forgets a record, and reports to its limiter and listeners why. With the next read the store drops one that has ended. */
   #remove(id: string, change: RecordChange): void {
     if (change === 'ended') this.#seen.add(id)
     const record = this.#byId.get(id)

@@ -86,7 +86,7 @@ export class Limiter {
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
-  /** Has the set looked up anew, where `#policies` says when. */
+  /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
   readonly #forget: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */

@@ -140,8 +140,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   }
 
   /**
-   * Decides a call on several keys of this store, of which each part is one key and its cost: all are charged, or none. Returns
-   * one answer a part. All steps share one instant: the clock stands still meanwhile, because to read it takes as long as a step.
+   * Decides a call on several keys of this store: all are charged, or none. A part is one key and its cost. Returns one answer a
+   * part. All steps share one instant: the clock stands still meanwhile, because reading it takes as long as a step.
    */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()

@@ -41,9 +41,9 @@ const deeds = fc.array(
 )
 
 /**
- * Declares the laws of reservations. A key that reserves is compared with two others: with one that does not, to which the law itself
- * gives back what has ended, as `settle` would at that instant; and with one of the memory store, whose answers it must give, with what is held
- * and when a denied call passes.
+ * Declares the laws of reservations. A key that reserves is compared with two others. One does not reserve: when a reservation ends,
+ * the law gives its units back to that key, as `settle` would at that instant. The other reserves in the memory store: all answers
+ * must be the same there, with what is held and when a denied call passes.
  */
 export function reserving(subject: Subject): void {
   const scenario = fc.constantFrom(undefined, undefined, ...subject.shapes).chain((other) =>
