@@ -185,9 +185,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` has its numbers, and `tag` is a sum of the reason's number, 8 if the answer has `used`, 16 times the
-   * place of the policy that decides, and HELD if it has `held`. A booking stays in this process, and its number is sent. That shares
-   * a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
+   * An answer as it is sent: `all` has its numbers, and `tag` is a sum of the reason's number, 8 if the answer has `used`, 16
+   * times the place of the policy that decides, and HELD if it has `held`. A booking stays in this process, and its number is
+   * sent. That shares a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
