@@ -7,8 +7,8 @@
 --   count  units booked in it
 -- Behind buckets its functions have the shortest period in microseconds and the four boundaries that the call has brought.
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from` itself, the end of the
--- window, or HUGE, never, for a cost above the limit.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from`, or the end of the window;
+-- HUGE (never) for a cost above the limit.
 local function calendar_window_earliest(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, from, cost
 )
@@ -23,9 +23,9 @@ end
 
 -- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 takes units out of the kept window, and
 -- does nothing before it or behind it. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
--- more. Where the kept window has ended, each next one begins where the one before it has ended, and ends at the first boundary that is
--- at least half a shortest period away; those of a new state begin at boundaries. The engine has asked for boundaries around the
--- instant where it lies outside of these. Returns the cells and how many units took effect.
+-- more. After the kept window, each next window begins at the end of the one before, and ends at the first boundary that is at least
+-- half a shortest period later; the first window of a new state begins at a boundary. If the instant lay outside the boundaries that
+-- the call brought, the engine has asked for others. Returns the cells and how many units took effect.
 local function calendar_window_admit(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
 )

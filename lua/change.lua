@@ -34,7 +34,7 @@ elseif op == CHANGE then
     entry = pack('<dddddd', own, charged_at, charged, stays_now, until_end, HUGE)
     next_end, lives_until, writes, version = min(next_end, until_end), until_end, true, nonce
   elseif is_open or not is_known or now >= until_end then
-    -- One that is not found before its end was settled, unless the state that knew it was lost. After that it is late.
+    -- A reservation that is not found is late, if its end has passed or the state that knew it is lost; otherwise it was settled.
     outcome = is_open and 1 or 2
     local difference = real - (is_open and charged or 0)
     if real >= 0 and difference > 0 then

@@ -14,9 +14,9 @@ local function fixed_window_count_at(start, count, window, instant)
   return count
 end
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from` itself, the start of the
--- next window, or HUGE, never, for a cost above the limit. All algorithms have the same parameters; this one has no use for
--- capacity, ticks, tick and buckets.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from`, or the start of the next
+-- window; HUGE (never) for a cost above the limit. All algorithms have the same parameters; this one has no use for capacity,
+-- ticks, tick and buckets.
 local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > limit then
     return HUGE
@@ -28,9 +28,9 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
 end
 
 -- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 gives units back. A charge fills a
--- window to at most twice the limit, or leaves what was in it before if that is more: so forced charges, which are not asked
--- whether they fit, stay bounded. Only the newest window is kept: if units were booked in a later one, a refund finds its own
--- gone and changes nothing. Returns the cells (start of the window, units in it) and how many units took effect.
+-- window to at most twice the limit, or leaves what was in it before if that is more, so that forced charges stay bounded. Only the
+-- newest window is kept: a refund at an instant before that window, in which units were booked, changes nothing. Returns the cells
+-- (start of the window, units in it) and how many units took effect.
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then

@@ -10,7 +10,7 @@
 --   before  units x ticks owed when the oldest slot began
 --   newest  number of the newest slot
 
--- Returns the earliest instant, not before `from`, at which cost units fit; HUGE, never, for a cost above capacity. The slots,
+-- Returns the earliest instant, not before `from`, at which cost units fit; HUGE (never) for a cost above capacity. The slots,
 -- which count the charges of the last two windows apart, serve only to give units back. The debt itself is exact, so the function
 -- without slots answers.
 local function gcra_slots_earliest(
@@ -42,17 +42,16 @@ local function gcra_slots_units(base, buckets, slot)
   return read_slot(base, buckets + 3, 3 + slot % buckets)
 end
 
--- Returns the debt, in units x ticks, after it has drained for `passed` ticks, by limit in each, and `units` were charged then,
--- of which each weighs `ticks`, the ticks of a window. It stays at or below 2^52, so that later sums of two such numbers are
--- exact in a double.
+-- Drains a debt (units x ticks) for `passed` ticks, by limit in each, then charges `units`: a unit weighs as much as a window has
+-- ticks. Returns the new debt, at most 2^52, so that later sums of two such numbers are exact in a double.
 local function gcra_slots_behind(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
 
--- Makes slot number `slot` the newest, unless it is older than the newest already. A slot is a span of time whose charges are
--- counted apart so that they can be given back. Only the newest `buckets` slots are kept, and new ones begin with 0 units. The
--- charges of a slot that leaves are no longer known apart: what of them has not drained becomes part of `before`, the debt (units
--- x ticks) at which the oldest kept slot begins. The state holds begun, before and newest in places 0 to 2, ahead of the slots.
+-- Makes slot number `slot` the newest, unless a newer one is. A slot is a span of time whose charges are counted apart so that
+-- they can be given back. Only the newest `buckets` slots are kept, and new ones begin with 0 units. The charges of a slot that
+-- leaves are added to `before`, the debt (units x ticks) with which the oldest kept slot begins, as far as they have not drained.
+-- The state holds begun, before and newest in places 0 to 2, ahead of the slots.
 local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   local before, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   if slot <= newest then
@@ -70,9 +69,8 @@ local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   fill_slots(base, buckets + 3, 2, 1, slot)
 end
 
--- Adds units that were charged at the instant at to the count of that instant's slot, a part of time whose charges are counted
--- apart. A charge that is bounded leaves a debt of at most twice the capacity, so within one slot no more can be charged than
--- that and what drains in the slot's width: units above that are not counted.
+-- Adds units that were charged at the instant at to the slot of that instant, a span of time whose charges are counted apart. A
+-- slot counts at most twice the capacity (the bound of the debt that a charge leaves) and what drains in the width of a slot.
 local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
   local width = gcra_slots_width(ticks, buckets)
   local slot = floor(at / (width * tick))
@@ -83,10 +81,10 @@ local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at
   fill_slots(base, buckets + 3, 3 + slot % buckets, 1, count + added)
 end
 
--- Computes the debt (units x ticks) at `instant`, no earlier than the newest charge, from the slots, in which the charges of the
--- last two windows are counted apart: begins with the debt before the oldest slot, then drains and charges slot by slot. So the
--- debt can be known without a charge whose units were taken out of their slot. A slot's charges count as if made at its end,
--- those of the newest slot at `instant` if that comes before its end.
+-- Computes the debt (units x ticks) at `instant`, no earlier than the newest charge, from the slots. They count the charges of the
+-- last two windows, so units that were taken out of a slot are no longer part of the debt. Begins with the debt before the oldest
+-- slot, then drains and charges slot by slot. A slot's charges count as if made at its end; those of the newest slot at `instant`,
+-- if that comes before its end.
 local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   local width = gcra_slots_width(ticks, buckets)

@@ -20,9 +20,9 @@ local function gcra_debt_at(debt, since, limit, tick, instant)
 end
 
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: when so much of the debt has
--- drained that debt and cost together are within capacity. Returns HUGE, never, for a cost above capacity. The debt is in units x
--- ticks, so a unit weighs `ticks`, the ticks of a window. All algorithms have the same parameters; this one needs no fastest,
--- window and buckets.
+-- drained that debt and cost together are within capacity; HUGE (never) for a cost above capacity. The debt is in units x ticks:
+-- a unit weighs as much as a window has ticks. All algorithms have the same parameters; this one needs no fastest, window and
+-- buckets.
 local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
@@ -34,9 +34,9 @@ local function gcra_earliest(debt, since, fastest, limit, capacity, window, tick
   return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Drains the debt (units x ticks) up to the instant at, by limit for each whole tick since `since`, the instant that the debt is
--- as of. Returns the three numbers that are kept of it: the debt that is left, the instant that this is as of, and the largest
--- limit that has ever drained it, by which a release later bounds what it gives back.
+-- Drains the debt (units x ticks) from its instant, `since`, up to the instant at: by limit for each whole tick in between. Returns
+-- the cells: the debt that is left, the instant of that debt, and the largest limit that has ever drained it, by which a later
+-- release bounds what it gives back.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
   -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
@@ -51,16 +51,16 @@ end
 
 -- Charges cost units at the instant at, whether they fit or not; a cost below 0 gives units back, down to a debt of 0. A charge
 -- raises the debt (units x ticks) to at most twice the capacity, or leaves it where it was above that: otherwise forced charges,
--- which are not asked whether they fit, could block a key for ever. Returns the cells (debt; since, the instant that it is as of;
--- fastest, the largest limit that has drained it) and how many units took effect, as a positive number.
+-- which are made whether they fit or not, could block a key for ever. Returns debt, since (the instant of that debt), fastest (the
+-- largest limit that has drained it) and how many units took effect, as a positive number.
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
   local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
   return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
--- Returns the units that could be spent at now, for which the debt (units x ticks) counts in whole units, rounded up; and the
--- instant in microseconds at which the debt will have drained, which is now if there is none.
+-- Returns the units that could be spent at now, and the instant in microseconds at which the debt will have drained: now if there
+-- is none. The debt (units x ticks) takes whole units from the capacity, rounded up.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = capacity - ceil(owed / ticks)
@@ -71,7 +71,7 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
 end
 
 -- Decides a plain call, which charges cost at once or is denied, at the instant now, which is not before since. Returns whether
--- the cost fits; the cells debt (units x ticks), since (the instant that it is as of) and fastest (the largest limit that has
+-- the cost fits; the cells debt (units x ticks), since (the instant of that debt) and fastest (the largest limit that has
 -- drained it) after the charge; the units that remain; and the instant at which the debt has drained. All but the first are valid
 -- only if it fits. As in gcra_drain, since moves by whole ticks, so that the rest of a tick drains later, or to now where the
 -- debt ends inside that tick. The composer of scripts puts this body where it is called.

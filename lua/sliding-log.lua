@@ -36,10 +36,9 @@ local function sliding_log_at(head, size, cap, base, i)
   return read_slot(base, cap, head - 1 - i)
 end
 
--- Returns the number of the log's entries, each the instant of one unit, that are later than `instant`. They are in order of
--- time, and few leave the window between two calls: so the border is usually near the old end. Compares the fourth oldest first,
--- whose slot is read together with its neighbours, to know on which side of it the border lies, and finds it there by binary
--- search.
+-- Returns how many entries of the log are later than `instant`. An entry is the instant of one unit, and entries are in order of
+-- time. Few leave the window between two calls, so the border is usually among the four oldest, whose slots are read together:
+-- the fourth oldest is compared first, and the border found on its side by binary search.
 local function sliding_log_newer_than(head, size, cap, base, instant)
   if size == 0 or sliding_log_at(head, size, cap, base, size - 1) > instant then
     return size
@@ -62,9 +61,9 @@ local function sliding_log_newer_than(head, size, cap, base, instant)
   return least
 end
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
--- limit. At most limit - cost earlier units may still count then. So the entry that has limit - cost newer ones has to leave the
--- window first, as each entry is one unit's instant. Without such an entry the cost fits at `from`.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
+-- limit. Each entry is the instant of one unit, and limit - cost of them may still count then. So the entry that has limit - cost
+-- newer ones must leave the window first. Without such an entry the cost fits at `from`.
 local function sliding_log_earliest(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -74,9 +73,9 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Removes n entries of the log, of which each is one unit's instant: the i-th newest one (0 is the newest) and the n - 1 before
--- it in time. The i newer entries move down to close the gap. Returns the log's cells (head, the number of the next entry; size,
--- the entries that count; cap, the slots there are) and n.
+-- Removes n entries of the log: the i-th newest (0 is the newest) and the n - 1 next older ones. The i newer entries move down to
+-- close the gap. An entry is the instant of one unit. Returns head (number of the next entry), size (entries that count), cap
+-- (slots of the ring) and n.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
     write_slots(base, cap, head - i - n, read_slots(base, cap, head - i, i))
@@ -85,18 +84,18 @@ local function sliding_log_remove(head, size, cap, base, i, n)
 end
 
 -- Gives back up to cost units: removes the newest entries, one for each unit, that are in the window at the instant at. Entries
--- later than at belong to bookings, made for calls that wait, and stay. Returns the log's cells (head, the number of the next
--- entry; size, the entries that count; cap, the slots there are) and how many units were given back.
+-- later than that belong to bookings of calls that wait, and stay. Returns head (number of the next entry), size (entries that
+-- count), cap (slots of the ring) and how many units were given back.
 local function sliding_log_refund(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
 end
 
--- Charges cost units at the instant at, one entry for each, whether they fit or not; a cost below 0 gives units back. No more are
--- added than make twice the limit. A ring without room grows first: to twice its slots until it has limit of them, which calls
--- that fit never exceed, then by eighths of the limit. Returns the log's cells (head, the number of the next entry; size, the
--- entries in the window; cap, the slots there are) and how many units took effect.
+-- Charges cost units at the instant at, one entry for each, whether they fit or not; a cost below 0 gives units back. No units are
+-- added beyond twice the limit, so that forced charges stay bounded. A full ring grows first: to twice its slots, up to limit
+-- slots, which is enough for calls that fit; from there on by an eighth of the limit. Returns head (number of the next entry),
+-- size (entries in the window), cap (slots of the ring) and how many units took effect.
 local function sliding_log_admit(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -126,11 +125,11 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
 end
 
 -- Decides a call at now in one pass, reading at most the four oldest entries, each the instant of one unit, to count those that
--- have left the window. Returns whether cost fits and, valid only if it does: the cells after the charge (head, the number of the
--- next entry; size, the entries that count; cap, the slots of the ring), the units that remain, the instant at which none counts
--- any more, the byte in the state at which the new entries begin, and their bytes. Returns false also where more entries may have
--- left, where the new entries do not fit behind the others in the ring, and for a corrupt entry: the engine, which decides all
--- other calls, then takes over. The composer of scripts puts this body where it is called.
+-- have left the window. Returns whether cost fits and, valid only if it does: head (number of the next entry), size (entries that
+-- count) and cap (slots of the ring) after the charge, the units that remain, the instant at which none counts any more, the byte
+-- in the state at which the new entries begin, and their bytes. Returns false also where more entries may have left, where the
+-- new entries do not fit behind the others in the ring, and for a corrupt entry: the engine then decides the call. The composer of
+-- scripts puts this body where it is called.
 local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local first, left = size > 0 and (head - size) % cap or 0, 0
   local few = min(min(size, 4), cap - first)
@@ -147,10 +146,10 @@ local function sliding_log_take(head, size, cap, base, limit, capacity, window, 
     fits and rep(pack('<d', now), cost)
 end
 
--- Gives back up to `units` units of one earlier charge: removes entries made at exactly its instant, charged_at. Entries that are
--- newer have to move for that, so only the newest MOST_ENTRIES of the log are considered. Returns the log's cells (head, the
--- number of the next entry; size, the entries that count; cap, the slots there are) and how many units were given back: 0 if the
--- charge has left the window.
+-- Gives back up to `units` units of an earlier charge: removes entries that were made at exactly its instant, charged_at. Only the
+-- newest MOST_ENTRIES entries are searched, because all entries newer than the removed ones have to move. Returns head (number of
+-- the next entry), size (entries that count), cap (slots of the ring) and how many units were given back: 0 if the charge has
+-- left the window.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

@@ -42,9 +42,9 @@ local function sliding_window_empty_at(newest, base, width, buckets)
   return newest * width
 end
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
 -- limit. Every bucket (one of `buckets` parts of the window) that touches the window counts with all its units. So room comes
--- only as the oldest bucket leaves, at the start of a later bucket: the search drops the oldest one by one until the cost fits.
+-- only when the oldest bucket leaves, at the start of a later one: the search drops the oldest one by one until the cost fits.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -64,11 +64,10 @@ local function sliding_window_earliest(
   return (oldest + buckets) * width
 end
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE, never, for a cost above the
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
 -- limit. The oldest bucket that touches the window counts only by the part of it that the window still covers, so its units fade
--- away evenly over the `span` ticks of a bucket. `over` is how many units there are too many, times span: over / oldest ticks of
--- the bucket's time have to pass. If a bucket does not last that long, its oldest one has left, and the search goes on with the
--- next bucket.
+-- away evenly over the `span` ticks of a bucket. `over` is the number of units that are too many, times span: the cost fits once
+-- over / oldest ticks of `bucket` have passed. If the bucket ends sooner, the search goes on in the next one.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -106,9 +105,9 @@ local function sliding_window_take_from_bucket(newest, total, base, buckets, buc
   return newest, total - taken, taken
 end
 
--- Gives back up to cost units, out of the newest buckets first. It begins at number `bucket`, in which now lies: later ones hold
--- units of bookings, which stay. Returns the cells (number of the newest bucket, total of all that are kept) and how many units
--- were given back, which may be fewer than cost.
+-- Gives back up to cost units: first those of number `bucket`, in which now lies, then those of older buckets. Later buckets
+-- hold the units of bookings, which stay. Returns the cells (number of the newest bucket, total of all that are kept) and how
+-- many units were given back, which may be fewer than cost.
 local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
@@ -151,18 +150,19 @@ local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   return bucket, total
 end
 
--- Adds cost units to a bucket. `counted` is what counted in the window before: no more are added than make twice the limit with
--- it. Only forced charges, which are not asked whether they fit, reach that bound. Returns the cells (number of the newest
--- bucket, total of all buckets) and how many units were added.
+-- Adds cost units to a bucket, but none beyond twice the limit: `counted` units count in the window before. Only forced charges,
+-- which are made whether they fit or not, reach that bound. Returns the cells (number of the newest bucket, total of all buckets)
+-- and how many units were added.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added, added
 end
 
--- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. All units of a
--- bucket, one of `buckets` parts of the window, count as long as the window touches it. Returns the cells (number of the newest
--- bucket, total of all that are kept) and how many units took effect, as a positive number.
+-- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. No units are added
+-- beyond twice the limit, so that forced charges stay bounded. Each bucket (one of `buckets` parts of the window) that touches the
+-- window counts with all its units towards that bound. Returns the cells (number of the newest bucket, total of all that are
+-- kept) and how many units took effect, as a positive number.
 local function sliding_window_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -175,11 +175,10 @@ local function sliding_window_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. So that charges
--- which are not asked whether they fit stay bounded, no more are added than make twice the limit with `counted`, the units that
--- count at that instant. Unlike in sliding_window_admit, the oldest bucket counts there only by the part of it that the window
--- still covers, so more may be added. Returns the cells (number of the newest bucket, total of all that are kept) and how many
--- units took effect, as a positive number.
+-- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. No units are
+-- added beyond twice the limit, so that forced charges stay bounded. Unlike in sliding_window_admit, the oldest bucket counts
+-- towards that bound only by the part of it that the window still covers, so more units may be added. Returns the cells (number
+-- of the newest bucket, total of all that are kept) and how many units took effect, as a positive number.
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )

@@ -17,8 +17,8 @@ local function token_bucket_interval_missing_at(missing, since, limit, window, i
   return max(0, missing - max(0, passed) / window * limit)
 end
 
--- Returns the earliest instant, in microseconds and not before `from`, at which there are cost tokens: `from` itself, the refill
--- that brings enough, or HUGE, never, for a cost above the capacity. Refills come at multiples of the window, limit tokens each.
+-- Returns the earliest instant, in microseconds and not before `from`, at which the bucket has cost tokens: `from`, or the refill
+-- that brings enough; HUGE (never) for a cost above the capacity. Each multiple of the window refills limit tokens.
 local function token_bucket_interval_earliest(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -32,11 +32,10 @@ local function token_bucket_interval_earliest(
   return from - from % window + ceil(short / limit) * window
 end
 
--- Takes cost tokens at the instant at, whether there are as many or not; a cost below 0 gives tokens back. A charge leaves at
--- most twice the capacity missing, or as many as before if they were more: so forced charges, which are not asked whether they
--- fit, stay bounded. Returns the cells and how many tokens took effect. The cells are the tokens missing from a full bucket, the
--- instant since when, and the largest limit by which it was ever refilled. All algorithms have the same parameters, of which each
--- uses some.
+-- Takes cost tokens at the instant at, even if the bucket has fewer; a cost below 0 gives tokens back. A charge leaves at most
+-- twice the capacity missing, or as many as before if they were more, so that forced charges stay bounded. Returns the cells and
+-- how many tokens took effect. The cells are the tokens missing from a full bucket, the instant of that number, and the largest
+-- limit that has ever refilled the bucket. All algorithms have the same parameters, of which each uses some.
 local function token_bucket_interval_admit(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -60,10 +59,10 @@ local function token_bucket_interval_view(
   return remaining, from - from % window + ceil(short / limit) * window
 end
 
--- Decides a call of cost tokens in one pass, at an instant now that is not before since. Returns whether they are there and,
--- valid only if so: the cells after the charge (tokens missing from a full bucket, the instant now, the largest limit of any
--- refill so far), the tokens that remain, and the instant of the refill that fills the bucket. Refills of limit tokens come at
--- multiples of the window. The composer of scripts puts this body where it is called.
+-- Decides a call of cost tokens in one pass, at an instant now that is not before since. Returns whether the bucket has them and,
+-- valid only if it has: the cells after the charge (tokens missing from a full bucket, the instant now, the largest limit of any
+-- refill so far), the tokens that remain, and the instant of the refill that fills the bucket. Each multiple of the window refills
+-- limit tokens. The composer of scripts puts this body where it is called.
 local function token_bucket_interval_take(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
 )

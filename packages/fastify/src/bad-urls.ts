@@ -37,9 +37,9 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
 }
 
 /**
- * Answers `failure`, an error that the limit threw about a request without a route, by the application's error handler,
- * as for a request with a route. All requests without a route share one context with Fastify's own handler, so this
- * request gets a context of its own that differs only in the handler.
+ * Answers a request without a route by the application's error handler, as a request with a route. `failure` is the error
+ * that the limit threw. All requests without a route share one context with Fastify's own handler, so this request gets a
+ * separate context that differs only in the handler.
  */
 function answerFailure(
   failure: Error,
@@ -50,7 +50,7 @@ function answerFailure(
   const context = internal(request, 'fastify.context') as object | undefined
   const errorHandler = internal(app, 'fastify.errorHandler')
   if (context && errorHandler) {
-    // A context of its own, because the present one is that of all such requests.
+    // A separate context, because all such requests share the present one.
     const value = Object.create(context, { errorHandler: { value: errorHandler } })
     setInternal(request, 'fastify.context', value)
   }

@@ -96,7 +96,7 @@ function addressKeys(ipv6Prefix: number): NameAddress {
  * kept with the request for all limiters that see it.
  */
 
-/** By request. In a WeakMap, as few requests wait, and a property that is not there takes longer to look for in Express. */
+/** Addresses by request. A WeakMap, as few requests wait, and Express takes longer to look for a property that is not there. */
 const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
 
 /** The addresses of a request when the first limiter saw it. */

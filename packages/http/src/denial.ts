@@ -112,7 +112,7 @@ const TYPES = 'https://iana.org/assignments/http-problem-types'
 
 const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded', status: 429 }
 
-/** Of a key that `block` or a penalty has blocked. */
+/** The problem for a key that `block` or a penalty has blocked. */
 const BLOCKED = { type: `${TYPES}#abnormal-usage-detected`, title: 'Abnormal Usage Detected', status: 429 }
 
 /** The part that a denial begins with, up to its last comma: the details need no escapes. */

@@ -118,7 +118,7 @@ export function onConnectionLost(response: ServerResponse, listener: () => void)
   return () => void response.off('close', lost)
 }
 
-/** Of each response that is waited for, the promise that it ends. */
+/** The promise of each response that is waited for; it resolves when the response has ended. */
 const ENDED = new WeakMap<ServerResponse, Promise<void>>()
 
 /**

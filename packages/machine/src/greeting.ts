@@ -11,10 +11,10 @@ export type Greeting =
 
 /**
  * Connects to the server at `path`, sends the store's name and `formerEpoch`, and waits for the answer. An epoch is the random
- * number of one server. `formerEpoch` is that of the server which this process used before, 0 without one. It tells any other
+ * number of one server. `formerEpoch` is the epoch of the server which this process used before, 0 without one: it shows any other
  * server that the record of who holds which permit was lost with the former. Resolves with the connected socket and the server's
- * own epoch, or with how the server is absent: 'refused' if no process listens, 'closed' if it ended at that moment. Rejects if
- * no answer comes within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
+ * epoch, or with 'refused' if no process listens, or with 'closed' if the server ended at that moment. Rejects if no answer comes
+ * within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(
@@ -37,7 +37,7 @@ export function greet(
       socket.on('error', () => {}) // 'close' follows
       settle()
     }
-    /** Ends the attempt without success: closes the connection, which nobody will use, and rejects with `error`. */
+    /** Ends the attempt without success: closes the connection, which is of no use, and rejects with `error`. */
     const fail = (error: unknown): void =>
       end(() => {
         socket.destroy()
@@ -74,8 +74,8 @@ export function greet(
 }
 
 /**
- * Whether a process listens to the socket at `path`, found out by a connection that sends nothing and hangs up. Any error but
- * a refused connection counts as yes: it does not prove that the process has gone.
+ * Whether a process listens to the socket at `path`: connects to it, sends nothing and hangs up. Any error but a refused
+ * connection counts as yes, because it does not prove that the process has gone.
  */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {

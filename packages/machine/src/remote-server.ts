@@ -109,7 +109,7 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Reads an answer about a key from a reply (`answerIn`). `latest` becomes the latest instant seen on the server's clock: once
-   * the server has ended, it tells which charges were made before that, so that their units are not released at the next server.
+   * the server has ended, it shows which charges were made before that, so that their units are not released at the next server.
    */
   #answerIn(reply: Pick<Frame, 'tag' | 'numbers'>, key: string, cost: number): Answer {
     const answer = answerIn(reply, this.epoch, key, cost)
@@ -126,14 +126,14 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server cancel a booking, which it knows by its number. Resolves with true if it is undone as if it had never been
-   * made, with false if its units were only given back as far as they still count.
+   * Cancels a booking on the server, which knows it by its number. Resolves with true if the booking is undone as if it had never
+   * been made, with false if its units were only given back as far as they still count.
    */
   async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
     return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt]))[0] === 1
   }
 
-  /** Has the server make a correction of a key, such as a refund or a block. Resolves with the units that took effect. */
+  /** Corrects a key on the server, such as by a refund or a block. Resolves with the units that took effect. */
   async correct(list: WirePolicies, change: Correction): Promise<number> {
     const numbers = numbersOf(change)
     const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers)
@@ -141,7 +141,7 @@ export class RemoteServer implements MachineServer {
     return effect!
   }
 
-  /** Has the server reserve, and resolves with its answer. */
+  /** Makes a reservation on the server, and resolves with the server's answer. */
   reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -152,7 +152,7 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Has the server change a reservation. */
+  /** Changes a reservation on the server. */
   change(list: WirePolicies, change: ReservationChange): Promise<ReservationEffect> {
     return remoteCall(
       this.#send,
@@ -186,7 +186,7 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Has the server carry out a request on the records of the machine. */
+  /** Sends the server a request about the records of the machine. */
   records(request: RecordRequest): Promise<RecordChanges | null> {
     return remoteCall(
       this.#send,
@@ -341,9 +341,9 @@ interface RemoteCall {
 }
 
 /**
- * Sends a call and resolves with what `read` makes of its reply. `send` takes the call, and has `write` add its frame to a writer
- * when it is sent; the reply is a frame that must be of this `kind`. `caller` tells whether the answer is still wanted; undefined
- * for a call that is never given up.
+ * Sends a call and resolves with what `read` makes of its reply. When `send` sends the call, `write` adds its frame to a writer. The
+ * reply must be a frame of this `kind`. `caller` says whether the answer is still wanted; undefined for a call that is never given
+ * up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
 function remoteCall<T>(

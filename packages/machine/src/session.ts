@@ -62,7 +62,7 @@ export class ClientSession implements HostCaller, PermitHolder {
 
   /**
    * Reports to the client that a waiting ticket, one of its calls in the queue of a semaphore, got its permit. The report goes
-   * out with replies that are about to be sent; without any, if another process's request has caused it, in a message of its own.
+   * out with replies that are about to be sent; without any, if another process's request has caused it, in a separate message.
    */
   granted(semaphore: number, ticket: number): void {
     if (this.#writer.isEmpty) queueMicrotask(() => this.#flush())
@@ -185,9 +185,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * An answer as it is sent: `all` its numbers, and `tag` the reason's number, 8 where it says what is `used`, 16 times the place of
-   * the policy that decides, and HELD where it says what reservations hold. A booking stays in this process, and its number is sent. That shares a place (`last`) with
-   * `nextUnitAt`, which only denials have; 0 if there is neither.
+   * An answer as it is sent: `all` has its numbers, and `tag` is a sum of the reason's number, 8 if the answer has `used`, 16
+   * times the place of the policy that decides, and HELD if it has `held`. A booking stays in this process, and its number is
+   * sent. That shares a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
@@ -249,7 +249,7 @@ export class Service {
   readonly #sockets = new Set<Socket>()
   #isOpen = false
 
-  /** `name` is that of the store. Connections are accepted once `listener` listens, and answered once `open` is called. */
+  /** `name` is the store's name. Connections are accepted once `listener` listens, and answered once `open` is called. */
   constructor(
     private readonly host: Host,
     private readonly name: string,

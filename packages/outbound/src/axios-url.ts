@@ -27,8 +27,8 @@ export function urlOf(address: AxiosAddress): URL {
 }
 
 /**
- * Joins the `baseURL` and the `url` of a request as axios does, to the address to which `params` are then added; `url` may have a
- * query of its own. An absolute `url` stands alone, unless `allowAbsoluteUrls` is false. The slashes between the two become one.
+ * Joins the `baseURL` and the `url` of a request as axios does, before `params` are added; `url` may have a query already. An
+ * absolute `url` stands alone, unless `allowAbsoluteUrls` is false. The slashes between the two become one.
  */
 function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string {
   const isAbsolute = /^(?:[a-z][a-z\d+\-.]*:)?\/\//i.test(url)
@@ -40,9 +40,8 @@ function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string 
 }
 
 /**
- * The query that axios would write for `params`, without the question mark; empty without any. `paramsSerializer` is a function,
- * or an object with one (`serialize`), that writes the whole query; or an object with `encode`, which encodes each name and
- * value.
+ * The query that axios would write for `params`, without the question mark; empty without any. `paramsSerializer` may write the
+ * whole query (a function, or an object with `serialize`), or encode each name and value (an object with `encode`).
  */
 function queryOf({ params, paramsSerializer }: AxiosAddress): string {
   if (!params) return ''
@@ -59,10 +58,9 @@ function queryOf({ params, paramsSerializer }: AxiosAddress): string {
 }
 
 /**
- * The names and values of a query, before they are encoded. Nested objects and lists get names as axios writes them by default:
- * `a[b]` (or `a.b` with `dots`), `a[]` for lists of plain values (`a[0]` with `indexes: true`, `a` with null), and JSON for a
- * name that ends in `{}`. Values that are undefined or null are left out. `visit` goes through the members of an object or list,
- * where `path` is the names of those around it; `render` makes a name of path and key.
+ * The names and values of a query, before they are encoded; undefined and null are left out. As in axios, a member of an object is
+ * named `a[b]` (`a.b` with `dots`), and a member of a list of plain values `a[]` (`a[0]` with `indexes: true`, `a` with null). A name
+ * that ends in `{}` has JSON as its value.
  */
 function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
   const { indexes = false, dots = false } = options
@@ -123,7 +121,7 @@ function isFlatList(value: unknown): value is readonly unknown[] {
   return Array.isArray(value) && !value.some(isVisitable)
 }
 
-/** A name without the `[]` that may mark it as a list already. */
+/** A name without the `[]` at its end, with which a caller may have marked a list. */
 function bare(key: string): string {
   return key.endsWith('[]') ? key.slice(0, -2) : key
 }

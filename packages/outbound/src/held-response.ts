@@ -1,10 +1,7 @@
 import { LONGEST_MS, MOST_BYTES, parsed } from './other-side/json.js'
 import type { RequestController } from './relay-controller.js'
 
-/**
- * A response of which undici reports more before it is known whether the handler is to see it, with its body for that
- * question.
- */
+/** A response that is held back until it is known whether the handler is to see it. Its body may decide that (`json`). */
 export class HeldResponse {
   readonly #held: (() => void)[] = []
   readonly #chunks: Uint8Array[] = []
@@ -17,7 +14,7 @@ export class HeldResponse {
   constructor(readonly controller: RequestController) {}
 
   /**
-   * The body as JSON, once it is complete (`end`) and unpacked under its `Content-Encoding`; undefined if it is none, is larger
+   * The body as JSON, once it is complete (`end`) and unpacked under its `Content-Encoding`; undefined if it is no JSON, is larger
    * than 64 KiB or takes longer than a second.
    */
   async json(encoding: string | undefined): Promise<unknown> {
@@ -47,9 +44,8 @@ export class HeldResponse {
   }
 
   /**
-   * Calls what was kept of the response, in its order, once it is known whether the handler is to see it: each piece then goes to
-   * the handler, or is dropped if the request is sent again. A body of more than 64 KiB was paused in `data`; its rest is fetched
-   * from now on.
+   * Passes on the pieces of the response in their order, once it is known whether the handler is to see them: each goes to the
+   * handler, or is dropped if the request is sent again. Resumes a body that `data` has paused at 64 KiB.
    */
   release(): void {
     clearTimeout(this.#timer)
@@ -58,7 +54,10 @@ export class HeldResponse {
   }
 }
 
-/** The bytes without what was done to them, last first; undefined if that is unknown here, fails, or makes more than 64 KiB. */
+/**
+ * Undoes the content codings of a body, the last one first. Returns undefined if a coding is unknown or fails, or the result has
+ * more than 64 KiB.
+ */
 function unpacked(packed: Uint8Array | undefined, encoding = 'identity'): Uint8Array | undefined {
   try {
     const codings = encoding.toLowerCase().split(',').toReversed()
@@ -68,7 +67,7 @@ function unpacked(packed: Uint8Array | undefined, encoding = 'identity'): Uint8A
   }
 }
 
-/** The bytes without one coding. zlib is asked for here, as this package is loaded where there is none too. */
+/** Undoes one content coding. zlib is loaded only here, because this package also runs on platforms without it. */
 function unpackedOnce(bytes: Uint8Array, coding: string): Uint8Array | undefined {
   const zlib = process.getBuiltinModule('node:zlib') as Zlib
   const most = { maxOutputLength: MOST_BYTES }

@@ -22,10 +22,10 @@ export interface CallTerms {
   readonly keys: readonly [string, ...string[]]
   readonly cost: number
   readonly priority: number
-  /** Those of one priority take turns, each as often as its weight says; undefined without the option `fair`. */
+  /** Tenants of one priority take turns, each as often as its weight says; undefined without the option `fair`. */
   readonly tenant: string | undefined
   readonly weight: number
-  /** Over all its attempts. Infinity: for as long as it takes. */
+  /** For all attempts of the call together; Infinity without a bound. */
   readonly maxWaitMs: number
   readonly signal: AbortSignal | undefined
   /** How its units are reserved, and settled at its end. */
@@ -66,9 +66,9 @@ export class Turn {
   line: TenantQueue<Turn> | undefined = undefined
   /** Whether it waits for the end of its client's pause. */
   isPaused = false
-  /** Those of limiter and semaphore to their listeners, which are made in the AsyncLocalStorage context of the call; if there are any. */
+  /** Reports of limiter and semaphore to their listeners, made in the call's AsyncLocalStorage context; undefined without any. */
   reports: readonly (() => void)[] | undefined = undefined
-  /** Those that gave the attempt its turns, in the order of their limiters. */
+  /** The decisions that gave the attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []
   /** When the call went out, and what became of it. */
   sentAt = 0
@@ -117,13 +117,13 @@ export class Turn {
     this.recheck()
   }
 
-  /** Notes where it waits in a queue; undefined: it has left. */
+  /** Notes in which line of a queue the turn waits; undefined once it has left. */
   standIn(line: TenantQueue<Turn> | undefined): void {
     this.line = line
     this.isPaused = false
   }
 
-  /** Waits for another limiter, or for the first one anew: under the client's policies, and without the turns that it has. */
+  /** Waits for limiter number `stage`. At 0 the wait begins anew: under the client's policies, and the turns it has are given back. */
   goTo(stage: number): void {
     if (stage === 0) this.#giveBack()
     this.stage = stage
@@ -136,7 +136,7 @@ export class Turn {
     return (this.#booking = new BookedTurn(this))
   }
 
-  /** Has `heir` get its booking, or none if it has none. Without an heir the booking is cancelled. */
+  /** Passes the booking on to `heir`, which gets none if this turn has none. Without an heir the booking is cancelled. */
   passOn(heir?: Turn): void {
     const booking = this.#booking
     this.#booking = undefined
@@ -144,7 +144,7 @@ export class Turn {
     booking?.moveTo(heir)
   }
 
-  /** Refuses the call if its deadline has passed, and no turn is booked that was asked for with a deadline before that. */
+  /** Refuses the call if its deadline has passed, unless a turn is booked that comes before the deadline or not at all. */
   recheck(isOverdue = this.#isOverdue): void {
     this.#isOverdue = isOverdue
     // Whether a booked turn still comes in time is for the store to say, and not for a timer that may be late.
@@ -175,7 +175,7 @@ export class Turn {
     this.#reject(error)
   }
 
-  /** Takes over what is to be reported of its booking. */
+  /** Adds reports of limiter and semaphore about the booking, for the call to make. */
   hears(reports: readonly (() => void)[]): void {
     this.reports = [...(this.reports ?? []), ...reports]
   }
@@ -225,13 +225,13 @@ export function releaseUnused(permits: readonly Permit[]): void {
  * and keys of permits, so it may pass from one turn to another.
  */
 export class BookedTurn {
-  /** What limiter and semaphore have to report of it, for the call that gets the turn or is refused; undefined without listeners. */
+  /** Reports of limiter and semaphore, made by the call that gets the turn or is refused; undefined without listeners. */
   reports: (() => void)[] | undefined = undefined
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   readonly keys: CallTerms['keys']
   readonly settle: SettleSettings | undefined
-  /** It comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
+  /** The turn comes by then or not at all. It is the deadline of the call for which it was asked, which may be another call. */
   until: number
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()
@@ -262,8 +262,8 @@ export class BookedTurn {
   }
 
   /**
-   * The options with which permit and turn are asked for, on behalf of the call that it is for by now: `maxWait`, the milliseconds
-   * until the deadline of that, at most a day. If no turn comes by then, this says nothing about a call that can wait longer.
+   * The options with which to ask for permit and turn, for the call that the booking serves now. `maxWait` is the milliseconds until
+   * the deadline of that call, at most a day. If no turn comes by then, this says nothing about a call that can wait longer.
    */
   options(stored: string): CheckedOptions {
     this.until = this.#turn?.until ?? 0

@@ -8,7 +8,7 @@ import { expected, nearestTo } from '@sluice/core/internal'
 /** Returns a part of a call by its name, such as `path` or `header:user-agent`; undefined if the call has none. */
 export type ReadPart = (name: string) => string | undefined
 
-/** Whether a call is one of those that a limiter is for. */
+/** The calls that a limiter is for. */
 export interface Where {
   readonly text: string
   /** The parts of a call that the conditions are about, such as `path` or `header:user-agent`. */
@@ -20,8 +20,8 @@ export interface Where {
 const PARTS = ['ip', 'method', 'path', 'status', 'host']
 
 /**
- * Reads `by`, the part of a call whose value calls are counted by: 'ip', 'header:NAME' or 'field:PATH'. Names of headers
- * are returned in lower case.
+ * Reads `by`, the name of the part of a call by whose value calls are counted: 'ip', 'header:NAME' or 'field:PATH'. Names of
+ * headers are returned in lower case.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseBy(text: unknown): string {
@@ -32,8 +32,8 @@ export function parseBy(text: unknown): string {
 }
 
 /**
- * Reads `where`: conditions with commas between, all of which have to hold for a call, such as `path^=/api,method=POST`.
- * `=` and `!=` compare, `^=` compares the beginning, `$=` the end, and `*=` looks anywhere.
+ * Reads `where`: conditions with commas between, such as `path^=/api,method=POST`. A call must fulfil all of them. `=` and `!=`
+ * compare the whole value, `^=` its beginning, `$=` its end, and `*=` looks anywhere in it.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseWhere(text: unknown): Where {
@@ -52,7 +52,7 @@ export function parseWhere(text: unknown): Where {
 
 /**
  * Reads one condition, such as `path^=/api`. Returns the part that it is about, and the function `holds`, which says whether
- * a call fulfils it; a part that is missing counts as ''. Of what is no condition it returns the message, with the name that was probably meant.
+ * a call fulfils it; a part that is missing counts as ''. For a text that is no condition it returns the error message.
  */
 function parseCondition(text: string): string | { part: string; holds: (read: ReadPart) => boolean } {
   const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
@@ -83,5 +83,5 @@ function nearestPart(name: string, parts: readonly string[]): string | undefined
   return near === undefined || parts.includes(near) ? near : `${near}:${rest.join(':') || 'NAME'}`
 }
 
-/** The name of a part of a call as it is looked up: that of a header in lower case. */
+/** The name under which a part of a call is looked up: the name of a header in lower case. */
 const normalized = (name: string): string => (name.startsWith('header:') ? name.toLowerCase() : name)

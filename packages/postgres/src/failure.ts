@@ -2,10 +2,9 @@ import { SluiceError, StoreError } from '@sluice/core'
 import type { StoreFailure } from '@sluice/core/store'
 
 /**
- * Converts what a client rejected with into a StoreError, unless it is an error of this package. Postgres names the kind of an
- * error by five characters, the SQLSTATE. A statement that Postgres refused, or that it cancelled, has changed nothing. One that
- * was on its way when its connection broke may have, if it was one that writes (`mayBeWritten`): the error then says that it may
- * have been carried out (`sent`).
+ * Converts the error of a client into a StoreError, unless it is an error of this package. A statement that Postgres refused or
+ * cancelled, with a SQLSTATE, has changed nothing. If the connection broke, a statement that writes (`mayBeWritten`) may have been
+ * carried out: then `sent` is true.
  */
 export function storeError(error: unknown, mayBeWritten: boolean): Error {
   if (error instanceof SluiceError) return error
@@ -17,9 +16,9 @@ export function storeError(error: unknown, mayBeWritten: boolean): Error {
 }
 
 /**
- * Returns the SQLSTATE of an error of Postgres, five characters that name its kind; undefined for an error of the client. The
- * errors of Postgres have a severity beside it, by which they are told from those of the system, such as EPIPE. Bun.SQL keeps it in
- * `errno`.
+ * Returns the SQLSTATE of an error of Postgres, five characters that name its kind; undefined for an error of the client. Only
+ * errors of Postgres have a severity: some codes of the system, such as EPIPE, have five characters too. Bun.SQL has the SQLSTATE
+ * in `errno`.
  */
 export function sqlState(error: unknown): string | undefined {
   const { code, errno, severity } = (error ?? {}) as Readonly<Record<string, unknown>>
@@ -37,7 +36,7 @@ function failureOf(state: string): StoreFailure {
   return FAILURES[state] ?? FAILURES[state.slice(0, 2)] ?? 'error'
 }
 
-/** By SQLSTATE, or by its first two characters, the class. */
+/** Kinds of failure, by SQLSTATE or by its first two characters, the class. */
 const FAILURES: Readonly<Record<string, StoreFailure>> = {
   '08': 'unavailable',
   '25006': 'readonly',
@@ -54,10 +53,10 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   '57P05': 'unavailable',
 }
 
-/** The server ended the connection, perhaps after the statement. */
+/** States with which the server ends a connection, perhaps after it has carried out the statement. */
 const ENDS_CONNECTION: ReadonlySet<string> = new Set(['57P01', '57P02', '57P05'])
 
-/** What to do where Postgres takes no writes. */
+/** The advice if Postgres takes no writes. */
 export const READONLY = ': connect to the primary, with default_transaction_read_only off'
 
 const ADVICE: Readonly<Record<string, string>> = {

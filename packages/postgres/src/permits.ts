@@ -43,7 +43,7 @@ export class PostgresPermits implements Permits {
     )
   }
 
-  /** Nothing is announced: LISTEN needs a connection of its own, which PgBouncer does not give. `poll` is enough. */
+  /** Grants are not announced: LISTEN needs a separate connection, which PgBouncer does not give. `poll` is enough. */
   listen(): void {}
   close(): void {}
 }
@@ -95,14 +95,11 @@ function unitsOf(text: string): readonly number[] {
   return [text.length, ...Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))]
 }
 
-/**
- * Reads the posts back from a board's list of numbers: of each the instant of its end, then author and text, each as its length
- * and its UTF-16 units.
- */
+/** Reads the posts from a board's list of numbers. A post is the instant of its end, then its author and its text (`unitsOf`). */
 function postsIn(numbers: readonly number[]): readonly BoardPost[] {
   const posts: BoardPost[] = []
   let at = 0
-  /** Reads the text at `at`: its length, then its UTF-16 units, as the row is a list of numbers. Moves `at` past the text. */
+  /** Reads the text at `at`, which is its length and its UTF-16 units. Moves `at` past it. */
   const textAt = (): string => {
     const start = at + 1
     at = start + numbers[start - 1]!
@@ -127,5 +124,5 @@ function kept(
 }
 
 const A_SECOND = 1_000_000
-/** No post lives longer: one that does was made before the clock was set back. */
+/** No post lives longer. A post with a later end was made before the clock was set back. */
 const AN_HOUR = 3_600_000_000

@@ -2,7 +2,7 @@ import { type Database, fields, statementOf } from './database.js'
 import type { StateRows } from './rows.js'
 
 /**
- * Deletes rows that matter no more. It walks over the pages of the table, a slice in each statement: an index on the expiry
+ * Deletes expired rows. It walks over the pages of the table, a slice in each statement: an index on the expiry
  * would cost every update more than this costs all of them. Rows that are locked are passed over, so that it waits for none.
  */
 export class Sweep {
@@ -42,7 +42,7 @@ export class Sweep {
 
   /**
    * Sweeps a slice of the table after `delayMs` milliseconds, and then the next: soon if there were expired rows, otherwise after
-   * a second. A slice that fails is no caller's failure, and is swept another time.
+   * a second. If a slice fails, no caller is affected, and the slice is swept another time.
    */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {

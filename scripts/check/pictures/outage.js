@@ -139,7 +139,7 @@ function elsewhere(server, clock) {
   }
 }
 
-/** @param {number} second */
+/** Whether the store does not answer in this second. @param {number} second */
 function isOut(second) {
   return second >= OUTAGE[0] && second < OUTAGE[1]
 }
@@ -149,7 +149,7 @@ function sum({ store, local, none }) {
   return store + local + none
 }
 
-/** @param {number} second */
+/** The x at which a second begins. @param {number} second */
 function across(second) {
   return MARGIN + second * COLUMN
 }
@@ -175,7 +175,11 @@ function head() {
   ]
 }
 
-/** @param {{ name: string, note: string, inBand: string, seconds: readonly Record<Decider, number>[], passing: number, y: number }} row */
+/**
+ * Draws one failure mode: a bar for each second, the calls that passed stacked by who decided them, and the limit as a dashed line.
+ * `passing` is how many passed in a second of the outage, and `inBand` a text for the bars that are missing there.
+ * @param {{ name: string, note: string, inBand: string, seconds: readonly Record<Decider, number>[], passing: number, y: number }} row
+ */
 function row({ name, note, inBand, seconds, passing, y }) {
   const bottom = y + 14 + BAR
   const bars = seconds.flatMap((passes, second) => {

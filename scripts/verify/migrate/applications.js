@@ -5,11 +5,12 @@ import { createServer } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 
 /**
- * A framework's application: what scripts call `app`, and how it is served. `finish` adds the handler, and comes after the limits.
+ * A framework's application: what scripts call `app`, and how it is served. `listen` adds the handler, behind the limits, and returns
+ * the port.
  * @typedef {{ app: any, listen: () => Promise<number>, close: () => Promise<unknown> | void }} Application
  */
 
-/** @type {Readonly<Record<string, () => Promise<Application>>>} */
+/** Makes an application of each framework. @type {Readonly<Record<string, () => Promise<Application>>>} */
 export const frameworks = {
   async express() {
     const { default: express } = await import('express')
@@ -164,7 +165,7 @@ export function asker(application) {
   }
 }
 
-/** @param {unknown} asked */
+/** The status that the header `x-answer` asks for; 200 without one. @param {unknown} asked */
 function statusFor(asked) {
   return Number(asked) || 200
 }
@@ -172,7 +173,7 @@ function statusFor(asked) {
 /** Requests that have not arrived, and responses that have not been read. Meanwhile a fake clock has to stand still. */
 export const traffic = { onTheWay: 0 }
 
-/** @param {import('node:http').Server} server */
+/** Counts in `traffic`: a request that arrives, and a response that is sent. @param {import('node:http').Server} server */
 function watch(server) {
   server.on('request', (_req, res) => {
     traffic.onTheWay--
@@ -180,7 +181,7 @@ function watch(server) {
   })
 }
 
-/** @param {import('node:http').Server} server @returns {Promise<number>} */
+/** Listens on a free port, and returns it. @param {import('node:http').Server} server @returns {Promise<number>} */
 function listening(server) {
   watch(server)
   return new Promise((resolve) =>
@@ -190,7 +191,7 @@ function listening(server) {
   )
 }
 
-/** @param {import('node:http').Server | undefined} server @returns {Promise<void>} */
+/** Closes a server and its connections. @param {import('node:http').Server | undefined} server @returns {Promise<void>} */
 function closed(server) {
   return new Promise((resolve) => {
     if (!server?.listening) return resolve()

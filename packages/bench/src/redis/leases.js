@@ -3,16 +3,16 @@ import { inRounds } from '../figures/rounds.js'
 import { startClient } from './clients.js'
 import { LEASES } from './loads.js'
 
-/** Of which the leases keep half a million back. About what leases serve on a few cores: slices are bounded by it too. */
+/** About what leases serve on a few cores, as it bounds their slices too. Leases keep half a million of it back. */
 const LIMIT = { limit: 5_000_000, windowMs: 1000 }
 const LOAD = { loop: /** @type {const} */ ('timed'), callers: 256, ms: 500 }
-/** Of client processes. */
+/** Numbers of client processes. */
 export const SIZES = [2, 4]
 
 /**
- * Calls that were allowed, a second, of all processes together.
+ * Measures how many calls a second on one key are allowed, in all processes together.
  * @param {import('./measure.js').Bench} bench
- * @returns {Promise<Map<number, Map<string, number[]>>>} by processes and contender
+ * @returns {Promise<Map<number, Map<string, number[]>>>} by number of processes and by contender, a figure for each round
  */
 export async function hotKeySpeed({ server, rounds, wanted, say }) {
   const names = ['Sluice', LEASES].filter(wanted)

@@ -13,7 +13,7 @@ export interface LogReplayOptions {
   readonly limiters: readonly ReadLimiter[]
   /** Limiters to compare with, whose selectors follow, or `'log'`: the calls that were answered 429. */
   readonly against?: readonly ReadLimiter[] | 'log' | undefined
-  /** Called with each decision; of three answers those of the first. */
+  /** Called with each decision; if there are three answers, with the decisions of the first. */
   readonly onDecision?:
     ((time: string, limiter: string, call: LoggedCall, decision: Decision) => void) | undefined
   /** Ends deciding. Where it has ended the reading already, what was read is decided, for a tenth of a second at most. */
@@ -126,7 +126,7 @@ class ReplayedSpread {
   readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
-  /** Makes a replay of the limiters, and of those to compare with, on a store of its own. */
+  /** Makes a replay of the limiters, and one of the limiters to compare with, each on a separate store. */
   constructor(
     readonly way: Way,
     reading: Reading,
@@ -145,8 +145,8 @@ class ReplayedSpread {
   }
 
   /**
-   * Has all limiters decide a call of the caller `key`, which is denied if at least one of them denies it, and counts a change
-   * where those to compare with, or the logged answer, differ.
+   * Decides a call of the caller `key`, which is denied if at least one limiter denies it. Counts a change if the limiters to
+   * compare with, or the logged answer, differ.
    */
   take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options

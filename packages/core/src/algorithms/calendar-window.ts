@@ -6,8 +6,8 @@ import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
 import type { State } from './contract/state.js'
 
 /*
- * One counter per window of the calendar. Unlike that of a fixed window, the state keeps where its window ends, and stays in it until
- * then: calls that bring the boundaries of another time zone or billing day keep what was consumed, and begin no window early.
+ * One counter per window of the calendar. Unlike a fixed window's state, this one has the end of its window, and stays in the window
+ * until then: calls with the boundaries of another time zone or billing day keep what was consumed, and begin no window early.
  */
 
 /** Start and end of the newest window that was booked, in microseconds, and the units booked in it. */
@@ -94,7 +94,7 @@ interface Made {
   readonly size: number
 }
 
-/** Whether an object has so many names, its prototype's included; without the list that Object.keys makes. */
+/** Whether an object and its prototypes have `size` names together. Counts them without the list that Object.keys would make. */
 function hasSize(given: object, size: number): boolean {
   let count = 0
   for (const _ in given) count++

@@ -185,10 +185,10 @@ export class Events {
   }
 
   /**
-   * Reports a likely mistake in the set-up as a 'warning' event, once for each `id`. With `isUnheard` there is no event, because
-   * the warning is about a listener of 'warning' that threw, and that would be called again. If no listener gets the event, or
-   * passive ones alone, such as metrics, a process warning is written, so that somebody sees it. `ofProcess` is the text of one
-   * that concerns all limiters, and is written once for them.
+   * Reports a likely mistake in the set-up as a 'warning' event, once for each `id`. If only passive listeners, such as metrics,
+   * or none at all get the event, a process warning is written too, so that somebody sees it. `isUnheard` omits the event: a
+   * listener of 'warning' has thrown, and would be called again. A warning about all limiters has a text for the process,
+   * `ofProcess`, which is written once for all of them.
    */
   warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return

@@ -27,7 +27,7 @@ export class LimiterRecords {
   readonly listeners = new Set<RecordListener>()
   /** A bit for each hash of a key that has had an override: a look into a large map costs half of a decision in memory. */
   #marks = new Int32Array(0)
-  /** The end that these keys have in common: `:login` of callers under one action. What tells them apart stands before it. */
+  /** The end that these keys have in common, such as `:login` of callers under one action. Keys differ before it. */
   #ending = ''
 
   constructor(readonly known: KnownRecords | undefined) {
@@ -126,12 +126,12 @@ export class KnownRecords {
   readonly #byLimiter = new Map<string, LimiterRecords>()
   /** Ids of records that have decided calls or have ended, which the next read reports. */
   readonly #seen = new Set<string>()
-  /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer tells. */
+  /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer shows it. */
   readonly #ended = new Map<string, KeyRecord>()
   /** Open limiters of the store. */
   #limiters = 0
   #version = 0
-  /** By how much the store's clock is ahead of this process's, in microseconds. */
+  /** The microseconds by which the store's clock is ahead of this process's. */
   #ahead = 0
   /** The first end of a record. */
   #nextEnd = Infinity
@@ -143,7 +143,7 @@ export class KnownRecords {
   #isTicking = false
   #unread: Promise<void> | undefined
 
-  /** The records of `store`, which has some. Those of one in this process all come from here, so it is not waited for. */
+  /** The records of `store`, which keeps records. A store in this process has only those written here, so no read is waited for. */
   private constructor(private readonly store: Store) {
     this.#records = store.records!()
     this.isRead = store.local === true
@@ -265,7 +265,7 @@ export class KnownRecords {
     if (nowMs() - this.#readAt > LOST_MS) void this.#read()
   }
 
-  /** Reads what has changed. A failure leaves what is known in force; the next read makes up for it. */
+  /** Reads the records that have changed. If that fails, the known ones stay in force, and the next read makes up for it. */
   #read(): MaybePromise<unknown> {
     try {
       const taken = this.#receive(this.#records.read(this.#version, this.#reported()))
@@ -322,7 +322,7 @@ export class KnownRecords {
     for (const id of gone) this.#remove(id, 'removed')
   }
 
-  /** Keeps a record, and tells its limiter and, if `isHeard`, listeners. */
+  /** Keeps a record, and reports it to its limiter and, if `isHeard`, to listeners. */
   #set(record: KeyRecord, isHeard: boolean): void {
     this.#byId.set(record.id, record)
     this.#nextEnd = Math.min(this.#nextEnd, record.until)
@@ -331,7 +331,7 @@ export class KnownRecords {
     if (isHeard) ofLimiter.report('set', record)
   }
 
-  /** Forgets a record, and tells its limiter and listeners why. The next read has the store drop one that has ended. */
+  /** Forgets a record, and reports to its limiter and listeners why. With the next read the store drops one that has ended. */
   #remove(id: string, change: RecordChange): void {
     if (change === 'ended') this.#seen.add(id)
     const record = this.#byId.get(id)
@@ -358,7 +358,10 @@ export class KnownRecords {
   }
 }
 
-/** Rejects where an answer takes more than `ms`. The timer keeps the process alive meanwhile, as the sockets of some stores do not. */
+/**
+ * Waits for an answer of the store, and rejects with STORE_TIMEOUT after `ms`. The timer keeps the process alive meanwhile, as the
+ * sockets of some stores do not.
+ */
 async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout>
   const late = new Promise<never>((_, reject) => {
@@ -372,7 +375,7 @@ async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
   }
 }
 
-/** Of ten thousand overrides 4 in 100 other keys share a mark, in 32 kB. */
+/** With ten thousand overrides, 4 of 100 other keys share a mark; the marks take 32 kB. */
 const HASH_BITS = 18
 /** A record says to the minute when it last decided a call. */
 const NOTED_US = 60_000_000

@@ -86,7 +86,7 @@ export class Limiter {
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
-  /** Has the set looked up anew, where `#policies` says when. */
+  /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
   readonly #forget: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
@@ -99,8 +99,8 @@ export class Limiter {
 
   /**
    * Makes a limiter of checked options. A store that is not in this process is used behind its guard: deadline, circuit breaker,
-   * failure mode and leases. Without a store the limiter makes a memory store. What it has made, guard or store, it closes with
-   * itself (`#ownsStore`). Each list of policies, its own and those of `tiers`, is opened as a set: policies and their state.
+   * failure mode and leases. Without a store the limiter makes a memory store. A guard or store that it has made is closed with it
+   * (`#ownsStore`). `policies` and each list of `tiers` are opened as sets: policies and their state.
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
@@ -380,14 +380,14 @@ export class Limiter {
   }
 
   /**
-   * A ban: denies every call on the key for `duration`, or until `unblock` or a reset. A number is in milliseconds. The latest
+   * Bans a key: every call on it is denied for `duration`, or until `unblock` or a reset. A number is in milliseconds. The latest
    * block wins.
    *
-   * It is written under every list of policies that this limiter knows: its own, those of `tiers`, and those that its calls or
+   * It is written under every list of policies that this limiter knows: `policies`, those of `tiers`, and those that its calls or
    * `options` have brought. A list that only calls of other processes bring has to be one of `tiers`. If it fails under one of
    * the lists, it rejects, and may be called again.
    *
-   * A store that keeps records has one of it, with `reason` and `by`, in `overrides()`: it wins over an exemption.
+   * If the store keeps records, `overrides()` lists the block, with `reason` and `by`, and it wins over an exemption.
    */
   async block(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
@@ -405,8 +405,8 @@ export class Limiter {
   }
 
   /**
-   * A pause, under every list that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A number is in
-   * milliseconds. A hold never shortens a longer one. One with `reason` or `by` is recorded, and listed by `overrides()`.
+   * Pauses a key under every list of policies that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A
+   * number is in milliseconds. A hold never shortens a longer one. `overrides()` lists holds that have a `reason` or `by`.
    */
   async hold(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
@@ -416,9 +416,9 @@ export class Limiter {
   }
 
   /**
-   * Gives one key another limit until an instant: numbers of its own, or none (`exempt`). It is kept in the store and in force within
-   * two seconds in every process, here at once. It wins over the policies of a call, and a block over it. What was consumed still
-   * counts, and refusals that a penalty has counted are forgotten. Another override of the key replaces it.
+   * Gives one key another limit until an instant, or none (`exempt`). The override is kept in the store: it is in force here at once,
+   * and in every process within two seconds. It wins over the policies of a call, and a block wins over it. What was consumed still
+   * counts, but refusals that a penalty has counted are forgotten. Another override of the key replaces it.
    * @throws {InputError} INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES, INVALID_OPTION, INVALID_KEY, INVALID_DURATION;
    * {PolicyError} for numbers that do not work, or a store without records; {StoreError}.
    */
@@ -495,7 +495,7 @@ export class Limiter {
     throw new PolicyError('INVALID_OPTION', 'a limiter reserves only if it was made with reservations: {}')
   }
 
-  /** Has a function report a decision to the listeners: at once, or when the call that it is for is told. */
+  /** Reports a decision to the listeners by `report`: now, or where `options` collect reports, when its call gets the answer. */
   #report(report: () => void, options: AcquireOptions): void {
     const { [REPORTS]: reports } = options as Partial<CheckedOptions>
     if (reports) reports.keep(report)
@@ -523,9 +523,9 @@ export class Limiter {
   }
 
   /**
-   * Makes a change of a whole key, such as a block or a reset, under every list of policies that the limiter knows, as each may
-   * have a state of its own. The list in `options`, if there is one, is known from then on: `#setOf` opens it. `record` is the act's
-   * record, which is written meanwhile: one of the two may fail.
+   * Changes a whole key, such as by a block or a reset, under every list of policies that the limiter knows, because each may have
+   * separate state. A list in `options` is known from then on: `#setOf` opens it. Meanwhile `record` writes a record of the act;
+   * either of the two may fail alone.
    */
   async #correctKey(
     change: Correction,
@@ -550,7 +550,7 @@ export class Limiter {
   }
 
   /**
-   * Has what becomes of records reported, from the first read on, which begins now.
+   * Starts to report changes of records, from the first read on, which begins now.
    * @throws {PolicyError} INVALID_OPTION for a store without records.
    */
   #listen(): void {

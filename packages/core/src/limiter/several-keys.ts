@@ -105,7 +105,7 @@ function checkPermit(part: PermitPart): void {
 }
 
 /**
- * Checks what a call on several keys says of one of them (limiter, key, cost, policies), and makes a part of it: the key with the
+ * Checks the options of one part of a call on several keys (limiter, key, cost, policies), and opens the part: the key with the
  * state in which it is charged.
  * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
  */
@@ -120,9 +120,8 @@ function openedOne(options: PartOptions, isNoted = true): LimiterPart {
 }
 
 /**
- * Whether the object that names one key of a call has no options but the four that exist, found out by counting: all its names,
- * less each of the four that is given. That takes a quarter of the time of `checkNames`, which is called only for an object that
- * fails here, and names the wrong option in its error.
+ * Whether the options of a part have no names but the four that exist: it counts all names, and subtracts those of the four that
+ * are given. That takes a quarter of the time of `checkNames`, whose error names the wrong option; it is called only if this fails.
  */
 function hasOnlyNames(options: PartOptions): boolean {
   if (!options) return false

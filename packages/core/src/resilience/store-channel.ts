@@ -18,7 +18,7 @@ export class StoreChannel implements Traffic {
   readonly #queue = new Set<PendingCall<unknown>>()
   /** Calls that were sent and have no outcome, whether or not their callers still wait. */
   #inFlight = 0
-  /** Those of them whose deadline has passed, the oldest first, with the instant at which that was noted. */
+  /** Calls in flight whose deadline has passed, the oldest first, with the instant at which that was noted. */
   readonly #overdue = new Map<PendingCall<unknown>, number>()
   /** Calls that were answered, in time or not, and those of them that were answered before their deadline. */
   answered = 0
@@ -240,7 +240,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   before: DeadlineEntry | undefined = undefined
   after: DeadlineEntry | undefined = undefined
   isInFlight = false
-  /** Of a decision: what is asked, and its beginning if the denial cache is to record the answer. */
+  /** What a decision asks, its longest wait, and its beginning if the denial cache is to record the answer. */
   readonly kind: Ask
   readonly maxWait: number
   begun: BegunCall | undefined = undefined

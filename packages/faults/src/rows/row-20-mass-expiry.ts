@@ -10,8 +10,8 @@ export const row: Row = { number: 20, fault: 'mass expiry', timed: true, run: ex
 const LONGEST_MS = 5
 
 /**
- * Lets many keys expire at one instant. Passes if no turn of the event loop takes longer than the bar, without the collections
- * of V8. `share` is the part of the full load, 0 to 1.
+ * Lets many keys expire at one instant. Passes if no turn of the event loop takes longer than LONGEST_MS, apart from V8's garbage
+ * collection. `share` is the part of the full load, 0 to 1.
  */
 async function expire(share: number): Promise<Outcome> {
   const keys = 1_000_000 * share

@@ -15,7 +15,7 @@ export interface Job {
   readonly callers: number
   /** Shared by the callers in equal parts. Default 1. */
   readonly connections?: number
-  /** Of each caller. */
+  /** Calls of each caller. */
   readonly calls?: number
   /** No call begins later than this after the first answer, by Redis's clock. */
   readonly seconds?: number
@@ -104,12 +104,12 @@ serve<Job, Result>(
   },
 )
 
-/** In microseconds, ahead of Redis's clock by an amount that does not change. */
+/** The clock of this process in microseconds. Its difference from Redis's clock does not change. */
 function processClock(): number {
   return Number(process.hrtime.bigint() / 1000n)
 }
 
-/** The store, which tells what it answers: decisions do not say when they were made. */
+/** Wraps a store so that `hear` gets each answer to a `consume`, with its cost: unlike decisions, answers have the store's instant. */
 function heard(store: Store, hear: (answer: Answer, cost: number) => void): Store {
   return {
     guard: store.guard!,

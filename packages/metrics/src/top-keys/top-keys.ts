@@ -60,10 +60,10 @@ export interface TopKeys {
 }
 
 /**
- * Begins to count the keys with the most calls of a limiter in this process; a second call returns the same lists. Those of a
- * limiter that is observed (`observe`) are counted from then on; the first call returns them, and may change `hashKeys` and `fleet`,
- * but with another `size` or `window` they begin anew. A key came at most `count` times and at least `count - error` times. A key of
- * more than 128 characters is listed as stores keep it: `sha256:` and its digest.
+ * Begins to count the keys with the most calls of a limiter in this process; a second call returns the same lists. `observe` begins
+ * it already: the first call then takes over those counts with the given `hashKeys` and `fleet`, unless it asks for another `size` or
+ * `window`. A key came at most `count` times and at least `count - error` times. A key of more than 128 characters is listed as
+ * stores keep it: `sha256:` and its digest.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION; StoreError CLOSED for a limiter that is closed.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
@@ -93,8 +93,8 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
 }
 
 /**
- * Begins to count the keys of a limiter for a later call of `topKeys`, as whoever asks in an incident asks about the minutes before.
- * Returns a function that ends it, unless they have been asked for.
+ * Counts the keys of a limiter for a later call of `topKeys`: an operator who calls it in an incident asks about the minutes before.
+ * Returns a function that ends the counting, unless `topKeys` was called for the limiter.
  */
 export function countKeys(limiter: Limiter): () => void {
   if (COUNTED.has(limiter)) return () => {}
@@ -106,11 +106,10 @@ export function countKeys(limiter: Limiter): () => void {
 }
 
 /**
- * Counts the keys of a limiter's decisions from now on, and returns the lists. The counts are kept in two generations of half
- * a window each. When a half ends, the older is dropped, so that old calls are forgotten but no figure restarts at 0. A
- * decision for a key that allowed the call is not counted if another key of the same call denied it (`isOverruled`). `stop`
- * ends the counting; so does the end of the first half after the limiter is closed. With `fleet` the counts are posted for
- * other processes.
+ * Starts to count the keys of a limiter's decisions, and returns the lists. Counts are kept in two generations of half a window
+ * each. When a half ends, the older generation is dropped: old calls are forgotten, but no figure restarts at 0. A decision that
+ * allowed its key is not counted if another key of the same call denied the call (`isOverruled`). With `fleet` the counts are
+ * posted for other processes. Counting ends with `stop`, or at most half a window after the limiter is closed.
  */
 function beginCounting(
   limiter: Limiter,
@@ -123,7 +122,7 @@ function beginCounting(
     if (!isOverruled(decision, decidedBy, together)) counts.count(decision.key, decision)
   }
   const end = limiter.on('decision', counting(count))
-  const timer = generationsOf(counts, windowMs, new WeakRef(limiter))
+  const timer = startGenerations(counts, windowMs, new WeakRef(limiter))
   return {
     denied: () => sorted(hashed(counts.denied(), hash).keys),
     all: () => sorted(hashed(counts.sampled(), hash).keys.map(scaled)),
@@ -141,10 +140,10 @@ function beginCounting(
 }
 
 /**
- * Begins a generation of the counts each half of the window, until the limiter is closed. A timer, because to read the clock for each
- * decision takes longer than to count it; it keeps no limiter in memory.
+ * Starts a timer that begins a new generation of the counts each half of the window, until the limiter is closed. Reading the
+ * clock for each decision would take longer than counting it. The timer keeps neither the process nor the limiter alive.
  */
-function generationsOf(counts: KeyCounts, windowMs: number, limiter: WeakRef<Limiter>): NodeJS.Timeout {
+function startGenerations(counts: KeyCounts, windowMs: number, limiter: WeakRef<Limiter>): NodeJS.Timeout {
   const timer = setInterval(() => {
     counts.beginGeneration()
     const left = limiter.deref()
@@ -156,6 +155,6 @@ function generationsOf(counts: KeyCounts, windowMs: number, limiter: WeakRef<Lim
 }
 
 const COUNTED = new WeakMap<Limiter, TopKeys>()
-/** The counts that `observe` has begun, until they are asked for. */
+/** The counts that `observe` has begun, until `topKeys` is called for the limiter. */
 const IMPLIED = new WeakMap<Limiter, KeyCounts>()
 const DEFAULTS = read(TOP_KEYS, {}, { what: 'topKeys' })

@@ -11,9 +11,9 @@ import { KeyLimits, storedKey } from '@sluice/core/internal'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * Makes the search for an unknown rate, in units per window of the other side, with the clock `now` in milliseconds. A rate
- * counts as proven once it was in use for 1.2 windows without a refusal, and at least 80 % of it were served: the other side may
- * not have counted enough of a shorter burst.
+ * Makes the limit that searches for an unknown rate, in units per window of the other side. A rate is proven once it was in use for
+ * 1.2 windows without a refusal, and at least 80 % of it was served: of a shorter burst the other side may not have counted
+ * enough. `now` is the clock, in milliseconds.
  */
 export function adaptiveRate(bounds: AdaptiveOptions, windowMs: number, now: () => number): Ceiling {
   const isProven = (limit: number, served: number, ms: number): boolean =>
@@ -21,7 +21,7 @@ export function adaptiveRate(bounds: AdaptiveOptions, windowMs: number, now: () 
   return new Ceiling(bounds, { step: 0, windowMs, isProven }, now)
 }
 
-/** The rates of the keys of one `adaptive` option, in the place of a limiter: its turns come evenly, at the rate of their key. */
+/** Takes the place of a limiter for one `adaptive` option. Each key gets evenly spaced turns, at the rate that was found for it. */
 export class AdaptiveRates {
   readonly name = 'adaptive'
   readonly #limits: KeyLimits<number>
@@ -52,7 +52,7 @@ export class AdaptiveRates {
     return Object.defineProperty(decision, 'limit', { value, enumerable: true })
   }
 
-  /** Has no turns of the key come for this many milliseconds, in this process. */
+  /** Delays all turns of the key for `ms` milliseconds, in this process. */
   hold(key: string, ms: number): Promise<void> {
     return this.#limiter.hold(key, ms)
   }
@@ -77,5 +77,5 @@ function evenTurns(rate: number, windowMs: number): readonly Policy[] {
 }
 
 const WINDOWS = 60
-/** In windows, how long a rate is in use before it is believed, and the share of it that must have been used. */
+/** Windows for which a rate is in use before it is proven, and the share of it that must have been served. */
 const [ROUND, IN_USE] = [1.2, 0.8]

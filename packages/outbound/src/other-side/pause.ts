@@ -2,9 +2,9 @@ import type { OutboundReply } from '../request.js'
 import { digitsNamed, httpDateIn, itemsOf, leastIn, numberIn, waitMsIn } from './values.js'
 
 /**
- * Milliseconds for which a reply asks for a pause, as `limitFetch` reads it; for `pauseOf` of a queue: by `Retry-After` if it
- * is a refusal, otherwise by a quota that is used up. 0 if it asks for none; undefined for a refusal (429, 503, 529) that does
- * not say how long. The other side chooses the number: bound it.
+ * Milliseconds for which a reply asks for a pause: by `Retry-After` if it is a refusal (429, 503, 529), otherwise by a quota that
+ * is used up. 0 if it asks for none; undefined for a refusal that does not say how long. For `pauseOf` of a queue; `limitFetch`
+ * reads replies the same way. The other side chooses the number: bound it.
  */
 export function pauseMsOf(reply: OutboundReply): number | undefined {
   return statedMs(reply, REFUSALS.has(reply.status))
@@ -12,9 +12,9 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 
 /**
  * Milliseconds for which a reply asks for a pause; 0 if it asks for none, undefined for a refusal that does not say how long.
- * `isRefusal` says that it is a refusal, whatever its status. Of a refusal or a 403, `Retry-After` counts first. Otherwise the
- * quotas that are used up count, by the longest time until a reset; if a 429 reports none as used up, all of its quotas do. Times
- * count from the reply's birth, and the quotas of a success from a cache not at all.
+ * `isRefusal` marks a refusal, whatever its status. In a refusal or a 403, `Retry-After` comes first. Otherwise the quota that is
+ * used up and resets last decides; if a 429 reports none as used up, the quota that resets last. The age of a reply from a cache
+ * is subtracted, and the quotas of a success from a cache are ignored.
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
@@ -37,7 +37,7 @@ export function forbidsRetry(reply: OutboundReply): boolean {
   return reply.header('x-should-retry') === 'false' || reply.header('stripe-should-retry') === 'false'
 }
 
-/** Whether a reply lay in a cache for a second or more: what it says of limits is no news (RFC 9111, 5.1). */
+/** Whether a reply lay in a cache for a second or more: its quotas are then out of date (RFC 9111, 5.1). */
 export function isFromCache(reply: OutboundReply): boolean {
   return ageMsOf(reply) > 0
 }
@@ -63,7 +63,7 @@ function retryAfterMs(reply: OutboundReply): number {
   return askedMs
 }
 
-/** By what a number in them means, in milliseconds. */
+/** Headers that ask for a wait, each with the milliseconds that 1 in it means. */
 const RETRY_AFTER = [
   ['retry-after-ms', 1],
   ['x-ms-retry-after-ms', 1],
@@ -72,8 +72,8 @@ const RETRY_AFTER = [
 ] as const
 
 /**
- * When a reply was made, in milliseconds since 1970 by the sender's clock, which its header `Date` shows, or by ours without one.
- * Dates in its other headers are compared with this, so that clocks that differ do no harm.
+ * The instant at which a reply was made, in milliseconds since 1970: by the sender's clock (header `Date`), or by ours without that
+ * header. Dates in other headers are compared with it, so a difference between the clocks does no harm.
  */
 function birthOf(reply: OutboundReply): number {
   const theirs = httpDateIn(reply.header('date'))
@@ -144,10 +144,10 @@ const UNITS = [
   'tokens_usage_based',
 ]
 
-/** What reads the quotas in the value of a header. */
+/** Reads the quotas in the value of a header. */
 type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuota[]
 
-/** A pair of headers for what remains, NaN if it is absent, and for the reset, by which it is found. */
+/** The reader of a quota in two headers: what remains (NaN without it), and the reset, under whose name the reader is found. */
 const pair = (remaining: string, reset: string): [string, QuotaReader] => [
   reset,
   (value, reply) => [
@@ -155,7 +155,7 @@ const pair = (remaining: string, reset: string): [string, QuotaReader] => [
   ],
 ]
 
-/** By the name of the header that is looked for. */
+/** Readers of quotas, by the name of their header. */
 const QUOTAS: ReadonlyMap<string, QuotaReader> = new Map([
   ['ratelimit', structuredQuotas],
   ['x-shopify-shop-api-call-limit', bucketQuotas],

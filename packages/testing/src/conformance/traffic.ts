@@ -6,18 +6,18 @@ export type Kind =
 /** One call that is yet to be given its numbers: they depend on the answers that came before (see operation.ts). */
 export interface Step {
   readonly kind: Kind
-  /** Which of the sets of numbers comes with the call. */
+  /** Which set of limits comes with the call. */
   readonly tier: number
   /** Which policy of the list, and which earlier booking or charge, the step refers to. */
   readonly pick: number
-  /** Where time moves to before the call, and by how many microseconds beside that. */
+  /** Where the clock moves to before the call: an edge, or so many parts of a window on, and `off` microseconds beside that. */
   readonly to: 'stay' | 'part' | 'bucket' | 'window' | 'at' | 'reset' | 'idle'
   readonly parts: number
   readonly off: number
-  /** The number that the cost is counted from, and the units beside it. */
+  /** The number that the cost is counted from, and the units that are added to it. */
   readonly of: 'nothing' | 'remaining' | 'capacity' | 'half'
   readonly units: number
-  /** The longest wait: windows, or the wait of the last answer and microseconds beside it. */
+  /** The longest wait: parts of a window, or the wait of the last answer and `waitOff` microseconds beside it. */
   readonly wait: 'windows' | 'known'
   readonly waitOff: number
 }
@@ -39,10 +39,9 @@ export const HISTORY: TrafficOptions['kinds'] = {
 }
 
 /**
- * Draws up to `most` steps for one key, each of a kind of call by the weights of `kinds`, under one of `tiers` sets of limits. A
- * step holds no numbers of the store yet, but what `operationOf` makes them from: which edge to move to (a boundary of a window
- * or bucket, an instant that the last answer announced), what the cost is counted from (what is left, the capacity), and small
- * offsets to either side. Values that stand several times in a list are drawn so much more often.
+ * Draws up to `most` steps for one key. Each is a kind of call, drawn by the weights in `kinds`, under one of `tiers` sets of
+ * limits. A step only describes its cost and instant, such as "one unit more than remains": `operationOf` turns it into a call with
+ * numbers, once the answer before it is known. Values that a list has several times are drawn more often.
  */
 export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arbitrary<readonly Step[]> {
   const drawn = Object.entries(kinds).map(([kind, weight]) => ({

@@ -23,18 +23,18 @@ interface ZonedTime {
   getTimeZoneTransition(direction: 'next'): { readonly epochMilliseconds: number } | null
 }
 
-/** Has boundaries computed by `temporal` in all copies of this package where the runtime has no Temporal of its own. */
+/** Makes all copies of this package compute boundaries by `temporal`, where the runtime itself has no Temporal. */
 export function provideTemporal(temporal: TemporalSource): void {
   provided().temporal ??= temporal
 }
 
-/** What all copies of this package in a process share. */
+/** The state that all copies of this package in a process share. */
 const provided = (): { temporal?: TemporalSource } => inCommon('temporal', () => ({}))
 
 /** The periods of a calendar. */
 export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'
 
-/** Of each period: what Temporal adds, and the least, the mean and the most days. */
+/** For each period: what Temporal adds, and the least, the mean and the most days. */
 const PERIODS = {
   day: { days: 1, least: 1, mean: 1, most: 1 },
   week: { days: 7, least: 7, mean: 7, most: 7 },
@@ -54,7 +54,7 @@ export const MOST_MOVED_MS = 10_800_000
 export class Calendar {
   /** The shortest period in microseconds, in a zone that skips no day. */
   readonly shortest: number
-  /** The longest period in milliseconds, without what clocks are moved. */
+  /** The longest period in milliseconds, if no clocks are moved. */
   readonly longestMs: number
   readonly #anchor: LocalTime
   /** The instant of the anchor, and those around the latest instant that was asked for, in microseconds. */
@@ -88,7 +88,7 @@ export class Calendar {
     }
   }
 
-  /** The two boundaries at or before an instant and the two after it, in microseconds. Equal ones are one. */
+  /** The two boundaries at or before an instant and the two after it, in microseconds. Equal boundaries count as one. */
   around(instant: number): readonly number[] {
     const known = this.#latest
     if (instant >= known[1]! && instant < known[2]!) return known
@@ -99,8 +99,8 @@ export class Calendar {
   }
 
   /**
-   * The instant, in microseconds, of the anchor and `i` whole periods. A local time that comes twice is the first; one that
-   * does not exist is the instant at which the clocks were moved, where Temporal would move the time by as much.
+   * The instant, in microseconds, `i` whole periods after the anchor. A local time that the clocks show twice counts as the first
+   * of the two. For one that they skip it is the instant of the skip; Temporal would move the time by the length of the gap.
    */
   #boundary(i: number): number {
     const { days = 0, months = 0 }: { readonly days?: number; readonly months?: number } = PERIODS[this.every]

@@ -54,7 +54,7 @@ export class Eviction {
    * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
    * next rows are searched for a full key, unless a whole round has just found none (`#restUntil`). Otherwise the victim is the
    * key of the lowest rank (how much would be lost with it) in a sample. If even that was denied and ranks above what samples
-   * usually find (`#usual`), or is blocked, more keys are searched for a lesser one. `areAll` tells when that is in vain: if
+   * usually find (`#usual`), or is blocked, more keys are searched for a lesser one. `areAll` says when that is in vain: if
    * all keys were blocked or held ('size'), one that only a penalty blocks suffices, and if operators block all ('bans'), any.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {

@@ -81,7 +81,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly #overflow: Overflow
   readonly #maxKeys: number
   #clock: Clock
-  /** By limiter and shapes, the least recently opened first. */
+  /** Tables by limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
   readonly #boards = new Map<string, Map<string, Note>>()
   readonly #records = memoryRecords(() => this.now())
@@ -140,8 +140,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   }
 
   /**
-   * Decides a call on several keys of this store, of which each part is one key and its cost: all are charged, or none. Returns
-   * one answer a part. All steps share one instant: the clock stands still meanwhile, because to read it takes as long as a step.
+   * Decides a call on several keys of this store: all are charged, or none. A part is one key and its cost. Returns one answer a
+   * part. All steps share one instant: the clock stands still meanwhile, because reading it takes as long as a step.
    */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()
@@ -283,7 +283,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether no search can find a lesser key to evict: all were blocked or held at some time ('size'), or are banned ('bans'). */
+  /** Whether all keys were blocked or held at some time ('size'), or are banned ('bans'): no key that matters less can be found. */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]

@@ -18,7 +18,7 @@ export interface ReservationEntry {
  * or all ends have. Beside the open ones fewer than `MARKS` x `max` marks are kept; the oldest is forgotten first.
  */
 export class KeyReservations {
-  /** An instant before which no open reservation ends; where none is open, after which nothing has to be known. */
+  /** An instant before which no open reservation ends. If none is open, nothing has to be kept after this instant. */
   nextEnd = Infinity
   /** How many are open. */
   open = 0
@@ -26,10 +26,10 @@ export class KeyReservations {
   #forgottenUntil = 0
   #entries: ReservationEntry[] = []
 
-  /** None, of a key whose reservations begin at the instant `begun`: of those made before nothing is known. */
+  /** Holds no reservations at first. Of any that were made before the instant `begun` nothing is known. */
   constructor(readonly begun: number) {}
 
-  /** Those that `numbers` kept. */
+  /** Reads the reservations that `numbers` has written. */
   static of([begun, nextEnd, forgottenUntil, ...rest]: readonly number[]): KeyReservations {
     const own = new KeyReservations(begun!)
     own.nextEnd = nextEnd!
@@ -53,7 +53,7 @@ export class KeyReservations {
     return own
   }
 
-  /** All of them in whole numbers, as `of` reads them. */
+  /** All reservations as whole numbers, which `of` reads. */
   get numbers(): readonly number[] {
     const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
       FLOAT.setFloat64(0, effect)
@@ -62,7 +62,7 @@ export class KeyReservations {
     return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
   }
 
-  /** Keeps fewer than MARKS x `max` entries: marks that have ended at `now` go, then the oldest are forgotten, `max` at once. */
+  /** Makes room once there are MARKS x `max` entries: forgets marks that have ended at `now`, then the oldest ones, `max` at once. */
   makeRoom(now: number, max: number): void {
     if (this.#entries.length < MARKS * max) return
     this.#entries = this.#entries.filter(({ end }) => end > now)

@@ -13,9 +13,9 @@ export interface OpenTable {
 }
 
 /**
- * A keyspace that reserves, over a table. Before each operation the reservations of its key that have ended are given back, each
- * as of its end; what comes then is decided as in a keyspace without reservations. So the table knows nothing of them but to keep
- * a key while it has some. A call on a key of which none has ended costs a look at the earliest end.
+ * A keyspace that reserves, over a table. Each operation first gives back the key's reservations that have ended, each as of its
+ * end, and then proceeds as without reservations. So the table knows of them only that a key that has some must be kept. If none
+ * has ended, this costs a look at the earliest end.
  */
 export class ReservingKeyspace implements Keyspace, Reservations {
   readonly reservations = this
@@ -32,8 +32,8 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial says when the cost passes if the
-   * open reservations end unsettled, and the next end (`nextEnd`), before which to ask again is in vain unless one is settled.
+   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial says when the cost passes if all open
+   * reservations end unsettled. Before the next end (`nextEnd`) it is in vain to ask again, unless a reservation is settled.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const { table, list, row, own } = this.#at(key)
@@ -65,6 +65,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     return table.correct(list, change)
   }
 
+  /**
+   * Charges as `consume` does, and keeps the charge as a reservation. While the key has `max` open ones it is denied, until the next
+   * end or until the cost fits, whichever is later.
+   */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
     const { table, own, now } = this.#at(key)
@@ -85,6 +89,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     return answer
   }
 
+  /**
+   * Extends a reservation, or settles it: charges or gives back the difference between its cost and `units`. One that was settled
+   * before is not changed. One that is no longer known is 'late': a settlement then charges all `units`.
+   */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, decidedAt, end, kind } = change
     const { table, list, row, own, now } = this.#at(key)
@@ -95,7 +103,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
       own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
       return { state: 'open', effect: 0, end: entry.end }
     }
-    // One that is not found before its end was settled, and its mark forgotten, unless the state that knew it was lost.
+    // Its end has not come, and the state that knew it is not lost: so it was settled, and its mark was forgotten.
     if (!entry && isKnown && now < end) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
     const difference = change.units - (entry?.cost ?? 0)
@@ -107,12 +115,12 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     return { state: 'settled', effect, end: entry.end }
   }
 
-  /** Gives back what has ended of the key's reservations. Returns whether anything had. */
+  /** Gives back the key's reservations that have ended. Returns whether there were any. */
   giveBackEnded(key: string): boolean {
     return this.#at(key).hasEnded
   }
 
-  /** The key's place in the table, once what has ended of its reservations is given back. */
+  /** Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. */
   #at(key: string) {
     const { table, list } = this.open()
     const row = table.cursor.rows.find(key)

@@ -269,10 +269,10 @@ class Rows {
   }
 
   /**
-   * Gives a key that has no row a free one, or else the next that was never used, and adds it to the index by which keys are
-   * found. Returns the row's number. Free rows form a list: `#free` is the first, and the first cell of each holds the number of
-   * the next. Rows that were never used may need a new page, or a larger first page. `ownText` keeps no longer text alive than
-   * the key.
+   * Gives a new key a row, a free one or else the next that was never used, and adds it to the index by which keys are found.
+   * Returns the row's number. Free rows form a list: `#free` is the first, and the first cell of each holds the number of the next.
+   * A row that was never used may need a new page, or a larger first page. `ownText` copies the key: otherwise a longer text, of
+   * which it is a part, could stay in memory.
    */
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
@@ -291,8 +291,8 @@ class Rows {
   }
 
   /**
-   * Removes the key of a row and clears the row. The row becomes the first of the list of free ones, so its first cell then holds
-   * the number of the former first. With the last key all memory is given up.
+   * Removes the key of a row, clears the row, and puts it first into the list of free rows: its first cell then holds the number of
+   * the next free row. With the last key all memory is given up.
    */
   free(row: number): void {
     const page = this.pageOf(row)

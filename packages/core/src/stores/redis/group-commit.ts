@@ -34,19 +34,19 @@ export class GroupCommit {
   readonly #atTurnEnd: (task: () => void) => void
   readonly #now: () => number
   /**
-   * What was sent and has no outcome, the oldest first, without what has none for a minute, which is lost. The tables that a Set
-   * outgrows lead to each other, and keep what comes and goes so fast in memory until a full collection.
+   * Batches that were sent and have no outcome, the oldest first. One without an outcome for a minute is lost, and is left out. A Set
+   * would keep batches in memory until a full collection, as the tables that it outgrows lead to each other.
    */
   readonly #sent: SentBatch[] = []
-  /** The calls in it, equal ones included, and the batches that take up room. */
+  /** The calls in these batches, equal ones included, and the batches that take up room. */
   #inFlight = 0
   #batches = 0
-  /** Batches that wait to be sent, the oldest first, by tag; where a call may have any keys, all without one. */
+  /** Batches that wait to be sent, the oldest first, by hash tag; under '' outside a Cluster, where any keys go together. */
   readonly #waiting = new Map<string, Batch[]>()
   #isFlushDue = false
   /** Calls whose batches came back in this turn. */
   #justAnswered = 0
-  /** The same at the end of the turn before. */
+  /** Calls whose batches came back in the turn before. */
   #answeredBefore = 0
   /** Calls at which a batch is sent before the turn ends. */
   #part = MOST_CALLS
@@ -72,7 +72,7 @@ export class GroupCommit {
     return this.#waiting.size === 0 && this.#inFlight === 0
   }
 
-  /** Lets go of an idle group and its script, so that further calls go to another. */
+  /** Drops the script of an idle group, so that further calls go to another group. */
   drop(): void {
     this.script = undefined
   }
@@ -113,7 +113,7 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
-  /** Has the waiting calls sent at the end of this turn of the event loop; once, however often it is called in the turn. */
+  /** Arranges that waiting calls are sent at the end of this turn of the event loop: once, however often it is called. */
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true

@@ -147,13 +147,13 @@ class StoreInRedis implements RedisStore {
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tagOf: ((callerKey: string) => string) | undefined
-  /** By the beginning of their keys. Each is held by its keyspaces. */
+  /** The smallest limits that were used, by the beginning of the keys, as long as a keyspace holds them. */
   readonly #smallestLimits = new WeakValues<SmallestLimits>()
   readonly #groups: Groups
   readonly #together: RedisTogether
   readonly #permits = new Set<Permits>()
   readonly #eviction: EvictionCheck
-  /** Gets what is found out about the client: that of the limiter which was made last. */
+  /** Gets warnings about the client. It belongs to the limiter that was made last. */
   #report: Report = warnOfClient
   readonly #now: Clock
   #started: { readonly ended: Promise<unknown> | undefined } | undefined

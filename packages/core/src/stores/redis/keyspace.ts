@@ -26,11 +26,11 @@ export interface RedisKeyspaceOptions {
   readonly penalty?: Penalty | undefined
   /** Most reservations of a key that are open, of a limiter that reserves. */
   readonly max?: number | undefined
-  /** Of the policies and the penalty: keyspaces of one id have one script. */
+  /** Names the policies and the penalty: keyspaces with the same id have one script. */
   readonly listId: string
-  /** Nothing in a Cluster. */
+  /** Returns undefined in a Cluster. */
   readonly together: () => Together | undefined
-  /** Returns what sends the calls of the script for these shapes and this penalty. */
+  /** Returns the group that sends the calls of the script for these shapes and this penalty. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
 }
@@ -103,9 +103,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns a part, the share of one key in a call on several, whose script has its list of policies as number `list`. Its share
-   * of Redis's time, `units`, is 1, or its cost on a log.
-   * @throws {InputError} INVALID_COST for one that would write too many entries of a log, which writes one for each unit.
+   * Returns the part of one key in a call on several. `list` is the number of its list of policies in their script. The part's
+   * share of Redis's time, `units`, is 1, or its cost on a log.
+   * @throws {InputError} INVALID_COST for a cost that would write too many entries of a log, one for each unit.
    */
   partOf({ key, cost, enforce }: Part, list: number): WholePart {
     if (cost > this.#mostUnits) throw tooCostly(cost)
@@ -114,8 +114,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Asks how a booking stands whose turn has come: 'lost' if its key's state is gone, 'held' if the key is blocked or held now.
-   * The first 16 bytes of its token name it by two random numbers: the epoch, of state begun anew, and the version, of its write.
+   * Asks whether a booking whose turn has come still stands: 'lost' if its key's state is gone, 'held' if the key is blocked or
+   * held now. The first 16 bytes of the token are two random numbers that name the booking: the epoch of the state, and the version
+   * of the write.
    */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16), read: unpackConfirmation }, key)
@@ -140,8 +141,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Charges a key, whether the cost fits or not, and returns the units that took effect. A sliding log writes an entry for each
-   * unit, so a charge there takes calls of at most MOST_ENTRIES each, none of which keeps Redis busy for longer than a decision.
+   * Charges a key, whether the cost fits or not, and returns the units that took effect. On a sliding log, which writes an entry
+   * for each unit, a large cost takes several calls of at most MOST_ENTRIES units, so that none keeps Redis busy for longer than a
+   * decision. `counted` is called after each, with the numbers of the earlier ones included.
    */
   async #charge(key: string, cost: number, counted?: ChargeCounts): Promise<number> {
     const most = this.#mostUnits

@@ -10,7 +10,7 @@ import type { RedisKeyspace, WholePart } from './keyspace.js'
 import type { ScriptList } from './script/compose.js'
 import { hasHealed, type NumberReader, packWhole, REDIS_TIME, unpackAnswer } from './script/wire.js'
 
-/** Returns what sends calls on several keys whose parts have any of these lists. */
+/** Returns the group that sends calls on several keys whose parts have any of these lists. */
 export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
 
 /**
@@ -31,7 +31,7 @@ export class RedisTogether implements Together {
 
   constructor(private readonly groupFor: GroupFor) {}
 
-  /** Whether there is a program for calls on keys of these keyspaces, or was room for one. The first time there is not, warns. */
+  /** Finds or makes a program for calls on keys of these keyspaces. False if there is no room for one; the first time, it warns. */
   prepare(keyspaces: readonly RedisKeyspace[]): boolean {
     if (this.#findProgram(keyspaces)) return true
     if (!this.#isFull) keyspaces[0]!.options.report({ event: 'warning', ...PROGRAMS })
@@ -40,8 +40,8 @@ export class RedisTogether implements Together {
   }
 
   /**
-   * Puts a call on several keys, of which all are charged or none, into the next batch of its kind, to be decided by one script
-   * call. A part is its share of one key; `prepare` was called for their keyspaces. The answers to the parts go to `receiver`.
+   * Adds a call on several keys to the next batch of its kind; one script call then charges all of the keys or none. `given` has a
+   * part for each key, and `prepare` was called for their keyspaces. `receiver` gets the answers, one for each part.
    */
   decide(given: readonly Part<RedisKeyspace>[], receiver: WholeReceiver, caller?: Caller): undefined {
     const { id, lists } = this.#findProgram(given.map(({ keyspace }) => keyspace))!
@@ -64,8 +64,8 @@ export class RedisTogether implements Together {
   }
 
   /**
-   * Makes a program that knows the lists of these keyspaces. The first ones know no others, as that is fastest; a later one knows
-   * all lists that were met, but if these are too many, those of this call alone, with which the next union begins.
+   * Makes a program that knows the lists of these keyspaces. The first programs know no other lists, as that is fastest. A later
+   * one knows all lists that were met; if these are too many, only those of this call, and collecting begins anew with them.
    */
   #add(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     if (this.#programs.length >= MOST_PROGRAMS) return undefined

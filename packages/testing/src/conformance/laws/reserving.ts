@@ -41,9 +41,9 @@ const deeds = fc.array(
 )
 
 /**
- * Declares the laws of reservations. A key that reserves is compared with two others: with one that does not, to which the law itself
- * gives back what has ended, as `settle` would at that instant; and with one of the memory store, whose answers it must give, with what is held
- * and when a denied call passes.
+ * Declares the laws of reservations. A key that reserves is compared with two others. One does not reserve: when a reservation ends,
+ * the law gives its units back to that key, as `settle` would at that instant. The other reserves in the memory store: all answers
+ * must be the same there, with what is held and when a denied call passes.
  */
 export function reserving(subject: Subject): void {
   const scenario = fc.constantFrom(undefined, undefined, ...subject.shapes).chain((other) =>
@@ -162,7 +162,7 @@ class ReservingKeys {
     await this.expectEqual(cost)
   }
 
-  /** Moves the clock, and gives back to the plain key at each end what has ended. */
+  /** Moves the clock. On the way, each reservation that ends gives units back on the plain key, at the instant of its end. */
   async passTo(instant: number): Promise<void> {
     for (const known of this.#open.toSorted((one, other) => one.end - other.end)) {
       if (known.end > instant) break
@@ -202,6 +202,7 @@ class ReservingKeys {
     return Math.max(part === 0 ? 0 : 1, Math.floor(this.#capacity * part))
   }
 
+  /** Reserves a cost on both keys that reserve, and consumes it on the plain one. Unless the first are full, all deny it or none. */
   async #reserve(cost: number, ttl: number, atEnd: number): Promise<void> {
     if (cost === 0) return
     const id = 1 + this.#all.length
@@ -214,6 +215,10 @@ class ReservingKeys {
     if (!reason) this.#all.push({ id, at, cost, decidedAt: now, atEnd, end: now + ttl, isOpen: true })
   }
 
+  /**
+   * Settles a reservation, and corrects the plain key by the same difference. A reservation that is late is charged in full; one
+   * that was settled before changes nothing.
+   */
   async #settle(known: Known, units: number): Promise<void> {
     const { id, decidedAt, end, isOpen, cost } = known
     const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
@@ -227,6 +232,7 @@ class ReservingKeys {
     }
   }
 
+  /** Moves the end of an open reservation. The plain key needs no change. */
   async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
     const { id, decidedAt, end } = known
     const { state, end: later } = await this.#change({
@@ -243,7 +249,7 @@ class ReservingKeys {
     known.atEnd = atEnd
   }
 
-  /** Their state is lost. */
+  /** Removes the state of all keys, their reservations included. */
   async #reset(): Promise<void> {
     await this.#all3((keyspace) => keyspace.correct({ kind: 'reset', key: this.#key }))
     for (const known of this.#all) known.isOpen = false
@@ -263,17 +269,21 @@ class ReservingKeys {
     return store!
   }
 
-  /** Asks the keys that reserve. */
+  /** Asks both keys that reserve. */
   async #reserving<T>(ask: (reservations: Reservations) => T | Promise<T>): Promise<readonly T[]> {
     return [await ask(this.#store.reservations!), await ask(this.#memory.reservations!)]
   }
 
+  /** Changes all three keys, whose effects must be equal. */
   async #all3(act: (keyspace: Keyspace) => number | Promise<number>): Promise<void> {
     const [store, memory, plain] = [await act(this.#store), await act(this.#memory), await act(this.#plain)]
     assert.deepEqual([store, memory], [plain, plain])
   }
 
-  /** Asks all keys, whose answers must be equal: those that reserve in all, the plain one in what has no end to wait for. */
+  /**
+   * Asks all three keys and returns the answers of the two that reserve, which must be equal. The plain key's answer must have the
+   * same reason, units and reset; its waits may be others, as it knows of no reservation that will end.
+   */
   async #both(ask: (keyspace: Keyspace) => Answer | Promise<Answer>): Promise<readonly Answer[]> {
     const [store, memory, plain] = [await ask(this.#store), await ask(this.#memory), await ask(this.#plain)]
     assert.deepEqual(this.#seen(store), this.#seen(memory))

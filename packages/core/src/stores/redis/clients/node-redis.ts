@@ -4,14 +4,14 @@ import { type Emitter, listenForErrors } from './error-listener.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
-  /** Not of a pool and of a cluster, which do not say when they are. */
+  /** Absent on a pool and a cluster, which do not report it. */
   readonly isReady?: boolean
-  /** Not of a pool, a cluster and a sentinel. */
+  /** Absent on a pool, a cluster and a sentinel. */
   readonly options?: { readonly socket?: Location }
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
   connect(): Promise<unknown>
   destroy(): void
-  /** Neither of a pool, which cannot subscribe. */
+  /** Absent, like `subscribe`, on a pool, which cannot subscribe. */
   duplicate?(): NodeRedisClient
   subscribe?(channel: string, receive: (message: string) => void): Promise<unknown>
 }
@@ -27,9 +27,9 @@ interface ScriptOptions {
 }
 
 /**
- * Returns a connection over a client of node-redis that was handed in, and stays open: a client, pool, cluster or sentinel, told
- * apart by methods that only one kind has. The client itself follows MOVED and ASK, by which nodes of a Cluster send it to
- * another. The type mapping makes replies Buffers, as scripts reply with bytes.
+ * Returns a connection over a client, pool, cluster or sentinel of node-redis, told apart by methods that only one kind has. The
+ * client stays open, and itself follows MOVED and ASK, with which a node of a Cluster refers it to another. The type mapping makes
+ * replies Buffers, as scripts reply with bytes.
  */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
@@ -49,10 +49,10 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 }
 
 /**
- * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
- * each has a client of its own, a duplicate of the one that was handed in. Messages that are published while it is broken are
- * lost, so semaphores also poll. A client that is ended while it connects would finish that and keep its socket, so it is ended
- * when it has connected, or failed to.
+ * Makes the function that subscribes to a channel and returns a function that ends the subscription. Each subscription has a
+ * duplicate of the client, because a subscribed connection takes no other commands. Messages published while it is broken are
+ * lost, so semaphores also poll. If the subscription ends while the duplicate connects, that is destroyed only afterwards: destroyed
+ * earlier, it would still connect, and keep its socket.
  */
 function subscribeBy(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {
