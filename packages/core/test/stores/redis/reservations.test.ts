@@ -63,7 +63,7 @@ it('charges a lost state, and one that is late', async () => {
 })
 
 it.each(['before', 'behind'])('counts a log that reserves %s another key of a call', async (place) => {
-  const store = redisStore(client, { clock: undefined })
+  const store = redisStore(client)
   const options = { store, deadline: '10s' } as const
   const name = `log-${place}`
   const log = [slidingLog({ limit: 100, window: '1h' })]
