@@ -97,7 +97,7 @@ describe('npm run release -- publish', () => {
     'says how it is called when it is given %j',
     (args) => {
       const { status, output } = project.run('release.js', ...args)
-      expect([status, output]).toEqual([1, expect.stringContaining('version | --dry-run | publish')])
+      expect([status, output]).toEqual([2, expect.stringContaining('version | --dry-run | publish')])
     },
   )
 })
