@@ -120,7 +120,10 @@ export class TogetherCall<T> {
 
   /** Ends with the first read of the records of a part that has not read them; undefined if all have. */
   unread(): Promise<void> | undefined {
-    for (const { limiter } of this.parts) if (limiter[UNREAD]) return limiter[UNREAD]
+    for (const { limiter } of this.parts) {
+      const unread = limiter[UNREAD]
+      if (unread) return unread
+    }
     return undefined
   }
 
