@@ -2,7 +2,7 @@ import { partsOf } from '@sluice/core/internal'
 import { readFileSync } from 'node:fs'
 import { grouped, type Law } from './law.js'
 import type { Member } from './member.js'
-import type { Fault, FaultName } from './plan.js'
+import type { Fault, FaultName, Plan } from './plan.js'
 import { lasting, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
 
@@ -156,11 +156,11 @@ export const CONDUCT: readonly Law[] = [
     name: "under 'throw' and 'deny' a wait ends in an outage when its maxWait is over",
     source: 'keeps waiting for the reply',
     *breaches({ plan, records }, count) {
-      if (plan.onStoreError === 'local' || plan.onStoreError === 'allow') return
-      for (const { call, member, startedAt, settledAt, told, error } of records) {
-        if (call.does !== 'acquire' || settledAt === undefined || told?.reason === 'cost') continue
-        const reason = told ? told.degraded : error
-        if (!reason || !/unavailable|timeout|oom|readonly|busy|loading/i.test(reason)) continue
+      for (const { call, member, startedAt, settledAt, reason } of failedWaits(
+        plan,
+        records,
+        /unavailable|timeout|oom|readonly|busy|loading/i,
+      )) {
         count(1)
         const early = startedAt + Math.max(call.maxWait, plan.deadline) * 1000 - settledAt
         if (early > 1000)
@@ -172,11 +172,11 @@ export const CONDUCT: readonly Law[] = [
     name: 'a booking that was refused, or lost with its connection, is made again once the store answers',
     source: 'books again once Redis answers other calls, after 25 ms to 1 s',
     *breaches({ plan, records, faults }, count) {
-      if (plan.onStoreError === 'local' || plan.onStoreError === 'allow') return
-      for (const { call, member, startedAt, settledAt, told, error } of records) {
-        if (call.does !== 'acquire' || settledAt === undefined || told?.reason === 'cost') continue
-        const reason = told ? told.degraded : error
-        if (!reason || !/unavailable|oom|readonly|busy|loading/i.test(reason)) continue
+      for (const { call, member, startedAt, settledAt, reason } of failedWaits(
+        plan,
+        records,
+        /unavailable|oom|readonly|busy|loading/i,
+      )) {
         const isCalm = !faults.some(
           (fault) =>
             disturbs(fault, member) &&
@@ -463,6 +463,17 @@ function isSince(from: Record, to: Record, own: readonly Record[]): boolean {
 /** Until when a process denies the cost of a call without asking, as it was denied. */
 function remembersUntil({ told, startedAt }: Record): number {
   return told!.reason !== 'limit' ? 0 : startedAt + Math.min(told!.at - told!.now, REMEMBERED_US)
+}
+
+/** The waits that ended in an outage for one of these reasons, under the modes that wait for the store. */
+function* failedWaits({ onStoreError }: Plan, records: readonly Record[], reasons: RegExp) {
+  if (onStoreError === 'local' || onStoreError === 'allow') return
+  for (const record of records) {
+    const { call, settledAt, told, error } = record
+    if (call.does !== 'acquire' || settledAt === undefined || told?.reason === 'cost') continue
+    const reason = told ? told.degraded : error
+    if (reason && reasons.test(reason)) yield { ...record, call, settledAt, reason }
+  }
 }
 
 /** Whether calls of a process may be degraded by a fault. */
