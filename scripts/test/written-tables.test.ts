@@ -33,6 +33,25 @@ describe('a table that a command writes', () => {
     expect(other('ky', '1.0.0', '1, 200')).toHaveLength(2)
   })
 
+  describe('of which chance decides', () => {
+    const rowOf = (outcome: string) => ({ clients: [SEEN.clients[0]!, ['got', '14.6.6', outcome]] })
+    const both = withTables(EMPTY, rowOf('429; or 502'))
+
+    it.each([
+      ['one of its outcomes', '502', 0],
+      ['all of them', '429; or 502', 0],
+      ['another one', '500', 1],
+      ['another one beside one of its own', '429; or 500', 1],
+    ])('has seen %s', (_, outcome, found) => {
+      expect(differences(both, rowOf(outcome))).toHaveLength(found)
+    })
+
+    it('keeps those that were seen before', () => {
+      expect(withTables(both, rowOf('502'))).toBe(both)
+      expect(tableIn(withTables(both, rowOf('500')), 'clients')[1]).toEqual(rowOf('500').clients[1])
+    })
+  })
+
   it('needs its place in the page', () => {
     expect(() => withTables('# Page', SEEN)).toThrow('a place for clients')
   })

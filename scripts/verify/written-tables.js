@@ -16,11 +16,13 @@ export function writeOrCompare(page, tables) {
   process.exitCode = found.length === 0 ? 0 : 1
 }
 
-/** @param {string} text @param {Tables} tables */
+/** The page with tables, in which outcomes by chance that were seen before stay. @param {string} text @param {Tables} tables */
 export function withTables(text, tables) {
   const day = new Date().toISOString().slice(0, 10)
-  return Object.entries(tables).reduce((all, [name, rows]) => {
+  return Object.entries(tables).reduce((all, [name, [titles = [], ...seen]]) => {
     if (!placeOf(name).test(all)) throw new Error(`the page must have a place for ${name}: <!-- ${name} -->`)
+    const there = tableIn(all, name)
+    const rows = [titles, ...seen.map((row) => withOutcomes(row, rowOf(row, titles, there) ?? []))]
     return all.replace(
       placeOf(name),
       () => `<!-- ${name} -->\n\nSeen on ${day}.\n\n${written(rows)}\n\n<!-- end -->`,
@@ -35,14 +37,13 @@ export function withTables(text, tables) {
  */
 export function differences(text, tables) {
   return Object.entries(tables).flatMap(([name, [titles = [], ...rows]]) => {
-    const nameOf = (/** @type {readonly string[]} */ row) =>
-      row.slice(0, Math.max(1, titles.indexOf('version'))).join(', ')
+    const nameOf = (/** @type {readonly string[]} */ row) => nameIn(row, titles)
     const there = tableIn(text, name).slice(1)
     const gone = there.filter((row) => !rows.some((each) => nameOf(each) === nameOf(row)))
     return [
       ...gone.map((row) => `${name}: ${nameOf(row)} stands in the page alone`),
       ...rows.flatMap((row) => {
-        const old = there.find((each) => nameOf(each) === nameOf(row))
+        const old = rowOf(row, titles, there)
         if (!old) return [`${name}: ${nameOf(row)} is not in the page`]
         return row.flatMap((cell, i) =>
           isAlike(cell, old[i] ?? '')
@@ -52,6 +53,21 @@ export function differences(text, tables) {
       }),
     ]
   })
+}
+
+/** @param {readonly string[]} row @param {readonly string[]} titles */
+function nameIn(row, titles) {
+  return row.slice(0, Math.max(1, titles.indexOf('version'))).join(', ')
+}
+
+/** @param {readonly string[]} row @param {readonly string[]} titles @param {readonly (readonly string[])[]} rows */
+function rowOf(row, titles, rows) {
+  return rows.find((each) => nameIn(each, titles) === nameIn(row, titles))
+}
+
+/** @param {readonly string[]} row @param {readonly string[]} old */
+function withOutcomes(row, old) {
+  return row.map((cell, i) => (old[i]?.includes(OR) && isAlike(cell, old[i]) ? old[i] : cell))
 }
 
 /** The rows of a table as they stand in a page, with its titles. @param {string} text @param {string} name */
@@ -65,8 +81,16 @@ export function tableIn(text, name) {
   )
 }
 
+/** Between outcomes of which chance decides. */
+const OR = '; or '
+
+/** Whether a page states what was seen: where chance decides, one of its outcomes. @param {string} seen @param {string} stated */
+function isAlike(seen, stated) {
+  return seen.split(OR).every((one) => stated.split(OR).some((other) => isOutcome(one, other)))
+}
+
 /** @param {string} a @param {string} b */
-function isAlike(a, b) {
+function isOutcome(a, b) {
   const WAIT = /[\d.]+ s\b/
   const secondsOf = (/** @type {string} */ cell) => Number.parseFloat(WAIT.exec(cell)?.[0] ?? '0')
   const [one, other] = [secondsOf(a), secondsOf(b)]

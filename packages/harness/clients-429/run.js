@@ -76,11 +76,11 @@ delays.enable()
 const seen = {}
 const scored = byName(Object.keys(SETS), () => [])
 for (const name of clients) {
-  seen[name] = byName(Object.keys(ANSWERS), (title) => start(name, plain(...ANSWERS[title])))
+  seen[name] = {}
+  for (const title of Object.keys(ANSWERS)) seen[name][title] = await start(name, plain(...ANSWERS[title]))
   for (const [set, list] of Object.entries(scored))
-    for (const [method, seconds] of ASKED) list.push(start(name, ofSluice(method, seconds, ...SETS[set])))
-  // Were all to begin at once, they would hold each other up, and waits would show that.
-  await later(400)
+    for (const [method, seconds] of ASKED)
+      list.push(await start(name, ofSluice(method, seconds, ...SETS[set])))
 }
 const [protocols] = await Promise.all([PROTOCOLS(), ...running])
 
@@ -135,13 +135,15 @@ function ok(res) {
 }
 
 /** Starts a call of a client, as a cell that is filled once all have ended. */
-function start(name, { method, seconds, answer }) {
+async function start(name, { method, seconds, answer }) {
   const cell = { at: [], answer, seconds, caller: STILL }
   const url = `${origin}/cell-${cells.push(cell) - 1}`
   const call = CLIENTS[name][2]
   const ended = (async () => call(url, method))().then(String, (error) => `throws ${statusOf(error)}`)
   const over = new Promise((resolve) => (cell.over = resolve))
   running.push(Promise.race([ended, over]).then((caller) => void (cell.caller = caller ?? STILL)))
+  // Were all to begin at once, they would hold each other up, and waits would show that: a process takes some 30 ms to start.
+  await later(15)
   return cell
 }
 
