@@ -1,5 +1,5 @@
 // The size of the site: lines that are neither blank nor comment alone. Styles and tests are
-// counted apart, each by itself.
+// not in its bound.
 import { readFileSync } from 'node:fs'
 import { filesIn } from '../pages.js'
 
@@ -12,9 +12,8 @@ export async function verify({ check }) {
   for (const ending of ['.js', '.ts', '.vue', '.css'])
     for (const name of filesIn('site', ending).filter((each) => !OTHERS.test(each)))
       counted[partOf(name)] += codeLines(readFileSync(`site/${name}`, 'utf8'))
-  const { 'the site': own, ...apart } = counted
-  const all = own + apart['what verifies']
-  const each = Object.entries(apart).map(([part, lines]) => `${part} ${lines}`)
+  const all = counted['the site'] + counted['what verifies']
+  const each = Object.entries(counted).map(([part, lines]) => `${part} ${lines}`)
   const bound = `${all} lines of code with what verifies (.ts, .js, .vue), at most ${MOST}`
   check(all <= MOST, `${bound}; counted: ${each.join(', ')}`)
 }
