@@ -73,9 +73,10 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Removes n entries of the log: the i-th newest (0 is the newest) and the n - 1 next older ones. The i newer entries move down to
--- close the gap. An entry is the instant of one unit. Returns head (number of the next entry), size (entries that count), cap
--- (slots of the ring) and n.
+-- Removes n entries (each the instant of one unit) from the log's ring, which begins at byte `base`: the i-th newest (0 is the
+-- newest) and the n - 1 that are older than that; i + n is at most size. The i newer entries move down to close the gap. Returns
+-- what the log is afterwards: head (the number that the entry added next will get), size (its entries), cap (slots of the ring),
+-- and n, how many were removed.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
     write_slots(base, cap, head - i - n, read_slots(base, cap, head - i, i))

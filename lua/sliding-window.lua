@@ -43,8 +43,10 @@ local function sliding_window_empty_at(newest, base, width, buckets)
 end
 
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
--- limit. Every bucket (one of `buckets` parts of the window) that touches the window counts with all its units. So room comes
--- only when the oldest bucket leaves, at the start of a later one: the search drops the oldest one by one until the cost fits.
+-- limit. A bucket (one of `buckets` parts of the window) counts with all its units while any of it lies in the window, and leaves
+-- as another one begins, `buckets` later: the search drops the oldest bucket, one after the other, until the cost fits. newest is
+-- the number of the newest bucket, total the units of all, base the byte at which their ring begins. capacity, ticks and tick are
+-- what other algorithms need here.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -191,9 +193,9 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Returns the units that remain at now, where `counted` units count against the limit, and the instant at which no unit counts
--- any more, which is now if none does. width is the length of a bucket, one of `buckets` parts of the window; both in
--- microseconds.
+-- For an answer: returns the units that remain at now, where `counted` units count against the limit, and the instant at which
+-- none counts any more, which is now if none does. newest is the number of the newest bucket (one of `buckets` parts of the window,
+-- `width` microseconds long, the first of 1970 is 0), base the byte at which the ring of buckets begins.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now

@@ -32,7 +32,7 @@ function secondsSince(started: number): string {
   return ((performance.now() - started) / 1000).toFixed(1)
 }
 
-/** Runs a row. One that throws has not passed, with its error as the figure, and the other rows are run all the same. */
+/** Runs a row of the fault matrix. Its outcome is whether it passed, and what it shows (`figure`): for a row that throws the error, so that the other rows still run. */
 async function outcomeOf(row: Row): Promise<Outcome> {
   try {
     return await row.run(share)

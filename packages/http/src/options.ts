@@ -276,8 +276,8 @@ export function checkMostParts<Part>(parts: readonly Part[] | undefined): assert
 }
 
 /**
- * Checks the limiter that was given as the option `limiter`, and returns it. No other option may describe a limiter
- * beside it; a function of policies may stand there, as it chooses for each request.
+ * Checks the limiter that was given as the option `limiter`, and returns it. No other option may describe a limiter beside it, but
+ * one that is a function: `policies` may still choose the policies of each request.
  * @throws {PolicyError} INVALID_OPTION.
  */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {

@@ -79,9 +79,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. Of each part
-   * three numbers are sent: the list of policies, the cost, and whether its denial denies all. In the reply the numbers of all
-   * answers follow each other; before each come their count, as answers differ in length, and its tag, which holds the reason.
+   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. The keys are sent as
+   * JSON, and of each part three numbers: the number of its list of policies, the cost, and 1 if its denial denies all. In the reply
+   * stand for each answer how many numbers it has, its tag, which says the reason of a denial, and these numbers.
    */
   together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
     return remoteCall(

@@ -85,8 +85,8 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Makes a limiter that `RateLimitModule.forFeature` names, with the module's options for what it leaves out. Its name
-   * is claimed, and it is closed with the module.
+   * Makes a limiter that `RateLimitModule.forFeature` names, and closes it with the module. What `options` leave out is taken from
+   * the module's. A second limiter of its name is an error.
    */
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)

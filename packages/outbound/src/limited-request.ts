@@ -100,8 +100,8 @@ export class LimitedRequest {
   }
 
   /**
-   * The key that a reply is about: that of the request, unless a redirect led to another `url`, which
-   * has no fragment (`#...`).
+   * The key that a reply is about: the first key of the request, or where a redirect led to another `url`, the first one that the
+   * options make of that. A reply's `url` has no fragment (`#...`), so that of the request is not compared.
    */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url

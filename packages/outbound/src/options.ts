@@ -155,10 +155,10 @@ export interface OutboundSettings extends Omit<Settings<typeof OUTBOUND>, 'retri
 }
 
 /**
- * Checks the options of a client, sets defaults and makes the queue of its calls. `what` names the client in messages of errors.
- * By default a refused request is sent again twice, or five times where the limit itself is searched for: the search causes
- * refusals, and one call may meet several. `onEvent` listens to all types of events.
- * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
+ * Checks the options of a client, sets defaults and makes the queue of its calls, to which `onEvent` listens. `what` names the client
+ * in messages of errors. By default a refused request is sent again twice, or five times where the client is `adaptive`: the search
+ * for the provider's limit causes refusals, and one call may meet several.
+ * @throws {PolicyError} INVALID_OPTION (also `settle` without a limiter that reserves), INVALID_DURATION.
  */
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
   const settings = read(OUTBOUND, options, { what })

@@ -55,9 +55,9 @@ export class Sweep {
 }
 
 /**
- * Returns the statement that deletes the expired rows of some pages of the table and passes over locked ones. Its values are the
- * first page and the one behind the last, each as the place of a row, and the instant before which a row must have expired, in
- * microseconds. It returns the number of deleted rows and of pages that there are.
+ * Returns the statement that deletes the expired rows of some pages of the table, but for locked rows. Its values are the first page
+ * and the one behind the last, each as the `ctid` of its first row, and the instant in microseconds before which a row must have
+ * expired. Its result are the number of deleted rows and the number of pages of the whole table.
  */
 function sweepOf(table: string): string {
   return `with gone as (

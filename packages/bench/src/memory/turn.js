@@ -19,6 +19,10 @@ answering(async (/** @type {{ what: 'check' | 'measure' | 'measure mixed' }} */ 
   return measure()
 })
 
+/**
+ * The calls a second of the contender in each workload. A `warm` one is measured on keys that it was called for before; another one on
+ * keys that nobody has seen, once as many other keys have had the code compiled.
+ */
 async function measure() {
   /** @type {Record<string, number>} */
   const perSecond = {}

@@ -18,10 +18,9 @@ export function linesOf(path: string, problems: readonly policies.PolicyProblem[
 }
 
 /**
- * Reads policy files that must have no errors, for a command that needs their policies. A text that does not even name
- * `limiters` is probably a log that was given in its place.
- * `example` says for the error where the file belongs.
- * @throws {Error} EPOLICIES with a line for each error of each file.
+ * Reads policy files that must have no errors, and returns what each says. A faulty one that does not even name `limiters` is probably
+ * a log at the wrong place: the error shows then with `example` how the command is called.
+ * @throws {Error} UsageError for such a log; EPOLICIES with a line for each error of each file.
  */
 export async function withoutErrors(paths: readonly string[], signal: AbortSignal, example: string) {
   const texts = await Promise.all(paths.map((path) => textOf(bytesOf(path, signal, LARGEST))))

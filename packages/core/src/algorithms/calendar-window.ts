@@ -176,8 +176,9 @@ const algorithm: Algorithm = {
 }
 
 /**
- * Moves a state to the window in which `instant` lies, unless the kept one lasts until later. Each window begins where the one before
- * it has ended, and ends at the first boundary that is at least half a shortest period away; those of a new state begin at boundaries.
+ * Moves a state whose window has ended at `instant` to the window in which it lies, with nothing counted. Each window begins where the
+ * one before has ended, and a new state's first one at a boundary of the calendar. It ends at the next boundary, but for one that
+ * is nearer than half of the calendar's shortest period: after a change of the calendar ends need not be boundaries.
  */
 function moveTo(state: State, { calendar, window }: Policy, instant: number): void {
   let [start, ends] = [state.get(START), state.get(ENDS)]

@@ -103,8 +103,9 @@ export class Lease {
   }
 
   /**
-   * Puts units back that `take` took for a call on several keys. Returns false, and does nothing, if the lease has been filled
-   * anew since (`slice`, the store's answer that brought the units, is another then) or was dropped: the store must release them.
+   * Puts back units that `take` took for a call on several keys of which another key was denied. `slice` is the store's answer that
+   * had brought these units. Returns false, and does nothing, if another answer has filled the lease since, or it was dropped: then
+   * the caller has to give the units back to the store.
    */
   putBack({ cost, slice }: LeasedUnits): boolean {
     if (slice !== this.#filledBy || this.#isDropped) return false

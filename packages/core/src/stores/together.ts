@@ -14,8 +14,8 @@ export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: 
 }
 
 /**
- * Returns the means to decide all these parts (a key and its cost each) in one atomic step, ready to do so. Undefined if their
- * keyspaces do not share one, for example because they belong to different stores.
+ * Returns what decides all these parts (a key and its cost each) in one atomic step, prepared for their keyspaces. Undefined if the
+ * keyspaces have different programs for that, as those of different stores have, or if the preparation refuses.
  */
 export function programOf(parts: readonly Part[]): Together | undefined {
   const { together } = parts[0]!.keyspace

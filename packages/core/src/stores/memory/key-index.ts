@@ -125,8 +125,8 @@ class Segment {
   constructor(readonly depth: number) {}
 
   /**
-   * Puts a row, with the hash of its key, into the first free slot from the one that follows from the hash. A slot is two
-   * numbers. Returns false if none of the REACH slots that a search reads is free.
+   * Puts a row, with the hash of its key, into the first free slot of the REACH slots that begin at the place of the hash: a search
+   * reads no others. A slot is two numbers, the row (from 1 on; 0 is a free slot) and the hash. Returns false if none is free.
    */
   put(hash: number, row: number): boolean {
     const { slots } = this

@@ -43,8 +43,8 @@ export class EvictionCheck {
   }
 
   /**
-   * Takes note of Redis's eviction policy, '' if it is unknown or memory is not bounded. If it is one that evicts keys, warns all
-   * limiters that wait for the check (`#reports`); later ones are warned at once.
+   * Keeps whether Redis's eviction policy, as Redis has answered, evicts keys; '' stands for one that is unknown, or for memory that
+   * is not bounded. If so, warns the limiters that asked before the answer came, by their callbacks (`#reports`).
    */
   #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'

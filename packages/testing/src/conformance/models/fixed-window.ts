@@ -50,8 +50,8 @@ interface Count {
 }
 
 /**
- * The units in a window after a charge that is made whether it fits or not: `before + cost`, but no more than `most`; and never
- * less than `before`, where a larger limit has let more than `most` pass.
+ * The units in a window after a charge that is made whether it fits or not: `before + cost`, but no more than `most`, the limit; and
+ * `before`, where that is more already, as the limit was larger when these units were charged.
  */
 function charged(before: bigint, cost: bigint, most: bigint): bigint {
   const after = before + cost < most ? before + cost : most

@@ -219,7 +219,8 @@ const MOST_WAITING = 1000
 /*
  * The client packages are optional peers: they are loaded when a connection is made, not when this file is imported.
  * The specifiers are literals, so that bundlers include the packages that are installed; each import is in a `try`, so that
- * bundlers treat the others as optional. The build marks them for webpack, which would warn of those: it leaves them to the runtime.
+ * bundlers treat the others as optional. webpack would warn of packages that are not installed: the build adds a comment to each
+ * import by which webpack leaves it to the runtime.
  */
 /**
  * Returns what opens connections with the first client package that is installed: ioredis, iovalkey or redis (node-redis).
