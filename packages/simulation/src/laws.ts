@@ -161,15 +161,19 @@ export const LAWS: readonly Law[] = [
   {
     name: 'permits are free again once their holders are gone',
     source: 'is free soon after Redis is back, at the latest when its lease ends',
-    *breaches({ plan, late, members, faults, server }, count) {
+    *breaches({ plan, records, late, members, faults, server }, count) {
       const isSetBack = faults.some(({ fault }) => fault === "server's clock back")
       const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
       for (const { call, error } of late) {
         if (call.does !== 'permit') continue
-        // Then a permit that nobody holds, as its holder died, or its grant or its release was lost, lasts until the clock has caught up,
-        // or an hour.
+        // Then a permit that nobody holds, as its holder died, also while it waited for the permit, or its grant or its release was lost,
+        // lasts until the clock has caught up, or an hour.
         const isOrphaned =
           members.some(({ process, holds }) => process.isDead && holds.some(({ key }) => key === call.key)) ||
+          records.some(
+            ({ call: { key }, member, settledAt }) =>
+              member.process.isDead && key === call.key && settledAt === undefined,
+          ) ||
           server.executions.some(
             ({ keys, sentAt, deliveredAt = Infinity, number }) =>
               keys[0]!.endsWith(`:semaphore:${call.key}`) &&

@@ -27,8 +27,9 @@ const NOT_RUN: readonly (readonly [where: RegExp, why: string])[] = [
 
 /** What was found when all were looked for last. */
 const FOUND = 'packages/simulation/found.md'
-/** Calls after which a mistake counts as missed. */
+/** Calls after which a mistake counts as missed; where it needs two faults, of plans in which all pairs of their groups have met. */
 const MOST_CALLS = 20_000
+const MOST_CALLS_OF_PAIRS = 65_000
 
 /** The mistakes of `verify -- sabotage` in what simulated processes and their server run. */
 export async function plantable(): Promise<sabotage.Mistake[]> {
@@ -60,15 +61,17 @@ export async function findMistakes(
   const rows: string[] = []
   let found = 0
   const began = performance.now()
-  for (const mistake of [...(await plantable()), ...PAIRS]) {
+  const single = (await plantable()).map((each) => [each, MOST_CALLS] as const)
+  for (const [mistake, most] of [...single, ...PAIRS.map((each) => [each, MOST_CALLS_OF_PAIRS] as const)]) {
     const name = nameOf(mistake)
     if (!`${mistake.file} ${name}`.includes(only)) continue
-    const finding = await find(mistake)
+    const finding = await find(mistake, most)
     if (finding) found++
     say(finding ? `found   ${name}  ${describe(finding)}` : `MISSED  ${name}`)
     rows.push(`| ${name} | ${finding ? `${finding.law.name} | ${finding.calls}` : '**not found** | '} |`)
   }
-  const sum = `${found} of ${rows.length} are found, each within ${MOST_CALLS} calls`
+  const within = `${MOST_CALLS} calls, or ${MOST_CALLS_OF_PAIRS} where it needs two faults`
+  const sum = `${found} of ${rows.length} are found, each within ${within}`
   say(`${sum}, in ${((performance.now() - began) / 60_000).toFixed(0)} minutes`)
   if (write) writeFileSync(FOUND, pageOf(sum, rows))
   return found >= 0.8 * rows.length
@@ -98,10 +101,10 @@ ${rows.join('\n')}
 }
 
 /** How a mistake is found, if it is. */
-async function find(mistake: Change): Promise<Finding | undefined> {
+async function find(mistake: Change, mostCalls: number): Promise<Finding | undefined> {
   const program = await bundle([mistake])
   let calls = 0
-  for (let seed = 1; calls < MOST_CALLS; seed++) {
+  for (let seed = 1; calls < mostCalls; seed++) {
     try {
       const history = await simulate(draw(seed), program)
       calls += history.records.length

@@ -157,7 +157,7 @@ export function draw(seed: number): Plan {
   const policies = extras.leases
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
     : drawn
-  const faults = drawFaults(draws, places)
+  const faults = drawFaults(seed, draws, places)
   return {
     seed,
     places,
@@ -189,8 +189,60 @@ const GROUPS: readonly (readonly FaultName[])[] = [
   ['provider lowers its limit', 'provider overloaded', 'provider silent'],
 ]
 
+/** Microseconds that a fault lasts, at most so many milliseconds, evenly over magnitudes: 0 is the shortest and 1 the longest. */
+function lastingOf(fault: FaultName, share: number, longest = Infinity): number {
+  const [least, most] = FAULTS[fault]
+  const isClock = fault.startsWith("server's clock")
+  return Math.round(least * ((isClock ? most : Math.min(most, longest)) / least) ** share * 1000)
+}
+
+/** Every third plan has pairs of faults of two groups, the next two each time. */
+function drawFaults(seed: number, draws: Draws, places: number): Fault[] {
+  return seed % 3 === 0 ? drawPairs(seed / 3, draws, places) : drawMixture(draws, places)
+}
+
+const PAIRS = 8
+/** Milliseconds that a fault of a pair lasts at most: about until the next pair begins. */
+const PAIRED_MS = 1000
+
+/** Pairs, of which the second fault begins within half a second of the first one's beginning or end, at distances evenly over magnitudes. */
+function drawPairs(round: number, { random, whole, of }: Draws, places: number): Fault[] {
+  // By steps of five, so that neither group stays for long.
+  const both = (round * 5) % GROUPS.length ** 2
+  const first = GROUPS[both % GROUPS.length]!
+  const second = GROUPS[Math.floor(both / GROUPS.length)]!
+  const faults: Fault[] = []
+  const add = (kinds: readonly FaultName[], begins: number, place: number): Fault => {
+    const fault = of(kinds)
+    const lasts = lastingOf(fault, random(), PAIRED_MS)
+    const made: Fault = {
+      kind: 'fault',
+      id: faults.length,
+      at: Math.round(begins),
+      fault,
+      lasts,
+      place,
+      choice: random() < 0.5,
+    }
+    faults.push(made)
+    return made
+  }
+  for (let pair = 0; pair < PAIRS; pair++) {
+    const place = whole(0, places - 1)
+    const a = add(first, FAULTS_FROM + ((pair + random() / 2) / PAIRS) * (FAULTS_UNTIL - FAULTS_FROM), place)
+    const isOfItsEnd = movedBy(a) === 0 && random() < 0.5
+    const apart = 500 * 1000 ** random()
+    add(
+      second,
+      isOfItsEnd ? a.at + a.lasts + (random() < 0.5 ? -apart : apart) : a.at + apart,
+      random() < 0.7 ? place : whole(0, places - 1),
+    )
+  }
+  return faults
+}
+
 /** A few faults of any kind, or many of three kinds that do different harm, which so meet in every order. */
-function drawFaults({ random, whole, of }: Draws, places: number): Fault[] {
+function drawMixture({ random, whole, of }: Draws, places: number): Fault[] {
   const isDense = random() < 0.6
   const groups = [...GROUPS]
   const three = Array.from({ length: 3 }, () => of(groups.splice(whole(0, groups.length - 1), 1)[0]!))
@@ -198,9 +250,7 @@ function drawFaults({ random, whole, of }: Draws, places: number): Fault[] {
   const faults: Fault[] = []
   for (let i = isDense ? 12 : whole(3, 7); i > 0; i--) {
     const fault = of(kinds)
-    const [least, most] = FAULTS[fault]
-    // Evenly over magnitudes.
-    const lasts = Math.round(least * (most / least) ** random() * 1000)
+    const lasts = lastingOf(fault, random())
     // Half of them begin while another one lasts, or soon after it.
     const other = faults.length > 0 && random() < 0.5 ? of(faults) : undefined
     const at = other
