@@ -106,6 +106,69 @@ describe('rateLimit', () => {
   })
 })
 
+describe('headers, where other middleware has wrapped writeHead before', () => {
+  /** As on-headers 1.0 does, by which compression and sessions add theirs. */
+  function onHeaders(res: Response): void {
+    const inherited = Reflect.get(res, 'writeHead') as (...args: unknown[]) => Response
+    res.writeHead = function (this: Response, status: number, headers: object = {}): Response {
+      for (const [name, value] of Array.isArray(headers) ? headers : Object.entries(headers))
+        this.setHeader(name, value)
+      this.setHeader('X-Other', 'too')
+      return inherited.call(this, status)
+    } as never
+  }
+
+  it.each<[string, (res: Response) => unknown]>([
+    ['sent', (res) => res.send('served')],
+    ['written with headers', (res) => res.writeHead(200, { 'X-Own': '1' }).end('served')],
+  ])('are on each response that is %s, from the first on', async (_, answer) => {
+    const app = createApp(answer)
+    for (const left of ['2', '1', '0']) {
+      const { headers } = await request(app).get('/')
+      expect(headers).toMatchObject({ 'x-ratelimit-remaining': left, 'x-other': 'too' })
+      expect(Object.keys(headers)).not.toContain('x')
+    }
+  })
+
+  it('are on the response to a request that was under way when the first was counted', async () => {
+    let go = (): void => {}
+    const held = new Promise<void>((resolve) => (go = resolve))
+    let arrived = (): void => {}
+    const under = new Promise<void>((resolve) => (arrived = resolve))
+    const app = createApp(
+      (res) => res.send('served'),
+      (req) => {
+        if (req.path !== '/held') return undefined
+        arrived()
+        return held
+      },
+    )
+    const server = app.listen(0)
+    const first = request(server)
+      .get('/held')
+      .then(({ headers }) => headers)
+    await under
+    await request(server).get('/')
+    go()
+    expect(await first).toMatchObject({ 'x-ratelimit-remaining': '1', 'x-other': 'too' })
+    server.close()
+  })
+
+  /** An application of a copy of Express in which no response was limited yet. */
+  function createApp(answer: (res: Response) => unknown, before: (req: Request) => unknown = () => {}) {
+    let fresh!: typeof express
+    jest.isolateModules(() => void (fresh = require('express') as typeof express))
+    const app = fresh()
+    app.use(async (req, res, next) => {
+      onHeaders(res)
+      await before(req)
+      next()
+    })
+    app.use(rateLimit({ limit: 3, window: '1m' }))
+    return app.use((_req, res) => void answer(res))
+  }
+})
+
 describe('a limiter', () => {
   it.each([
     ['5', express],

@@ -7,8 +7,10 @@ import { decisionOf, rateLimit, rateLimitHook } from '../src/index.js'
 
 describe('over HTTP/2', () => {
   chargesOverHttp2(
-    async (limiter, shouldCharge) => {
+    async (limiter, shouldCharge, ofPaths) => {
       const app = serve(limiter, shouldCharge)
+      for (const [path, rateLimit] of Object.entries(ofPaths))
+        app.get(path, { config: { rateLimit } }, () => 'served')
       const origin = await app.listen({ port: 0, host: '127.0.0.1' })
       return { server: app.server, origin, close: () => app.close() }
     },

@@ -8,7 +8,7 @@ import {
   type RequestLimitOptions,
 } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
-import { complete } from './pending.js'
+import { abandon, complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
@@ -59,7 +59,13 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
  * (`complete`).
  */
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
-  if (!denied) return next().then(() => complete(c))
+  if (!denied) {
+    const fail = (error: unknown): never => {
+      abandon(c)
+      throw error
+    }
+    return next().then(() => complete(c), fail)
+  }
   if (!c.finalized) c.res = responseOf(denied.answer, c)
   complete(c)
   return Promise.resolve()

@@ -1,4 +1,4 @@
-import { checkNames, readOne } from '@sluice/core/internal'
+import { checkNames, isPromise, readOne } from '@sluice/core/internal'
 import {
   addressesOf,
   closeUnread,
@@ -44,7 +44,7 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
 /**
  * Limits the messages of WebSocket connections, by default per client address. A message beyond the limit does not reach
  * `onMessage`, and its connection is closed with the status 1008; `onDenied` answers in place of that. Messages keep their
- * order. If a message that waits for a store fails, its connection is closed with 1011, and the error is a warning.
+ * order. If a message fails later than in its own tick, its connection is closed with 1011, and the error is a warning.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * const limit = limitMessages({ limit: 10, window: '1s', connInfo: getConnInfo })
@@ -71,6 +71,18 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
   }
 
+  /** Closes the connection of a message if that fails, and warns. */
+  function settle(handled: unknown, ws: WSContext): void {
+    const fail = (error: unknown): void => {
+      const message = `a message failed, and its connection was closed: ${String(error)}`
+      guard.limiter.warn('MESSAGE_FAILED', message)
+      ws.close(1011, 'Internal Error')
+    }
+    Promise.resolve(handled)
+      .catch(fail)
+      .catch(() => {})
+  }
+
   /**
    * Wraps the application's function that makes a connection's handlers. `onMessage` of the result counts each message,
    * and passes it to the application's handler or refuses it. Where the guard waits for a store, later messages wait too
@@ -91,20 +103,15 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       const proceed = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message) // Platforms have a request and a response; a message is both.
-      if (!last && (!denied || 'answer' in denied)) return void proceed(denied)
-      const handle = async (): Promise<void> => {
-        try {
-          await proceed(await denied)
-        } catch (error) {
-          const message = `a message failed, and its connection was closed: ${String(error)}`
-          guard.limiter.warn('MESSAGE_FAILED', message)
-          ws.close(1011, 'Internal Error')
-        }
+      if (!last && (!denied || 'answer' in denied)) {
+        const handled = proceed(denied)
+        if (isPromise(handled)) settle(handled, ws)
+        return
       }
       const current = Promise.allSettled([denied, last]).then(() => {
         if (last === current) last = undefined
         // Not returned, because a handler that never ends would keep later messages from being refused.
-        handle().catch(() => {})
+        settle(Promise.resolve(denied).then(proceed), ws)
       })
       last = current
     }

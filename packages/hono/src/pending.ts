@@ -1,15 +1,22 @@
 import { type KeptHeaders, onAborted, onConnectionLost, onResponseSent } from '@sluice/http'
-import { rememberedHeaders, responseEnded, whenAborted, whenRead, withKept } from '@sluice/http'
+import { rememberedHeaders, responseEnded, whenRead, withKept } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** The listeners to call when the response has been sent. */
 const LISTENERS = Symbol('listeners')
 
+/** Those to call when it has ended, sent or not. */
+const ENDINGS = Symbol('endings')
+
 const KEPT = Symbol('kept')
 
 /** On the context itself: a property costs less than a WeakMap. */
-type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined; [KEPT]?: KeptHeaders }
+type WithPending = Context & {
+  [LISTENERS]?: (() => void)[] | undefined
+  [ENDINGS]?: (() => void)[] | undefined
+  [KEPT]?: KeptHeaders
+}
 
 /** Has `complete` put the kept headers into the response. */
 export function atHead(c: WithPending, kept: KeptHeaders): true {
@@ -38,13 +45,18 @@ export function onGone(c: Context, listener: () => void): () => void {
 }
 
 /** Resolves when the response has ended: it has been sent, or its caller has hung up before. */
-export function ended(c: Context): Promise<void> {
+export function ended(c: WithPending): Promise<void> {
   const { outgoing } = bindingsOf(c)
   if (outgoing) return responseEnded(outgoing)
   return new Promise((end) => {
-    onSent(c, end)
-    whenAborted(c.req.raw, end)
+    ;(c[ENDINGS] ??= []).push(end)
+    onAborted(c.req.raw, end)
   })
+}
+
+/** Calls what waits for the end of a response that is not sent by way of `complete`, because the application failed. */
+export function abandon(c: WithPending): void {
+  c[ENDINGS]?.forEach((end) => end())
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
@@ -65,21 +77,31 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Finishes the response of a handler, or the answer to a denial, with the headers of limits. It also has the listeners that `onSent` kept called when the response's body has been read,
- * or at once if it has none. It does nothing if the handler has not responded (`finalized` is false).
+ * Finishes the response of a handler, or the answer to a denial, with the headers of limits. Listeners that `onSent` and
+ * `ended` kept are called as `whenRead` says. Where the handler has not responded (`finalized` is false), or its response
+ * comes after another that is being sent, as that of a timeout, only what waits for the end is called.
  */
 export function complete(c: WithPending): void {
-  if (!c.finalized) return
+  const { [LISTENERS]: listeners, [ENDINGS]: endings } = c
+  // The body is looked at only where something waits for it, as the server for Node makes one when it is.
+  if (!c.finalized || ((listeners || endings) && isTaken(c.res))) return abandon(c)
   keepHeaders(c)
   const response = withKept(c.res, c[KEPT])
   if (response !== c.res) {
     c.res = undefined // Hono would add the headers of the response that is replaced.
     c.res = response
   }
-  const listeners = c[LISTENERS]
-  if (!listeners) return
-  c[LISTENERS] = undefined
-  c.res = whenRead(c.req.raw, c.res, () => listeners.forEach((listener) => listener()))
+  if (!listeners && !endings) return
+  c[LISTENERS] = c[ENDINGS] = undefined
+  c.res = whenRead(c.req.raw, c.res, (isSent) => {
+    endings?.forEach((end) => end())
+    if (isSent) listeners?.forEach((listener) => listener())
+  })
+}
+
+/** Whether the body of a response has another reader. */
+function isTaken({ body, bodyUsed }: Response): boolean {
+  return bodyUsed || body?.locked === true
 }
 
 /**

@@ -1,5 +1,6 @@
-import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
-import { type Context, Hono } from 'hono'
+import { createLimiter, createSemaphore, type Limiter, slidingLog } from '@sluice/core'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { setImmediate as turn } from 'node:timers/promises'
 import { rateLimit } from '../src/index.js'
 
 /* A runtime that knows Requests and Responses alone; @hono/node-server is what test/kit.test.ts runs on. */
@@ -92,6 +93,69 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     return (await limiter.peek('k')).remaining
   }
 })
+
+describe('a permit, without a server that reports what was sent', () => {
+  const semaphore = createSemaphore({ limit: 1 })
+  const limiter = createLimiter({ policies: [slidingLog({ limit: 99, window: '1m' })] })
+  const limited = (before?: MiddlewareHandler) =>
+    new Hono()
+      .use(before ?? ((_c, next) => next()))
+      .use(rateLimit({ limits: [{ limiter }, { semaphore }], key: () => 'k' }))
+
+  it.each<[string, (response: Response) => unknown, ReadableStream]>([
+    ['been read', (response) => response.text(), streamOf(['all'])],
+    ['been cancelled', (response) => response.body!.cancel(), streamOf(['all'])],
+    [
+      'failed',
+      (response) => expect(response.text()).rejects.toThrow('no more'),
+      new ReadableStream(
+        { pull: (controller) => controller.error(new Error('no more')) },
+        { highWaterMark: 0 },
+      ),
+    ],
+  ])('is released when the body has %s', async (_, end, body) => {
+    const response = await limited()
+      .get('/', () => new Response(body))
+      .request('/')
+    expect(semaphore.inUse).toBe(1)
+    await end(response)
+    await turn()
+    expect(semaphore.inUse).toBe(0)
+  })
+
+  it.each<[string, () => never]>([
+    ['an error that Hono does not handle', () => fail('no error')],
+    ['a handler that returns nothing', () => undefined as never],
+  ])('is released after %s', async (_, handler) => {
+    const app = limited().get('/', handler)
+    app.onError((_error, c) => c.text('failed', 500))
+    await Promise.resolve(app.request('/')).catch(() => {})
+    await turn()
+    expect(semaphore.inUse).toBe(0)
+  })
+
+  it('is released where the handler answers after a timeout has', async () => {
+    let answer = (_text: string): void => {}
+    const answered = new Promise<string>((resolve) => (answer = resolve))
+    let handled: Promise<void> | undefined
+    // As hono/timeout does: the rest goes on, and nobody waits for it.
+    const app = limited(async (c, next) => {
+      handled = next()
+      await turn()
+      return c.text('too late', 504)
+    }).get('/', async (c) => c.text(await answered))
+    const response = await app.request('/')
+    expect([response.status, await response.text(), semaphore.inUse]).toEqual([504, 'too late', 1])
+    answer('late')
+    await handled
+    await turn()
+    expect(semaphore.inUse).toBe(0)
+  })
+})
+
+function fail(reason: unknown): never {
+  throw reason
+}
 
 function streamOf(
   chunks: readonly string[],

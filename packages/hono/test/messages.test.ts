@@ -126,6 +126,33 @@ describe('messages of a WebSocket', () => {
   })
 })
 
+describe('messages that are counted at once', () => {
+  it.each<[string, MessageLimitOptions['onDenied'] & {}, WSEvents['onMessage']]>([
+    ['an onDenied rejects', async () => fail(), echo],
+    ['an onMessage rejects', () => {}, async () => fail()],
+  ])('close the connection where %s, and the error is a warning', async (what, onDenied, onMessage) => {
+    const limiter = stopped(1)
+    const warnings: string[] = []
+    limiter.on('warning', ({ code }) => void warnings.push(code))
+    const cost = () => (what.startsWith('an onDenied') ? 2 : 1)
+    const { client } = await connect(await serve({ limiter, key: () => 'k', cost, onDenied }, onMessage))
+    client.send('a')
+    expect((await once(client, 'close'))[0]).toBe(1011)
+    expect(warnings).toEqual(['MESSAGE_FAILED'])
+  })
+
+  it('and denied have an id, which is asked for before onDenied', async () => {
+    const asked: string[] = []
+    const denialId = ({ key }: { key: string }) => `id-${asked.push(key)}`
+    const onDenied = ({ ws }: Message) => ws.send(`denied ${asked.join()}`)
+    const url = await serve({ limiter: stopped(1), key: () => 'k', cost: () => 2, denialId, onDenied })
+    const { client, received } = await connect(url)
+    client.send('a')
+    await once(client, 'message')
+    expect(received).toEqual(['denied k'])
+  })
+})
+
 describe('limitMessages', () => {
   it.each<[object, string]>([
     [{ limit: 1, window: '1m' }, 'connInfo is needed for addresses'],

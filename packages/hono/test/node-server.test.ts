@@ -15,8 +15,11 @@ describe.each<[string, (env: object) => object]>([
   ['the bindings', (env) => env],
   ['the bindings in env.server', (server) => ({ server })],
 ])('over HTTP/2, with %s', (_, envOf) => {
-  chargesOverHttp2(async (limiter, shouldCharge) => {
+  chargesOverHttp2(async (limiter, shouldCharge, ofPaths) => {
     const app = new Hono<Env>()
+    for (const [path, limit] of Object.entries(ofPaths))
+      app.get(path, rateLimit(limit), (c) => c.text('served'))
+    app
       .get('/', rateLimit({ limiter, connInfo: getConnInfo }), (c) => c.text('served'))
       .use('/:charged', rateLimit({ limiter, key: () => 'k', shouldCharge }))
       .get('/late', async (c) => {

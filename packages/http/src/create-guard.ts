@@ -1,7 +1,14 @@
 import { type Limiter, PolicyError } from '@sluice/core'
 import { prepareTogether } from '@sluice/core/internal'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
-import { checkMostParts, limiterOf, partsOf, type RequestLimitOptions, USAGE } from './options.js'
+import {
+  checkMostParts,
+  limiterOf,
+  partsOf,
+  policiesBrought,
+  type RequestLimitOptions,
+  USAGE,
+} from './options.js'
 import type { Platform } from './platform.js'
 import { refuseSlips } from './slips.js'
 import {
@@ -89,8 +96,8 @@ function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly L
 
 /**
  * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. Another list
- * takes effect with that request. Each limit goes on in the limiter of its name, so that what was consumed still counts; a
- * limit of a new name gets a limiter, which `limiters` has from then on.
+ * takes effect with that request. Each limit goes on in the limiter of its name, so that what was consumed still counts, under
+ * its new policies; a limit of a new name gets a limiter, which `limiters` has from then on.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfLimitsInForce<Req, Res>(
@@ -106,24 +113,22 @@ function guardOfLimitsInForce<Req, Res>(
     const now = look()
     if (now === list) return limits
     const isFirst = limiters.length === 0
-    const known = [...limiters]
-    const limiterFor = ({ limiter: given, ...part }: RequestLimitOptions<Req, Res>): Limiter => {
-      const limiter = given ?? limiters.find(({ name }) => name === part.name) ?? limiterOf(part)
-      if (!limiters.includes(limiter)) limiters.push(limiter)
-      return limiter
+    const byName = new Map(limiters.map((limiter) => [limiter.name, limiter]))
+    const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {
+      const { name = 'default', limiter: given } = part
+      const known = given ? undefined : byName.get(name)
+      byName.delete(name) // a second limit of this name gets another limiter, and is refused
+      return known ?? limiterOf(part)
     }
-    const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
-      const { limiter: given, policies } = part
-      // A known limiter keeps the policies that it was made with, so others are brought by each call.
-      const isKnown = given !== undefined || known.includes(limiter)
-      const chosen = isKnown && Array.isArray(policies) ? () => policies : policies
-      return isFirst ? part : { ...part, limiter, ...(chosen && { policies: chosen }) }
-    }
+    // A known limiter keeps the policies that it was made with, so those of the list are brought by each call.
+    const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) =>
+      isFirst || part.limiter ? part : { ...part, limiter, policies: policiesBrought(part) }
     const parts = partsOf({ ...options, limits: () => now as never })
     const made = limitsOf(parts, options, platform, limiterFor, optionsFor)
     const ofLimits = limitersOf(made)
     checkNames(ofLimits)
     if (!isFirst) prepareTogether(ofLimits)
+    limiters.push(...new Set(ofLimits.filter((limiter) => !limiters.includes(limiter))))
     list = now
     limits = made
     return made

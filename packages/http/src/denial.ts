@@ -44,14 +44,14 @@ export function responder<Req, Res>(
    * the request is answered, but not where the store failed: that is no caller's denial.
    */
   function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
+    const isDegraded = decision.reason === 'degraded'
+    const id = isDegraded ? undefined : denialId?.(decision)
     if (platform.headersSent(res)) return { answer: undefined }
     setKept(all.kept, res, platform)
-    const isDegraded = decision.reason === 'degraded'
     const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
     if (retryAfter !== undefined) setHeader(res, 'Retry-After', String(retryAfter))
-    const id = isDegraded ? undefined : denialId?.(decision)
     if (onDenied) {
       return chain(onDenied(req, res, decision), (result) => {
         const answer = isPending(result) ? undefined : result
@@ -77,7 +77,7 @@ export function responder<Req, Res>(
    * may answer later, by a timer or a file; a second without an answer is reported.
    */
   function sendResult(req: Req, res: Res, result: unknown): void {
-    if (result !== undefined && result !== res && !('on' in Object(result)))
+    if (result !== undefined && result !== res && typeof Object(result).on !== 'function')
       return platform.sendResult?.(res, result)
     if (isWaiting || !platform.answersLate) return
     isWaiting = true
@@ -134,7 +134,9 @@ function problemOf(
 
 /** Whether a callback has returned no answer but what comes of preparing one: a timer, or the length of a queue. */
 function isPending(result: unknown): boolean {
-  return typeof result === 'number' || typeof result === 'boolean' || 'hasRef' in Object(result)
+  return (
+    typeof result === 'number' || typeof result === 'boolean' || typeof Object(result).hasRef === 'function'
+  )
 }
 
 const CAPACITY_REDUCED = {

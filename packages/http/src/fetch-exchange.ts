@@ -38,27 +38,27 @@ export function withKept(response: Response, kept: KeptHeaders | undefined): Res
 }
 
 /**
- * Returns a response like this one that calls `listener` when the runtime has read the last of its body: the Fetch
- * standard has no event for a response that has been sent. Without a body it is called at once, otherwise not if the caller
- * has hung up by then.
+ * Returns a response like this one, and calls `ended`: with true when the runtime has read the last of the body, as the
+ * Fetch standard has no event for a response that has been sent, and with false when the body fails or is cancelled, or the
+ * caller has hung up by then. Without a body it is called at once. A body that another reader has taken cannot be
+ * followed: `ended` gets false, and the response is returned as it is.
  */
-export function whenRead(request: Request, response: Response, listener: () => void): Response {
-  if (!response.body || request.method === 'HEAD') {
-    listener()
+export function whenRead(request: Request, response: Response, ended: (isSent: boolean) => void): Response {
+  const { body } = response
+  const isTaken = response.bodyUsed || body?.locked
+  if (!body || request.method === 'HEAD' || isTaken) {
+    ended(!isTaken)
     return response
   }
-  const flush = (): void => void (request.signal.aborted || listener())
-  return new Response(response.body.pipeThrough(new TransformStream({ flush })), response)
+  const flush = (): void => ended(!request.signal.aborted)
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>({ flush })
+  body.pipeTo(writable).catch(() => ended(false))
+  return new Response(readable, response)
 }
 
-/** Calls `listener` when the caller has hung up, also where it has already. */
-export function whenAborted(request: Request, listener: () => void): void {
-  if (request.signal.aborted) listener()
-  else onAborted(request, listener)
-}
-
-/** Calls `listener` if the caller hangs up. Returns a function that stops listening. */
+/** Calls `listener` when the caller has hung up, at once where it has already. Returns a function that stops listening. */
 export function onAborted({ signal }: Request, listener: () => void): () => void {
+  if (signal.aborted) listener()
   signal.addEventListener('abort', listener)
   return () => signal.removeEventListener('abort', listener)
 }

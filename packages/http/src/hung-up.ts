@@ -23,6 +23,7 @@ export interface NodeRequest {
 interface Connection {
   readonly destroyed?: boolean | undefined
   readonly localAddress?: string | undefined
+  once?(event: 'close', listener: () => void): unknown
 }
 
 /**
@@ -108,14 +109,54 @@ export function onResponseSent(
   })
 }
 
+/** A response of HTTP/1 or HTTP/2, or one of a test tool, which may have less. */
+type AnyResponse = Omit<ServerResponse, 'req'> & {
+  readonly stream?: Http2Stream
+  readonly req?: Pick<NodeRequest, 'socket'>
+}
+
+/** The listeners of each connection, behind one 'close' listener, because a caller may pipeline many requests. */
+const OF_CONNECTIONS = new WeakMap<object, Set<() => void>>()
+
+/**
+ * Calls `listener` when a Node response or its connection has closed, at once where it has. Returns a function that stops
+ * listening. The connection is asked too: the response to a pipelined request emits nothing if the connection closes before
+ * the response ahead of it has ended, and the response to an HTTP/2 stream does not show that the stream is gone.
+ */
+function onClosed(response: AnyResponse, listener: () => void): () => void {
+  const { stream, req } = response
+  const connection: Connection | null | undefined = isHttp2(stream) ? stream : req?.socket
+  if (response.closed || response.destroyed || connection?.destroyed) {
+    listener()
+    return () => {}
+  }
+  const ofConnection = connection?.once && getOrMake(OF_CONNECTIONS, connection, () => listenTo(connection))
+  const closed = (): void => {
+    stop()
+    listener()
+  }
+  const stop = (): void => {
+    response.off('close', closed)
+    ofConnection?.delete(closed)
+  }
+  response.once('close', closed)
+  ofConnection?.add(closed)
+  return stop
+}
+
+/** Listens to the end of a connection. Returns the set of functions that are called then. */
+function listenTo(connection: Connection): Set<() => void> {
+  const listeners = new Set<() => void>()
+  connection.once?.('close', () => listeners.forEach((each) => each()))
+  return listeners
+}
+
 /**
  * Calls `listener` if the connection of a Node response closes before the response has ended, because the caller has hung
- * up. Returns a function that stops listening.
+ * up; at once where it has closed already. Returns a function that stops listening.
  */
 export function onConnectionLost(response: ServerResponse, listener: () => void): () => void {
-  const lost = (): void => void (response.writableEnded || listener())
-  response.once('close', lost)
-  return () => void response.off('close', lost)
+  return onClosed(response, () => void (response.writableEnded || listener()))
 }
 
 /** The promise of each response that is waited for; it resolves when the response has ended. */
@@ -128,8 +169,8 @@ const ENDED = new WeakMap<ServerResponse, Promise<void>>()
 export function responseEnded(response: ServerResponse): Promise<void> {
   return getOrMake(ENDED, response, () => {
     return new Promise((ended) => {
-      if (response.closed || response.destroyed) ended()
-      else response.once('finish', ended).once('close', ended)
+      response.once('finish', ended)
+      onClosed(response, ended)
     })
   })
 }

@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { onAborted, whenAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
+import { onAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
 import { keptBeside } from './decisions.js'
@@ -113,7 +113,8 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
       const response = await handler(request, ...(args as unknown as Args))
       // Bun has none where a request became a WebSocket.
       complete = response && withKept(response, keptBeside.get(request)?.kept)
-      return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
+      if (!complete || !mayGiveBack) return complete
+      return whenRead(request, complete, (isSent) => (isSent ? finish(response) : end()))
     } finally {
       if (!complete) end()
     }
@@ -157,7 +158,7 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
   ended: (request, exchange) =>
     new Promise((ended) => {
       exchange.endings.push(ended)
-      whenAborted(request, ended)
+      onAborted(request, ended)
     }),
   proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,

@@ -67,6 +67,8 @@ type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
 export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean {
   const writeHead = Reflect.get(target, 'writeHead') as WriteHead | undefined
   if (!writeHead) return false
+  /** Whether other software has wrapped the method: on-headers before 1.1 takes a list of names and values for one of pairs. */
+  const isWrapped = Object.hasOwn(target, 'writeHead')
   const overseen: WriteHead = function writeHeadWithLimits(...args) {
     const kept = own ?? keptBeside.get(Reflect.get(this, 'req'))?.kept
     if (!kept?.size) return writeHead.apply(this, args)
@@ -74,15 +76,18 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
     if (isPlain && !OF_LIMITS.test(Reflect.get(this, 'getHeaderNames').call(this).join())) {
       const setHeader = Reflect.get(this, 'setHeader')
       for (const [name, value] of kept) setHeader.call(this, name, value)
-    } else putInto(this, kept, args)
+    } else putInto(this, kept, args, isWrapped)
     return writeHead.apply(this, args)
   }
   target.writeHead = overseen
   return true
 }
 
-/** Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. */
-function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void {
+/**
+ * Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. An object of headers
+ * stays one where `isWrapped`.
+ */
+function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const names = res.getHeaderNames()
   const at = args.length === 1 ? -1 : args.findIndex((each) => typeof each === 'object' && each !== null)
   const status = args[0] as number
@@ -98,6 +103,11 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void 
     removed.push(name)
   }
   if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
+  if (isWrapped && !Array.isArray(given)) {
+    const rest = Object.entries(given).filter(([name]) => !removed.includes(name))
+    args[at] = Object.fromEntries([...rest, ...kept])
+    return
+  }
   const head: unknown[] = [] // an object would take longer to add to
   own.forEach((name, i) => {
     if (!removed.includes(name)) head.push(name, Array.isArray(given) ? given[2 * i + 1] : given[name])
@@ -107,10 +117,13 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[]): void 
 }
 
 /**
- * Has all responses of an Express application get the kept headers with their heads. Express sets the prototype of each, to
- * which a property is added only slowly: so the method is put on the prototype that all have, once. False as above.
+ * Has a response of an Express application get the kept headers with its head. Express sets the prototype of each, to which a
+ * property is added only slowly: so the method is put once on the prototype that all have, and on a response only where it
+ * has a method of its own. False as above.
  */
 export function overseeHeads(res: ServerResponse): boolean {
+  // Its own method, as compression and sessions set one, may have looked up that of the prototype before.
+  if (Object.hasOwn(res, 'writeHead')) return overseeHead(res)
   const own = Object.getPrototypeOf(res) as ServerResponse
   if (OVERSEEN.has(own)) return true
   let [target, above]: [ServerResponse, ServerResponse | null] = [res, own]

@@ -111,7 +111,7 @@ export interface RequestLimitOptions<Req, Res>
    * `semaphore` takes a permit, without waiting, until the response has ended; at least one other has to count. The options
    * of limiters beside it, `key`, `cost` and `shouldCharge` are the defaults of each; all others are of the whole request.
    * A function is asked at each request for the list in force: where it returns another list, each limit goes on in the
-   * limiter of its name.
+   * limiter of its name ('default' without one), under its new `limit`, `window` or `policies`; what else the limiter was made with stays.
    */
   readonly limits?: PartsOf<Req, Res> | (() => PartsOf<Req, Res>)
   /**
@@ -165,6 +165,17 @@ export function policyChooser<Req, Res>(
   const { limiter, limit, policies } = options
   if (typeof policies !== 'function') return undefined
   return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
+}
+
+/**
+ * The function that brings the policies of `options` to each request, for a limiter that was made with others. Where the
+ * user's function chooses none, it brings the list of `limit` and `window`.
+ * @throws {PolicyError} INVALID_OPTION for options that are missing or in conflict.
+ */
+export function policiesBrought<Req, Res>(options: RequestLimitOptions<Req, Res>): ChoosePolicies<Req> {
+  const own = ownPolicies(options)
+  const choose = policyChooser(options)
+  return choose ? (req) => chain(choose(req), (chosen) => chosen ?? own) : () => own
 }
 
 /** A copy of `options` with only the options of these names, as far as they are given. */

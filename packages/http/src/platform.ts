@@ -67,7 +67,8 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
   onFinished(req: Req, res: Res, listener: () => void): void
   /**
-   * Calls `listener` if the caller hangs up before the whole response has been sent. Returns a function that stops listening.
+   * Calls `listener` if the caller hangs up before the whole response has been sent, at once where he has. Returns a function
+   * that stops listening.
    * Default: a caller that hangs up while it waits for its turn keeps its place.
    */
   onHungUp?(req: Req, res: Res, listener: () => void): () => void

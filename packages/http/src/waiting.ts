@@ -52,8 +52,8 @@ export class WaitingRequests {
 
   /**
    * Waits for the turn of a request, the instant at which its cost fits, and returns the decision. A turn later than
-   * `maxWaitMs` is a denial, which comes at once. `onHungUp` adds a listener for a caller that hangs up: the turn is then
-   * given back, and the result is undefined.
+   * `maxWaitMs` is a denial, which comes at once. `onHungUp` adds a listener for a caller that hangs up, or has: the turn
+   * is then given back, or not asked for, and the result is undefined.
    */
   async decide(
     limiter: Limiter,
@@ -64,6 +64,7 @@ export class WaitingRequests {
     const controller = new AbortController()
     const { signal } = controller
     const stopListening = onHungUp(() => controller.abort())
+    if (signal.aborted) return undefined
     this.#count(key, 1)
     try {
       return await limiter.acquire(key, { ...options, maxWait: this.maxWaitMs, signal })

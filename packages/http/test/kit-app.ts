@@ -89,6 +89,8 @@ export const fetchAdapter: Adapter<Request, ResponseHead> = {
     'ends of large responses': 'a runtime reads a text at once and sends it later',
     'connections without an address': 'nothing in a request shows that its connection was reset',
     'addresses of connections': 'the platform may have read the address in a header',
+    'hang-ups of pipelined requests': 'the server for fetch handlers aborts only the first of them',
+    'results of onDenied': 'a fetch handler returns a Response',
   },
 }
 

@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, createSemaphore, memoryStore, slidingLog } from '@sluice/core'
 import { setImmediate as turn } from 'node:timers/promises'
 import { limited, limitRequest, type LimitRequestOptions } from '../src/index.js'
 import { expectWarnings } from '@sluice/harness/warnings'
@@ -167,6 +167,46 @@ describe('limited', () => {
     expect((await limiter.peek('k')).remaining).toBe(0)
     await response.text()
     expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  it.each<[string, (response: Response) => Promise<unknown>]>([
+    ['has been read', (response) => response.text()],
+    ['fails', (response) => expect(response.text()).rejects.toThrow('no more')],
+    ['is cancelled', (response) => response.body!.cancel()],
+  ])('releases a permit once the body %s', async (what, end) => {
+    const { limiter } = observed(9)
+    const semaphore = createSemaphore({ limit: 1 })
+    const shouldCharge = jest.fn(() => false)
+    const pull = (controller: ReadableStreamDefaultController): void => {
+      if (what === 'fails') controller.error(new Error('no more'))
+      else controller.close()
+    }
+    const handler = limited(() => new Response(new ReadableStream({ pull }, { highWaterMark: 0 })), {
+      limits: [{ limiter }, { semaphore }],
+      shouldCharge,
+      key: () => 'k',
+    })
+    const response = await handler(request())
+    expect(semaphore.inUse).toBe(1)
+    await end(response)
+    await turn()
+    expect([semaphore.inUse, shouldCharge.mock.calls.length]).toEqual([0, what === 'has been read' ? 1 : 0])
+  })
+
+  it('releases a permit where the handler returns a response that is read already', async () => {
+    const { limiter } = observed(9)
+    const semaphore = createSemaphore({ limit: 1 })
+    const handler = limited(
+      async () => {
+        const response = new Response('taken')
+        await response.text()
+        return response
+      },
+      { limits: [{ limiter }, { semaphore }], key: () => 'k' },
+    )
+    await handler(request())
+    await turn()
+    expect(semaphore.inUse).toBe(0)
   })
 
   it('shows two limits in one set of headers', async () => {

@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import { createGuard, decisionAbout } from '../src/index.js'
-import { FROM_HOME, guardOf, pass, plain, PlainResponse } from './plain-platform.js'
+import { FROM_HOME, guardOf, pass, plain, type PlainOptions, PlainResponse } from './plain-platform.js'
 
 let tenant: Limiter
 let user: Limiter
@@ -102,5 +102,76 @@ describe('limits together', () => {
     await new Promise(setImmediate)
     expect(codes).toEqual(['CHARGE_FAILED'])
     expect((await tenant.peek('ip:192.0.2.1')).remaining).toBe(4)
+  })
+})
+
+describe('limits of a function', () => {
+  const store = () => memoryStore({ clock: () => 0 })
+  const user: PartOfPlain = { name: 'user', limit: 1, window: '1m' }
+
+  type PartOfPlain = Extract<PlainOptions['limits'], readonly unknown[]>[number]
+
+  /** A guard of the list in force, which `put` replaces; `ask` returns status and limit of a request. */
+  function following(...first: PartOfPlain[]) {
+    let list: readonly PartOfPlain[] = first
+    const guard = createGuard({ limits: () => list, store: store() }, plain)
+    const put = (...next: PartOfPlain[]): void => void (list = next)
+    const ask = async () => {
+      const { status, headers } = await pass([guard])
+      return `${status} of ${headers['X-RateLimit-Limit']}`
+    }
+    return { guard, put, ask }
+  }
+
+  it('bring another limit and another window, under which what was consumed counts', async () => {
+    const { put, ask } = following(user)
+    expect([await ask(), await ask()]).toEqual(['200 of 1', '429 of 1'])
+    put({ ...user, limit: 3 })
+    expect([await ask(), await ask(), await ask()]).toEqual(['200 of 3', '200 of 3', '429 of 3'])
+    put({ ...user, limit: 2 })
+    expect(await ask()).toBe('429 of 2')
+    put({ ...user, limit: 2, window: '1h' })
+    expect(await ask()).toBe('200 of 2')
+  })
+
+  it('bring their own where the function of policies chooses none', async () => {
+    const policies = () => undefined
+    const { put, ask } = following({ ...user, policies })
+    put({ ...user, limit: 2, policies })
+    expect([await ask(), await ask(), await ask()]).toEqual(['200 of 2', '200 of 2', '429 of 2'])
+    put({ name: 'user', policies })
+    await expect(ask()).rejects.toMatchObject({ code: 'INVALID_POLICIES' })
+  })
+
+  it('go on without a name, in one limiter', async () => {
+    const { name: _name, ...unnamed } = user
+    const guard = createGuard({ limits: () => [{ ...unnamed, limit: 2 }] }, plain)
+    const statuses = []
+    for (let i = 0; i < 4; i++) statuses.push((await pass([guard])).status)
+    expect([statuses, guard.limiters.length]).toEqual([[200, 200, 429, 429], 1])
+  })
+
+  it.each<[string, PartOfPlain[], string]>([
+    ['a list with a name twice', [user, { ...user, limit: 5 }], "two limits are named 'user'"],
+    [
+      'a list with two new ones of a name',
+      [
+        { ...user, name: 'b' },
+        { ...user, name: 'b' },
+      ],
+      "named 'b'",
+    ],
+    ['a limit without a window', [{ name: 'user', limit: 5 }], 'limit and window are needed'],
+    ['a limit of -1', [{ ...user, limit: -1 }], 'limit must be'],
+  ])('refuse %s, and keep the limiters', async (_, list, message) => {
+    const { guard, put, ask } = following(user)
+    put(...list)
+    await expect(ask()).rejects.toThrow(message)
+    put({ ...user, limit: 2 })
+    expect([await ask(), guard.limiters.length]).toEqual(['200 of 2', 1])
+  })
+
+  it('take a limiter with no numbers beside it, as any list', () => {
+    expect(() => following({ limiter: tenant, limit: 5, window: '1m' })).toThrow('exclude each other')
   })
 })

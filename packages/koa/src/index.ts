@@ -95,7 +95,14 @@ const koa: Platform<Context, Response> = {
   headersSent: (res) => res.headerSent,
   setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
   atHead: ({ res }, kept) => overseeHead(res, kept),
-  setStatus: (res, status) => void (res.status = status),
+  setStatus(res, status) {
+    // A body that was set before the limiter is no part of the answer. Koa makes one of JSON null unless its type is gone.
+    if (res.body !== undefined) {
+      res.remove('Content-Type')
+      res.body = undefined
+    }
+    res.status = status
+  },
   send: (_ctx, res, _problem, text) => (res.body = text),
   sendResult: (res, body) => void (res.body ??= body),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),

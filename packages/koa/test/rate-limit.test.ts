@@ -16,6 +16,25 @@ describe('rateLimit', () => {
     expect([status, text]).toEqual([429, body])
   })
 
+  it.each<[string, unknown, (ctx: Context) => unknown, string]>([
+    ['a text', 'early', () => ({ error: 'slow down' }), '{"error":"slow down"}'],
+    ['JSON', { early: true }, () => 'slow down', 'slow down'],
+    ['a text, for one that it sets', 'early', (ctx) => ((ctx.body = 'set'), ctx), 'set'],
+    ['a text, for nothing', 'early', () => {}, 'Too Many Requests'],
+  ])(
+    'sends what onDenied returns in place of a body that was set before: %s',
+    async (_, early, onDenied, body) => {
+      const before: Middleware = (ctx, next) => {
+        ctx.body = early
+        return next()
+      }
+      const app = appOf(before, rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied }))
+      const { status, text, type } = await get(app)
+      expect([status, text]).toEqual([429, body])
+      expect(type).toBe(body.startsWith('{') ? 'application/json' : 'text/plain')
+    },
+  )
+
   it('has a name for stack traces and profiles', () => {
     expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
   })

@@ -39,6 +39,8 @@ export type Feature =
   | 'ends of large responses'
   | 'connections without an address'
   | 'addresses of connections'
+  | 'hang-ups of pipelined requests'
+  | 'results of onDenied'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]

@@ -1,6 +1,7 @@
 import { type Decision, slidingLog } from '@sluice/core'
 import type { Adapter } from './adapter.js'
 import { INSTANCE } from './denial-ids.js'
+import { itWith } from './it-with.js'
 import { stopped, undecided } from './limits.js'
 import type { Serve } from './site.js'
 
@@ -83,6 +84,18 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(headers).toMatchObject({ 'retry-after': '60', 'x-ratelimit-remaining': '0' })
       expect(headers['content-type']).not.toMatch(PROBLEM)
     })
+
+    itWith(adapter, 'results of onDenied')(
+      'to a denied request is what onDenied returns, an object as JSON whatever its members are called',
+      async () => {
+        const answer = { error: 'limited', on: 'requests', hasRef: true }
+        const site = await serve([{ limiter: stopped(1), onDenied: () => answer }])
+        await site.send()
+        const { status, headers, text } = await site.send()
+        expect([status, JSON.parse(text)]).toEqual([429, answer])
+        expect(headers['content-type']).toMatch(/^application\/json/)
+      },
+    )
 
     it('is never a denial in shadow mode, and has no Retry-After', async () => {
       const site = await serve([{ limit: 1, window: '1m', enforce: false }])

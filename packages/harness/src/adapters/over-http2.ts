@@ -1,13 +1,15 @@
-import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
+import { createLimiter, createSemaphore, type Limiter, type Semaphore, slidingLog } from '@sluice/core'
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import type { Server } from 'node:net'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { RequestLimitOptions } from '@sluice/http'
+import { closedGate } from './interruptions.js'
 
 /**
- * An application over HTTP/2. `/` is limited by address; the other paths by the key 'k', with `shouldCharge`: `/charged` sends
- * `LARGE`, `/streamed` the stream `endless`, and `/late` answers when its caller has gone.
+ * An application over HTTP/2. `/` is limited by address; some paths as `ofPaths` says; the others by the key 'k', with
+ * `shouldCharge`: `/charged` sends `LARGE`, `/streamed` the stream `endless`, and `/late` answers when its caller has gone.
  */
 export interface Http2Site {
   readonly server: Server
@@ -30,20 +32,37 @@ async function* chunks() {
   }
 }
 
+/** The limits of paths, by path. */
+type OfPaths = Readonly<Record<string, RequestLimitOptions<unknown, unknown>>>
+
 /** Declares the tests of charges over HTTP/2; `further` are paths whose large responses are reset too. */
 export function chargesOverHttp2(
-  serve: (limiter: Limiter, shouldCharge: () => boolean) => Promise<Http2Site>,
+  serve: (limiter: Limiter, shouldCharge: () => boolean, ofPaths: OfPaths) => Promise<Http2Site>,
   further: readonly string[] = [],
 ): void {
   let site: Http2Site
   let session: ClientHttp2Session
   let limiter: Limiter
   let shouldCharge: jest.Mock
+  let semaphore: Semaphore
+  let gate: ReturnType<typeof closedGate>
+  let reached: typeof gate
 
   beforeEach(async () => {
     limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
     shouldCharge = jest.fn(() => false)
-    site = await serve(limiter, shouldCharge)
+    semaphore = createSemaphore({ limit: 1 })
+    gate = closedGate()
+    reached = closedGate()
+    const key = async (): Promise<string> => {
+      reached.open()
+      await gate.opened
+      return 'k'
+    }
+    site = await serve(limiter, shouldCharge, {
+      '/held': { limits: [{ limiter }, { semaphore }], key },
+      '/waiting': { limiter, key, maxWait: '1d' },
+    })
     session = connect(site.origin)
   })
 
@@ -91,6 +110,20 @@ export function chargesOverHttp2(
     reset(stream)
     await responded
     await expectCharged()
+  })
+
+  it.each([
+    ['/held', 1],
+    ['/waiting', 2],
+  ])('%s holds nothing for a caller that hung up before it was counted', async (path, remaining) => {
+    const responded = nextResponse(site)
+    const stream = session.request({ ':path': path }).on('error', () => undefined)
+    await reached.opened
+    reset(stream)
+    await responded
+    gate.open()
+    await statusOf(session, '/')
+    expect([semaphore.inUse, (await limiter.peek('k')).remaining]).toEqual([0, remaining])
   })
 
   /** Asserts that the unit stays charged, without a question of `shouldCharge`. */

@@ -3,6 +3,7 @@ import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { closedGate, endless, hangUp, received } from './interruptions.js'
 import { stopped, undecided } from './limits.js'
+import { until } from '../redis/until.js'
 import type { Serve } from './site.js'
 
 /** Declares the tests that every adapter has to pass about limits beside a semaphore, whose permit a request holds until its response has ended. */
@@ -73,6 +74,24 @@ export function permitCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       socket.destroy()
       await closed
       await streaming.idle()
+      expect(await left()).toEqual([0, 8])
+    })
+
+    it('release those of pipelined requests whose caller hangs up before the first is answered', async () => {
+      semaphore = createSemaphore({ limit: 2, name: 'at once' })
+      const gate = closedGate()
+      const site = await limited(async () => {
+        await gate.opened
+        return { body: 'too late' }
+      })
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET + GET)
+      await until('both requests to be handled', () => site.handled === 2)
+      expect(await left()).toEqual([2, 8])
+      socket.destroy()
+      await closed
+      gate.open()
+      await site.idle()
       expect(await left()).toEqual([0, 8])
     })
 
