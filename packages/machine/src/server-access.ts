@@ -190,8 +190,8 @@ export class ServerAccess {
 
   /**
    * Makes this process the server, in the place after those at the addresses `former`, and returns it; undefined if another
-   * process was faster. If this process used another server before, permits are for a while granted only to processes that renew
-   * theirs. Every 5 s it looks whether it is still the newest server, and ends if not.
+   * process was faster. Where there was a server before, some may hold permits of it: for a while permits are granted only to
+   * processes that renew theirs. Every 5 s it looks whether it is still the newest server, and ends if not.
    */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.options
@@ -207,7 +207,7 @@ export class ServerAccess {
     }
     service.open()
     service.listener.unref()
-    if (this.#formerEpoch !== 0) host.stateWasLost()
+    if (former.length > 0 || this.#formerEpoch !== 0) host.stateWasLost()
     const listener = this.#serverListener()
     const server: MachineServer = new LocalServer(host, listener, () => {
       clearInterval(watch)
