@@ -2,13 +2,14 @@ import { calendarWindow } from '@sluice/calendar'
 import {
   consumeAll,
   createLimiter,
+  type Decision,
   gcra,
   memoryStore,
   type Policy,
   slidingLog,
   tokenBucket,
 } from '@sluice/core'
-import type { Notice } from '@sluice/core/store'
+import type { Answer, Notice } from '@sluice/core/store'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -33,6 +34,9 @@ const policies = [gcra({ limit: 10, window: '1d' })]
 const ignore = (): void => {}
 
 function busy(ms: number): void {
+/** The charge of an allowed call, as a limiter gives it back. */
+const chargeOf = ({ at, now: decidedAt, epoch }: Answer, cost: number) => ({ at, cost, decidedAt, epoch })
+
   const end = performance.now() + ms
   while (performance.now() < end);
 }
@@ -206,6 +210,19 @@ describe('a machine store', () => {
     expect(await at(Infinity)).toBeUndefined()
   })
 
+  it('gives units back that a lease has served', async () => {
+    const [, client] = await meeting.pair()
+    const list = [slidingLog({ limit: 1000, window: '1d' })]
+    const leases = { ttl: '10s' } as const
+    const limiter = createLimiter({ name: 'api', policies: list, store: client, leases, ...sluggish })
+    let leased: Decision | undefined
+    limiter.on('decision', ({ decidedBy, decision }) => {
+      if (decidedBy === 'lease') leased = decision
+    })
+    await until('a lease', async () => (await limiter.consume('k')) && leased !== undefined)
+    expect(await leased!.settle(0)).toBe(-1)
+  })
+
   it('holds no limiter that is held nowhere else, and tells the others of its name', async () => {
     const store = meeting.open({ maxKeys: 1 })
     await store.ready()
@@ -280,7 +297,7 @@ describe('when the process that serves ends', () => {
     })
     expect(await keyspace.confirm(booking!)).toBe('lost')
     expect(await keyspace.cancel(booking!)).toBe(false)
-    const charge = { at: charged.at, cost: 1, decidedAt: charged.now }
+    const charge = chargeOf(charged, 1)
     expect(await keyspace.correct({ kind: 'release', key: 'k', charge, units: 1 })).toBe(0)
     expect(await keyspace.decide('peek', 'k', 1, 0)).toMatchObject({ reason: 'limit' })
   })
@@ -322,6 +339,29 @@ describe('when the process that serves ends', () => {
   })
 
   it('one that only serves does not join another', async () => {
+  it('charges of the next one are given back, though the clock of the former was ahead', async () => {
+    const first = meeting.open({ clock: () => 7_200_000_000 })
+    await first.ready()
+    const stores = [meeting.open({ clock: () => 3_600_000_000 }), meeting.open({ serve: false })]
+    await Promise.all(stores.map((store) => store.ready()))
+    const limiters = stores.map((store) => createLimiter({ name: 'api', policies, store, ...sluggish }))
+    const former = await Promise.all(limiters.map((limiter) => limiter.consume('k')))
+    await first.close()
+    for (const [i, limiter] of limiters.entries()) {
+      await until('another to serve', async () => (await limiter.consume('k').catch(ignore))?.allowed)
+      expect(await (await limiter.consume('k', { cost: 5 })).settle(0)).toBe(-5)
+      expect(await former[i]!.settle(0)).toBe(0)
+    }
+    const wholes = limiters.map((limiter) =>
+      consumeAll([
+        { limiter, key: 'a' },
+        { limiter, key: 'b', cost: 5 },
+      ]),
+    )
+    for (const whole of await Promise.all(wholes)) await whole.settle(0)
+    for (const key of ['a', 'b']) expect(await limiters[0]!.peek(key)).toMatchObject({ remaining: 10 })
+  })
+
     const [server] = await meeting.pair()
     const other = meeting.open({ serve: true })
     await expect(other.ready()).rejects.toThrow('another process serves already')
