@@ -329,7 +329,7 @@ interface RemoteCall {
 
 /**
  * Sends a call and resolves with what `read` makes of its reply. When `send` sends the call, `write` adds its frame to a writer. The
- * reply must be a frame of this `kind`. `caller` says whether the answer is still wanted; undefined for a call that is never given
+ * reply must be a frame of this `kind`, or says why the server has refused the call alone. `caller` says whether the answer is still wanted; undefined for a call that is never given
  * up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
@@ -341,8 +341,13 @@ function remoteCall<T>(
   read: (reply: Frame) => T,
 ): Promise<T> {
   return new Promise((resolve, fail) => {
-    /** Resolves the call with what `read` makes of its reply. A reply of another kind throws, which ends the connection. */
+    /**
+     * Resolves the call with what `read` makes of its reply, or fails it where the server has refused it. A reply of another kind
+     * throws, which ends the connection.
+     */
     const answer = (reply: Frame): void => {
+      if (reply.kind === REPLY.refused)
+        return fail(new StoreError('STORE_ERROR', reply.text, { sent: false }))
       if (reply.kind !== kind) throw new MalformedFrame(`a reply of kind ${reply.kind} in place of ${kind}`)
       resolve(read(reply))
     }
