@@ -13,7 +13,6 @@ import { Lease } from '../../src/leases/lease.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import { sharedStateOf } from '../../src/resilience/resilient-store.js'
 import { chargeOf } from '../../src/stores/giving-back.js'
-import type { Answer } from '../../src/stores/store.js'
 import { RemoteStore, settled } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 100, window: '1s' })]
@@ -419,7 +418,7 @@ describe('leases that cannot work', () => {
 it('gives its units back with the epoch of the answer that brought them', async () => {
   const lease = new Lease(policies, 200_000, { calledAt: 0, remaining: 100 })
   const keyspace = memoryStore().keyspace('api', policies, () => {})
-  const filledBy = { ...((await keyspace.decide('consume', 'k', 5, 0)) as Answer), epoch: 7 }
+  const filledBy = { ...(await keyspace.decide('consume', 'k', 5, 0)), epoch: 7 }
   lease.fill(filledBy, 4, 200_000, 0)
   expect(chargeOf(lease.serve(1, 1)!, 1)).toEqual({
     at: filledBy.at,
