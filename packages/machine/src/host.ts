@@ -234,18 +234,13 @@ export class LocalServer implements MachineServer, PermitHolder {
     return this.host.epoch
   }
 
-  /** The time on the server's clock, in microseconds. It is the latest instant that was seen, as this process is the server. */
-  get latest(): number {
-    return this.host.now()
-  }
-
   /**
    * Decides a call of this process itself. If that makes a booking (a charge that can be taken back, mostly of a call that waits
    * for its turn), the host keeps it, and the answer gets a record with its number instead. By the number this process confirms
    * or cancels it in the same way as a client in another process, which cannot have the booking itself.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
-    const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
+    const answer = this.#marked(this.keyspace(list).decide(ask, key, cost, maxWait))
     if (!answer.booking) return answer
     const { at, decidedAt } = answer.booking
     const number = this.host.bookings.keep(answer.booking, answer.now)
@@ -263,7 +258,8 @@ export class LocalServer implements MachineServer, PermitHolder {
 
   /** Decides a call on several keys in one step, with an answer for each of its parts. */
   together(parts: readonly MachinePart[]): readonly Answer[] {
-    return this.host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
+    const placed = parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) }))
+    return this.host.together(placed).map((answer) => this.#marked(answer))
   }
 
   /** Whether a booking of this process stands, is lost, or is held because its key is blocked or paused. */
@@ -285,7 +281,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   reserve(list: WirePolicies, call: ReserveCall): Answer {
-    return this.keyspace(list).reserve(call)
+    return this.#marked(this.keyspace(list).reserve(call))
   }
 
   change(list: WirePolicies, change: ReservationChange): ReservationEffect {
@@ -317,6 +313,11 @@ export class LocalServer implements MachineServer, PermitHolder {
   /** Ends this process's service for the others; the state is lost. */
   close(): void {
     this.end()
+  }
+
+  /** Marks the answer to an allowed call with the epoch of this server, by which its charge is known later. */
+  #marked(answer: Answer): Answer {
+    return answer.reason === undefined ? { ...answer, epoch: this.epoch } : answer
   }
 
   /** The state under a list of policies, opened at the first call with the list and kept as long as the list lives. */

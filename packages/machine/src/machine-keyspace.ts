@@ -95,12 +95,12 @@ export class MachineKeyspace implements Keyspace {
 
   /**
    * Makes a correction, such as a refund or a release, and returns the units that took effect. A release of units that were
-   * charged at a server that has ended takes no effect, 0: they are gone with its state, and the units there now belong to other
-   * calls.
+   * charged at another server than the present one (`epoch`) takes no effect, 0: they are gone with its state, and the units there
+   * now belong to other calls.
    */
   correct(change: Correction): MaybePromise<number> {
     return this.#access.ask((server) =>
-      change.kind === 'release' && this.#access.isFormer(change.charge.decidedAt)
+      change.kind === 'release' && change.charge.epoch !== server.epoch
         ? 0
         : server.correct(this.list, change),
     )

@@ -20,8 +20,6 @@ import type { WirePolicies } from './wire-policies.js'
 export interface MachineServer {
   /** A random number for each server. State that was made under another one is lost. */
   readonly epoch: number
-  /** The latest instant that this process has seen on the server's clock, in microseconds. */
-  readonly latest: number
   decide(list: WirePolicies, call: MachineCall): MaybePromise<Answer>
   /** Charges every part that fits, or none if an enforced one does not. */
   together(parts: readonly MachinePart[], caller?: Caller): MaybePromise<readonly Answer[]>

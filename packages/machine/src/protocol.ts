@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 8
+export const PROTOCOL = 9
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -72,6 +72,8 @@ export const REPLY = {
   records: 8,
   /** The number of the state, the units that took effect, the end. */
   changed: 9,
+  /** In place of any other: why the call was not carried out, as text. */
+  refused: 10,
 } as const
 
 export const ASKS: Readonly<Record<Ask, number>> = {

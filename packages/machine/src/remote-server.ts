@@ -32,7 +32,6 @@ import { MOST_LISTS } from './session.js'
  */
 export class RemoteServer implements MachineServer {
   readonly epoch: number
-  latest = 0
   readonly #reader = new FrameReader(MOST_REPLY_BYTES)
   readonly #writer = new FrameWriter()
   /** The lists that the server knows, by their text. */
@@ -64,9 +63,7 @@ export class RemoteServer implements MachineServer {
 
   /**
    * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with its answer. The list of
-   * policies is sent as a number; `maxWait` is in microseconds. `latest` becomes the latest instant seen on the server's clock.
-   * Once this server has ended, a release of units that were charged up to then is ignored: they are gone with its state, and the
-   * units at the next server belong to other calls.
+   * policies is sent as a number; `maxWait` is in microseconds.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
@@ -74,7 +71,7 @@ export class RemoteServer implements MachineServer {
       caller,
       (writer) => writer.add(ASKS[ask], this.#numberFor(list), [cost, wholeWait(maxWait)], key),
       REPLY.answer,
-      (reply) => this.#answerIn(reply, key, cost),
+      (reply) => answerIn(reply, this.epoch, key, cost),
     )
   }
 
@@ -101,20 +98,10 @@ export class RemoteServer implements MachineServer {
         return parts.map(({ key, cost }) => {
           const [size, tag] = [numbers[next]!, numbers[next + 1]!]
           next += 2 + size
-          return this.#answerIn({ tag, numbers: numbers.slice(next - size, next) }, key, cost)
+          return answerIn({ tag, numbers: numbers.slice(next - size, next) }, this.epoch, key, cost)
         })
       },
     )
-  }
-
-  /**
-   * Reads an answer about a key from a reply (`answerIn`). `latest` becomes the latest instant seen on the server's clock: once
-   * the server has ended, it shows which charges were made before that, so that their units are not released at the next server.
-   */
-  #answerIn(reply: Pick<Frame, 'tag' | 'numbers'>, key: string, cost: number): Answer {
-    const answer = answerIn(reply, this.epoch, key, cost)
-    if (answer.now > this.latest) this.latest = answer.now
-    return answer
   }
 
   /**
@@ -148,7 +135,7 @@ export class RemoteServer implements MachineServer {
       undefined,
       (writer) => writer.add(REQUEST.reserve, this.#numberFor(list), [cost, id, ttl, atEnd], key),
       REPLY.answer,
-      (reply) => this.#answerIn(reply, key, cost),
+      (reply) => answerIn(reply, this.epoch, key, cost),
     )
   }
 
@@ -342,7 +329,7 @@ interface RemoteCall {
 
 /**
  * Sends a call and resolves with what `read` makes of its reply. When `send` sends the call, `write` adds its frame to a writer. The
- * reply must be a frame of this `kind`. `caller` says whether the answer is still wanted; undefined for a call that is never given
+ * reply must be a frame of this `kind`, or says why the server has refused the call alone. `caller` says whether the answer is still wanted; undefined for a call that is never given
  * up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
@@ -354,8 +341,13 @@ function remoteCall<T>(
   read: (reply: Frame) => T,
 ): Promise<T> {
   return new Promise((resolve, fail) => {
-    /** Resolves the call with what `read` makes of its reply. A reply of another kind throws, which ends the connection. */
+    /**
+     * Resolves the call with what `read` makes of its reply, or fails it where the server has refused it. A reply of another kind
+     * throws, which ends the connection.
+     */
     const answer = (reply: Frame): void => {
+      if (reply.kind === REPLY.refused)
+        return fail(new StoreError('STORE_ERROR', reply.text, { sent: false }))
       if (reply.kind !== kind) throw new MalformedFrame(`a reply of kind ${reply.kind} in place of ${kind}`)
       resolve(read(reply))
     }
@@ -371,7 +363,7 @@ function remoteCall<T>(
  * follow, three numbers for each: when it admits the call, what remains, when it is full. With the fourth bit of `tag` a number
  * for each policy comes, of the units that are `used`; with HELD those that reservations hold, their next end, and how many these are.
  * The low three bits of `tag` are the number of the reason, and what is above the fourth is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names the running
- * server: a booking keeps them for when it is cancelled.
+ * server: a booking keeps them for when it is cancelled, and a charge the epoch for when it is released.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
@@ -408,9 +400,9 @@ function answerIn(
     ...(held && { held, nextEnd: nextEnd! }),
   }
   if (reason !== undefined) return { ...answer, nextUnitAt: last, ...(blockedUntil > 0 && { blockedUntil }) }
-  if (last === 0) return answer
+  if (last === 0) return { ...answer, epoch }
   const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }
-  return { ...answer, booking }
+  return { ...answer, epoch, booking }
 }
 
 /** The error of a call that was never written to the server, so that it was surely not carried out. */

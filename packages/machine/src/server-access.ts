@@ -25,7 +25,7 @@ export interface ServerAccessOptions {
  * 4. A call of a client is a frame. The server carries out the frames of each client in their order (`ClientSession`), on a
  *    memory store, and answers each with one frame. A call of the process that serves is answered at once.
  * 5. When the server ends, its connections do. Each client goes back to 1, so one of them takes over, with an empty state of
- *    another epoch: its bookings are lost, releases of units charged before are ignored, and permits are claimed again.
+ *    another epoch: bookings and charges of the former one give nothing back, and permits are claimed again.
  * 6. Meanwhile calls wait, as far as their deadline lets them. Where no server is reached, they fail at once, are decided by
  *    `onStoreError`, and a server is looked for every 50 ms or so.
  * 7. A server looks every 5 s whether it is still the newest, as somebody may have deleted its socket. If not, it ends.
@@ -39,7 +39,6 @@ export class ServerAccess {
   #failure: unknown
   #retry: ReturnType<typeof setTimeout> | undefined
   #formerEpoch = 0
-  #formerLatest = -Infinity
   #isClosed = false
   readonly #closing = new AbortController()
   /** Settles with the outcome of the latest attempt to reach a server. */
@@ -63,15 +62,6 @@ export class ServerAccess {
   /** The server, if this process is the server itself; otherwise undefined. */
   get local(): LocalServer | undefined {
     return this.#server instanceof LocalServer ? this.#server : undefined
-  }
-
-  /**
-   * Whether a charge that was decided at this instant, in microseconds, may come from a server that has ended: `#formerLatest` is
-   * the latest instant that was seen on the clocks of such servers. The units of such a charge are gone, and the units that the
-   * present server counts belong to other calls.
-   */
-  isFormer(decidedAt: number): boolean {
-    return decidedAt <= this.#formerLatest
   }
 
   /**
@@ -190,8 +180,8 @@ export class ServerAccess {
 
   /**
    * Makes this process the server, in the place after those at the addresses `former`, and returns it; undefined if another
-   * process was faster. If this process used another server before, permits are for a while granted only to processes that renew
-   * theirs. Every 5 s it looks whether it is still the newest server, and ends if not.
+   * process was faster. Where there was a server before, some may hold permits of it: for a while permits are granted only to
+   * processes that renew theirs. Every 5 s it looks whether it is still the newest server, and ends if not.
    */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.options
@@ -207,7 +197,7 @@ export class ServerAccess {
     }
     service.open()
     service.listener.unref()
-    if (this.#formerEpoch !== 0) host.stateWasLost()
+    if (former.length > 0 || this.#formerEpoch !== 0) host.stateWasLost()
     const listener = this.#serverListener()
     const server: MachineServer = new LocalServer(host, listener, () => {
       clearInterval(watch)
@@ -223,9 +213,8 @@ export class ServerAccess {
   }
 
   /**
-   * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server. The latest instant of
-   * its clock is kept too: the units of charges up to then are gone with its state, so they are not released at the next server
-   * (`isFormer`). New calls then wait, and the search for another server begins.
+   * What a server calls with its reports. When it ends, its epoch is kept, to be named to the next server. New calls then wait,
+   * and the search for another server begins.
    */
   #serverListener(): ServerListener {
     return {
@@ -233,7 +222,6 @@ export class ServerAccess {
       ended: (server) => {
         if (server !== this.#server) return
         this.#formerEpoch = server.epoch
-        this.#formerLatest = Math.max(this.#formerLatest, server.latest)
         this.#server = undefined
         this.#waiting = []
         this.#join().catch(() => {})

@@ -10,7 +10,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
 import type { RecordRequest } from './machine-records.js'
-import { readWirePolicies } from './wire-policies.js'
+import { readWirePolicies, UnreadablePolicies } from './wire-policies.js'
 import {
   ASK_BY_KIND,
   CHANGE_STATES,
@@ -30,7 +30,8 @@ export class ClientSession implements HostCaller, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   readonly #reader = new FrameReader()
   readonly #writer = new FrameWriter(MOST_REPLY_BYTES)
-  readonly #keyspaces: HostedKeyspace[] = []
+  /** The lists that the client has opened, by number: the text of each until the first call with it. */
+  readonly #lists: (HostedKeyspace | string)[] = []
   #isGreeted = false
 
   /** Serves one client by its connection. A client that greets with another `name` than the store's is refused. */
@@ -47,7 +48,7 @@ export class ClientSession implements HostCaller, PermitHolder {
   receive(chunk: Buffer): void {
     if (!this.socket.writable) return
     try {
-      this.#reader.push(chunk, (frame) => this.#carryOut(frame))
+      this.#reader.push(chunk, (frame) => this.#reply(frame))
       this.#flush()
     } catch {
       this.#flush()
@@ -78,9 +79,23 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
+   * Carries out one request, or refuses it alone where this process cannot make the policies of its list: the connection has the
+   * calls and the permits of a whole process.
+   * @throws {MalformedFrame} for a request that makes no sense.
+   */
+  #reply(frame: Frame): void {
+    try {
+      this.#carryOut(frame)
+    } catch (error) {
+      if (!(error instanceof UnreadablePolicies)) throw error
+      this.#writer.add(REPLY.refused, 0, [], error.message)
+    }
+  }
+
+  /**
    * Carries out one request (`kind`) and adds its reply, so that replies come in the order of requests. `tag` mostly is the
    * number of a list of policies that the client has opened, and `text` the key; only the opening of a list has no reply.
-   * @throws {MalformedFrame} for a request that makes no sense.
+   * @throws {MalformedFrame} for a request that makes no sense; {UnreadablePolicies} with nothing carried out.
    */
   #carryOut({ kind, tag, numbers, text }: Frame): void {
     if (kind === REQUEST.hello) return this.#greet(numbers, text)
@@ -89,8 +104,8 @@ export class ClientSession implements HostCaller, PermitHolder {
     if (ask) return this.#decide(ask, tag, text, numbers)
     switch (kind) {
       case REQUEST.open:
-        if (tag >= MOST_LISTS || tag > this.#keyspaces.length) throw new MalformedFrame(`list ${tag}`)
-        this.#keyspaces[tag] = this.host.open(readWirePolicies(text), this)
+        if (tag >= MOST_LISTS || tag > this.#lists.length) throw new MalformedFrame(`list ${tag}`)
+        this.#lists[tag] = text
         return
       case REQUEST.together:
         return this.#together(numbers, text)
@@ -228,13 +243,15 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * The state that belongs to a list of policies, by the number under which this client has opened the list.
-   * @throws {MalformedFrame} for a number under which none was opened.
+   * The state that belongs to a list of policies, by the number under which this client has opened the list. The text of a list is
+   * read with its first call, and with each one until that succeeds.
+   * @throws {MalformedFrame} for a number under which none was opened; {UnreadablePolicies}.
    */
   #keyspaceOf(list: number): HostedKeyspace {
-    const keyspace = this.#keyspaces[list]
-    if (keyspace) return keyspace
-    throw new MalformedFrame(`list ${list}, which was not opened`)
+    const opened = this.#lists[list]
+    if (opened === undefined) throw new MalformedFrame(`list ${list}, which was not opened`)
+    if (typeof opened !== 'string') return opened
+    return (this.#lists[list] = this.host.open(readWirePolicies(opened), this))
   }
 }
 

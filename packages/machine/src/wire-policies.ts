@@ -41,10 +41,13 @@ export class WirePolicies {
   }
 }
 
+/** The text of another process is no list of policies, or one that this process cannot make: it may lack Temporal, or a time zone. */
+export class UnreadablePolicies extends Error {}
+
 /**
  * Reads a limiter's name, policies and penalty from the text in which another process sent them. The policies are made anew by
  * the factories of this process, such as `gcra`, so that no code is taken from others.
- * @throws {MalformedFrame} for a text that is no such list.
+ * @throws {UnreadablePolicies}
  */
 export function readWirePolicies(text: string): WirePolicies {
   try {
@@ -54,7 +57,7 @@ export function readWirePolicies(text: string): WirePolicies {
     const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
     return new WirePolicies(checked, policies, penalty ? penaltyOf(penalty) : undefined, max && whole(max))
   } catch (cause) {
-    throw new MalformedFrame('an unreadable list of policies', { cause })
+    throw new UnreadablePolicies(`the process that serves cannot read the policies: ${String(cause)}`)
   }
 }
 

@@ -116,6 +116,23 @@ describe('permits of a machine store', () => {
     expect(await newcomer.ask('poll', 'k', [1], 1)).toEqual(['held'])
   })
 
+  it('are granted to holders alone at first, also by a server that has never reached the one before', async () => {
+    await (await meeting.pair())[0].close()
+    const clock = new FakeClock()
+    const next = meeting.open({ serve: true, clock: clock.now })
+    await next.ready()
+    const permits = next.permits!('jobs', 30_000)
+    expect(await permits.ask('take', 'k', [1], 1)).toEqual(['unknown'])
+    expect(await permits.ask('renew', 'k', [2], 1)).toEqual(['held'])
+    clock.pass(GRACE_US / 1000)
+    expect(await permits.ask('take', 'another', [3], 1)).toEqual(['held'])
+  })
+
+  it('are granted at once by the first server that there is', async () => {
+    const [server] = await meeting.pair()
+    expect(await server.permits!('jobs', 30_000).ask('take', 'k', [1], 1)).toEqual(['held'])
+  })
+
   it('are granted while a process that only serves, and once did, looks for the end of the server', async () => {
     expectWarnings(['CLOCK_FAKED'])
     jest.useFakeTimers({
@@ -158,8 +175,10 @@ describe('permits of a machine store', () => {
     const semaphore = open(client, { onLost: (key) => lost.push(key) })
     await semaphore.acquire('k')
     await server.close()
-    const next = meeting.open({ serve: true })
+    const clock = new FakeClock()
+    const next = meeting.open({ serve: true, clock: clock.now })
     await next.ready()
+    clock.pass(GRACE_US / 1000) // the client is away for longer
     await next.permits!('jobs', 30_000).ask('take', 'k', [1], 1)
     await until('the loss', () => lost.length > 0)
     expect(lost).toEqual(['k'])

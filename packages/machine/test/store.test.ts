@@ -2,18 +2,20 @@ import { calendarWindow } from '@sluice/calendar'
 import {
   consumeAll,
   createLimiter,
+  type Decision,
   gcra,
   memoryStore,
   type Policy,
   slidingLog,
   tokenBucket,
 } from '@sluice/core'
-import type { Notice } from '@sluice/core/store'
+import type { Answer, Notice } from '@sluice/core/store'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { FrameReader, FrameWriter } from '../src/frames.js'
+import type { MachineKeyspace } from '../src/machine-keyspace.js'
 import { PROTOCOL, REPLY, REQUEST } from '../src/protocol.js'
 import { machineStore } from '../src/index.js'
 import { MOST_LISTS } from '../src/session.js'
@@ -31,6 +33,9 @@ afterEach(() => meeting.end())
 const sluggish = { deadline: '5s', onStoreError: 'throw' } as const
 const policies = [gcra({ limit: 10, window: '1d' })]
 const ignore = (): void => {}
+
+/** The charge of an allowed call, as a limiter gives it back. */
+const chargeOf = ({ at, now: decidedAt, epoch }: Answer, cost: number) => ({ at, cost, decidedAt, epoch })
 
 function busy(ms: number): void {
   const end = performance.now() + ms
@@ -85,6 +90,25 @@ describe('a machine store', () => {
       expect(calls.filter(({ allowed }) => allowed)).toHaveLength(store === client ? 3 : 1)
       expect(new Set(calls.map(({ resetAfterMs }) => Math.round(resetAfterMs / 10_000))).size).toBe(1)
     }
+  })
+
+  it('refuses calls under a list that the server cannot make, and they cost its process nothing else', async () => {
+    const [server, client] = await meeting.pair({ clock: () => 1_000_000_000 })
+    const api = client.keyspace('api', policies, ignore)
+    const month = client.keyspace('month', [calendarWindow({ limit: 4, every: 'month' })], ignore)
+    const { list } = month as MachineKeyspace
+    // A time zone that the process that serves does not have.
+    Object.assign(list, { text: list.text.replace('UTC', 'Mars/Olympus_Mons') })
+    expect(await client.permits!('jobs', 30_000).ask('take', 'k', [1], 1)).toEqual(['held'])
+    const charge = chargeOf(await api.decide('consume', 'k', 5, 0), 5)
+    const keyspaces = [month, api, month, api]
+    const calls = await Promise.allSettled(keyspaces.map(async (each) => each.decide('consume', 'k', 1, 0)))
+    const refused = { status: 'rejected', reason: { code: 'STORE_ERROR', sent: false } }
+    expect(calls).toMatchObject([refused, { value: { remaining: 4 } }, refused, { value: { remaining: 3 } }])
+    expect(await server.permits!('jobs', 30_000).ask('take', 'k', [1], 1)).toEqual(['unknown'])
+    expect(await api.correct({ kind: 'release', key: 'k', charge, units: 5 })).toBe(5)
+    const readable = client.keyspace('month', month.policies, ignore)
+    expect(await readable.decide('consume', 'k', 1, 0)).toMatchObject({ remaining: 3 })
   })
 
   it('is reached by a process that is busy while it connects', async () => {
@@ -186,6 +210,19 @@ describe('a machine store', () => {
     expect(await plain.decide('consume', 'k', 1, 0)).toMatchObject({ reason: 'blocked' })
   })
 
+  it('gives units back that a lease has served', async () => {
+    const [, client] = await meeting.pair()
+    const list = [slidingLog({ limit: 1000, window: '1d' })]
+    const leases = { ttl: '10s' } as const
+    const limiter = createLimiter({ name: 'api', policies: list, store: client, leases, ...sluggish })
+    let leased: Decision | undefined
+    limiter.on('decision', ({ decidedBy, decision }) => {
+      if (decidedBy === 'lease') leased = decision
+    })
+    await until('a lease', async () => (await limiter.consume('k')) && leased !== undefined)
+    expect(await leased!.settle(0)).toBe(-1)
+  })
+
   it('tells the process whose call evicted a key, and no other', async () => {
     const [server, client] = await meeting.pair({ maxKeys: 1 })
     const [own, others]: [Notice[], Notice[]] = [[], []]
@@ -280,7 +317,7 @@ describe('when the process that serves ends', () => {
     })
     expect(await keyspace.confirm(booking!)).toBe('lost')
     expect(await keyspace.cancel(booking!)).toBe(false)
-    const charge = { at: charged.at, cost: 1, decidedAt: charged.now }
+    const charge = chargeOf(charged, 1)
     expect(await keyspace.correct({ kind: 'release', key: 'k', charge, units: 1 })).toBe(0)
     expect(await keyspace.decide('peek', 'k', 1, 0)).toMatchObject({ reason: 'limit' })
   })
@@ -300,6 +337,29 @@ describe('when the process that serves ends', () => {
     await until('another to serve', async () => (await limiters[0]!.consume('k').catch(ignore))?.allowed)
     await whole.settle(0)
     expect((await limiters[0]!.consume('k')).allowed).toBe(false)
+  })
+
+  it('charges of the next one are given back, though the clock of the former was ahead', async () => {
+    const first = meeting.open({ clock: () => 7_200_000_000 })
+    await first.ready()
+    const stores = [meeting.open({ clock: () => 3_600_000_000 }), meeting.open({ serve: false })]
+    await Promise.all(stores.map((store) => store.ready()))
+    const limiters = stores.map((store) => createLimiter({ name: 'api', policies, store, ...sluggish }))
+    const former = await Promise.all(limiters.map((limiter) => limiter.consume('k')))
+    await first.close()
+    for (const [i, limiter] of limiters.entries()) {
+      await until('another to serve', async () => (await limiter.consume('k').catch(ignore))?.allowed)
+      expect(await (await limiter.consume('k', { cost: 5 })).settle(0)).toBe(-5)
+      expect(await former[i]!.settle(0)).toBe(0)
+    }
+    const wholes = limiters.map((limiter) =>
+      consumeAll([
+        { limiter, key: 'a' },
+        { limiter, key: 'b', cost: 5 },
+      ]),
+    )
+    for (const whole of await Promise.all(wholes)) await whole.settle(0)
+    for (const key of ['a', 'b']) expect(await limiters[0]!.peek(key)).toMatchObject({ remaining: 10 })
   })
 
   it('calls without an answer fail as sent, and are not sent again', async () => {
@@ -435,28 +495,6 @@ describe('the socket', () => {
       (writer) => writer.add(REQUEST.hello, 0, [PROTOCOL, 0], 'another'),
       (writer) => writer.add(REQUEST.consume, 0, [1, 0], 'k'),
       (writer) => (hello(writer), writer.add(REQUEST.consume, 0, [1, 0], 'k')),
-      (writer) => (hello(writer), writer.add(REQUEST.open, 0, [], '{}')),
-      (writer) => (
-        hello(writer),
-        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['gcra/1000', -1, 10]]]))
-      ),
-      (writer) => (
-        hello(writer),
-        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['nothing/1000', 1, 1]]]))
-      ),
-      (writer) => (
-        hello(writer),
-        writer.add(
-          REQUEST.open,
-          0,
-          [],
-          JSON.stringify(['api', [['gcra/1000', 1, 1]], [1, -1, 1, 1000, 1000]]),
-        )
-      ),
-      (writer) => (
-        hello(writer),
-        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['gcra/1000', 1, 1]], [1, 1, 0.5, 1, 1]]))
-      ),
       (writer) => (hello(writer), writer.add(REQUEST.open, 5, [], list)),
       (writer) => (open(writer), writer.add(REQUEST.consume, 0, [-1, 0], 'k')),
       (writer) => (open(writer), writer.add(REQUEST.consume, 0, [1.5, 0], 'k')),
@@ -476,6 +514,30 @@ describe('the socket', () => {
     await ended(Buffer.from([255, 255, 255, 255, 1, 0, 0, 0, 0, 0]))
     await ended(Buffer.from([18, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
     expect(await keyspace.decide('consume', 'k', 1, 0)).toMatchObject({ remaining: 9 })
+  })
+
+  it('refuses each call under a list that makes no sense, and answers the others', async () => {
+    await meeting.pair()
+    const lists = [
+      {},
+      ['api', [['gcra/1000', -1, 10]]],
+      ['api', [['nothing/1000', 1, 1]]],
+      ['api', [['gcra/1000', 1, 1]], [1, -1, 1, 1000, 1000]],
+      ['api', [['gcra/1000', 1, 1]], [1, 1, 0.5, 1, 1]],
+      ['api', [['gcra/86400000', 10, 10]]],
+    ]
+    const writer = new FrameWriter()
+    writer.add(REQUEST.hello, 0, [PROTOCOL, 0], 'test')
+    for (const [i, list] of lists.entries()) {
+      writer.add(REQUEST.open, i, [], JSON.stringify(list))
+      for (const cost of [3, 0]) writer.add(REQUEST.consume, i, [cost, 0], 'k')
+    }
+    writer.add(200, 0, [], '') // ends the connection
+    const replies: [kind: number, remaining: number | undefined][] = []
+    const answered = await ended(writer.take())
+    new FrameReader().push(answered, ({ kind, numbers }) => replies.push([kind, numbers[2]]))
+    const refused = Array(10).fill([REPLY.refused, undefined])
+    expect(replies.slice(1)).toEqual([...refused, [REPLY.answer, 7], [REPLY.answer, 7]])
   })
 
   it('answers the calls that arrived before one that makes no sense, and none after it', async () => {

@@ -98,7 +98,8 @@ export class Lease {
     this.#units -= cost
     const answer = this.#answer(now)
     const at = answer.chargedAt!
-    const booking: LeasedUnits = { key, at, cost, decidedAt: at, lease: this, slice: this.#filledBy! }
+    const { epoch } = answer
+    const booking: LeasedUnits = { key, at, cost, decidedAt: at, epoch, lease: this, slice: this.#filledBy! }
     return { ...answer, booking }
   }
 
@@ -205,7 +206,7 @@ export class Lease {
    * least what the lease still holds. `parts` has three numbers a policy, of which the second is its `remaining`.
    */
   #answer(instant: number): Answer {
-    const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts } = this.#filledBy!
+    const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts, epoch } = this.#filledBy!
     const now = decidedAt + Math.max(0, instant - this.#filledAt)
     const units = this.#units
     return {
@@ -218,6 +219,7 @@ export class Lease {
       parts: parts?.map((part, i) => (i % 3 === 1 ? Math.max(part, units) : part)),
       booking: undefined,
       chargedAt,
+      epoch,
       from: 'lease',
     }
   }

@@ -2,14 +2,14 @@ import { type Answer, type Caller, type DatedCharge, isDenied, type Keyspace } f
 
 /**
  * Returns the charge that an answer to a call of `cost` units stands for, so that units of it can be given back later: its
- * instant, its cost, and when it was decided, in microseconds. Undefined if nothing was charged: the call was denied, its key is exempt, or the
+ * instant, its cost, when it was decided, in microseconds, and the epoch of the state that was charged. Undefined if nothing was charged: the call was denied, its key is exempt, or the
  * store could not decide and the call was let pass without asking another keyspace (`degraded.by`). Units of a lease, a part of
  * the allowance taken in advance, were charged earlier: at `chargedAt`.
  */
 export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined {
-  const { at, now, chargedAt, degraded } = answer
+  const { at, now, chargedAt, epoch, degraded } = answer
   if (isDenied(answer) || answer.from === 'none' || (degraded && !degraded.by)) return undefined
-  return { at: chargedAt ?? at, cost, decidedAt: chargedAt ?? now }
+  return { at: chargedAt ?? at, cost, decidedAt: chargedAt ?? now, epoch }
 }
 
 /**

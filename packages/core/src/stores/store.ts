@@ -333,6 +333,8 @@ export interface Answer {
   readonly blockedUntil?: number | undefined
   /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
+  /** Of an allowed call: a number for the state that was charged. A store that sets it gets it back with the charge (`DatedCharge`). */
+  readonly epoch?: number | undefined
   /** Set if other units were charged than the call's: all of a lease with the first call that it answers, and 0 with the others. */
   readonly slice?: number
   /** Set if the call did not ask the store: a cached denial, a lease, or an answer that needs no state. */
@@ -365,6 +367,8 @@ export function isDenied(answer: Answer): boolean {
 /** A charge with the instant at which it was decided: state that began later does not contain it. */
 export interface DatedCharge extends Charge {
   readonly decidedAt: number
+  /** The `epoch` of the answer, by which a store knows a charge to a state that it has lost, whatever its clock says. */
+  readonly epoch?: number | undefined
 }
 
 /** A booking, to be confirmed or cancelled. A store may add fields of its own. */

@@ -9,8 +9,10 @@ import {
   slidingWindow,
   StoreError,
 } from '../../src/index.js'
+import { Lease } from '../../src/leases/lease.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import { sharedStateOf } from '../../src/resilience/resilient-store.js'
+import { chargeOf } from '../../src/stores/giving-back.js'
 import { RemoteStore, settled } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 100, window: '1s' })]
@@ -411,6 +413,20 @@ describe('leases that cannot work', () => {
       "policy '10-per-1s' would keep all of its 10 units back",
     )
   })
+})
+
+it('gives its units back with the epoch of the answer that brought them', async () => {
+  const lease = new Lease(policies, 200_000, { calledAt: 0, remaining: 100 })
+  const keyspace = memoryStore().keyspace('api', policies, () => {})
+  const filledBy = { ...(await keyspace.decide('consume', 'k', 5, 0)), epoch: 7 }
+  lease.fill(filledBy, 4, 200_000, 0)
+  expect(chargeOf(lease.serve(1, 1)!, 1)).toEqual({
+    at: filledBy.at,
+    cost: 1,
+    decidedAt: filledBy.at,
+    epoch: 7,
+  })
+  expect(lease.take('k', 1, 1, true)!.booking).toMatchObject({ cost: 1, decidedAt: filledBy.at, epoch: 7 })
 })
 
 it('leaves a memory store unchanged, which has nothing to lease', async () => {

@@ -144,14 +144,14 @@ export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
 
 /**
  * The result of an operation, as far as two equal keys, or two stores, must agree on it. Of a booking only the instant is left,
- * since a booking names its key. The policies' numbers become a plain array, and `nextUnitAt`, which not every store reports, is
- * left out. `blockedUntil` is always there, as a store may leave the field out or set it to undefined. A number is how many units
+ * since a booking names its key. The policies' numbers become a plain array. `nextUnitAt`, which not every store reports, and
+ * `epoch`, which names one store's state, are left out. `blockedUntil` is always there, as a store may leave the field out or set it to undefined. A number is how many units
  * a correction gave or took: it becomes undefined, so that laws do not compare it. The comparison of stores with the model
  * (`expectModelled`) does. A boolean or undefined is returned as it is.
  */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
-  const { booking, parts, used, nextUnitAt: _nextUnitAt, blockedUntil, ...rest } = answer
+  const { booking, parts, used, nextUnitAt: _nextUnitAt, epoch: _epoch, blockedUntil, ...rest } = answer
   return { ...rest, blockedUntil, parts: parts && [...parts], used: used && [...used], booked: booking?.at }
 }

@@ -211,7 +211,8 @@ export class Caller {
       this.#bookedIn.set(answer.booking, keyspace)
     }
     if (ask !== 'peek' && ask !== 'try' && answer.reason === undefined && cost > 0) {
-      this.charges.push(answer.booking ?? { at: answer.at, cost, decidedAt: answer.now })
+      const { at, now: decidedAt, epoch } = answer
+      this.charges.push(answer.booking ?? { at, cost, decidedAt, epoch })
     }
     this.known = { ...answer, bookings: this.bookings.length, charges: this.#costs() }
     return answer

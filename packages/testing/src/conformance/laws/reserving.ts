@@ -209,10 +209,10 @@ class ReservingKeys {
     const isFull = this.#open.length >= this.max
     const call = { key: this.#key, cost, id, ttl, atEnd }
     const [store] = await this.#reserving((reservations) => reservations.reserve(call))
-    const { now, at, reason } = store!
+    const { now, at, reason, epoch } = store!
     if (isFull) assert(reason === 'reservations' || reason === 'blocked')
     else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
-    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, atEnd, end: now + ttl, isOpen: true })
+    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, epoch, atEnd, end: now + ttl, isOpen: true })
   }
 
   /**

@@ -144,7 +144,7 @@ export function severalKeys(subject: Subject): void {
       assert.deepEqual(seen({ ...answer, booking: undefined }), seen(await called.consume(cost)))
       // A store without undo makes no booking; its charge is released instead.
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
-      else if (!answer.reason) await undone.release({ at: answer.at, cost, decidedAt: answer.now }, cost)
+      else if (!answer.reason) await undone.release(undone.charges.at(-1)!, cost)
       await expectEqualKeys(undone, twin)
     },
   )
@@ -157,15 +157,14 @@ export function severalKeys(subject: Subject): void {
       const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, undone, twin)
       const answer = await undone.commit(1)
-      const charge = { at: answer.at, cost: 1, decidedAt: answer.now }
       const consumed = await twin.consume(1)
       assert.equal(consumed.reason, answer.reason)
       if (answer.reason) return
       // The charge is no longer the newest write, so only its units are given back.
       for (const caller of [undone, twin]) await caller.charge(1)
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), false)
-      else await undone.release(charge, 1)
-      await twin.release(charge, 1)
+      else await undone.release(undone.charges.at(-1)!, 1)
+      await twin.release(twin.charges.at(-1)!, 1)
       await expectEqualKeys(undone, twin)
     },
   )
