@@ -29,10 +29,11 @@ elseif op == CHANGE then
   if ends and ends > now and not is_open then
     effect, until_end = done, ends
   elseif is_open and real < 0 then
-    outcome, until_end = 0, now + lasts
+    -- Never to an earlier instant: whoever asks before an end that it had, and finds it gone, takes it for settled.
+    outcome, until_end = 0, max(ends, now + lasts)
     stays_now = min(charged, stay < 0 and stays_now or stay)
     entry = pack('<dddddd', own, charged_at, charged, stays_now, until_end, HUGE)
-    next_end, lives_until, writes, version = min(next_end, until_end), until_end, true, nonce
+    lives_until, writes, version = until_end, true, nonce
   elseif is_open or not is_known or now >= until_end then
     -- A reservation that is not found is late, if its end has passed or the state that knew it is lost; otherwise it was settled.
     outcome = is_open and 1 or 2

@@ -1,7 +1,7 @@
 -- Of a key with open reservations: the units that they hold under each policy, which are those that settling all of them at 0 would
--- give back now; and of a denial the instants at which its cost, and one unit more than remains, pass if they end unsettled. Both are
--- found by giving back, after which the state is put back. Part of the engine, whose variables it sets.
-if reserved > 0 and op <= COMMIT and (op == PEEK or reason == LIMIT) then
+-- give back now; and of a denial the instants at which its cost, and one unit more than remains, pass if they end unsettled, not before
+-- the end of a block or hold. Both are found by giving back, after which the state is put back. Part of the engine, whose variables it sets.
+if reserved > 0 and op <= COMMIT and (op == PEEK or reason ~= 0) then
   local ones = {}
   do
     local list = call('GETRANGE', key, @{length} - listed, @{length} - 1)
@@ -28,7 +28,7 @@ if reserved > 0 and op <= COMMIT and (op == PEEK or reason == LIMIT) then
     --@for each policy held_bytes = held_bytes .. pack('<d', ceil(held_units[@{i}]))
   end
   @{put_back}
-  if reason == LIMIT then
+  if reason ~= 0 then
     local instant, passes_at, left = max(open, last), nil, HUGE
     unit_at = nil
     --@for each policy left = min(left, remaining_@{i})
@@ -44,7 +44,7 @@ if reserved > 0 and op <= COMMIT and (op == PEEK or reason == LIMIT) then
       end
       instant = max(instant, ends)
       if one[1] >= born then
-        --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, instant, one[1], one[2], one[2] - one[3])
+        --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(ends, last), one[1], one[2], one[2] - one[3])
       end
     end
     @{put_back}

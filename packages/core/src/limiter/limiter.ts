@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
+import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
 import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
 import type { MaybePromise, Report, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
@@ -335,9 +336,18 @@ export class Limiter {
   /** The reservation of a key by its id, in whichever process it was made. `options` name its list of policies. */
   reservation(key: string, id: string, options?: ShapeOptions): Reservation {
     checkShapeOptions(options)
-    const { keyspace } = this.#setOf(options?.policies)
+    const given = this.#setOf(options?.policies)
     this.#requireReservations()
-    return new Reservation(keyspace.reservations, reservedOf(storedKey(key), id), () => this.#storeNow())
+    const reserved = reservedOf(storedKey(key), id)
+    const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
+      if (this.#records.rules) await this[UNREAD]
+      const ruled = this.#ruled(given, reserved.key, false)
+      // What was reserved before an exemption, or before the limit was 0, is still in the state.
+      const { keyspace } = ruled.exempt ? given : ruled
+      const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
+      return reservations!.change(asked)
+    }
+    return new Reservation({ change }, reserved, () => this.#storeNow())
   }
 
   /**
@@ -376,7 +386,9 @@ export class Limiter {
   /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. An override stays. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#correctKey({ kind: 'reset', key }, options, (of) => removeRecord(of, 'block', key))
+    await this.#correctKey({ kind: 'reset', key }, options, async (of) => {
+      await Promise.all([removeRecord(of, 'block', key), removeRecord(of, 'hold', key)])
+    })
   }
 
   /**

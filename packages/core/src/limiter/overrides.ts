@@ -53,7 +53,7 @@ export interface KeyOverride {
   readonly limits?: Readonly<Record<string, number>>
   readonly factor?: number
   readonly exempt?: true
-  /** Of an override: the lists under which it acts. Under none, the limiter's own have other shapes by now. */
+  /** Of an override: the lists under which it acts. Under none, the limiter's own have other shapes by now, or cannot take its numbers. */
   readonly actsUnder?: 'every list' | 'lists of these shapes' | 'none'
   /** Of an override: for so many milliseconds after it was made leases that were taken before may serve; 0 without leases. */
   readonly leaseMs?: number
@@ -162,7 +162,10 @@ export async function recordAct(
   if (kind === 'hold' && !hasWords) return
   const content = { key, reason, by }
   const subject = { kind, limiter: of.name, stored: storedKey(key) }
-  await of.records.known?.write(subject, content, { life: duration })
+  const { known } = of.records
+  // A hold never shortens a longer one, so the record of that stays.
+  if (kind === 'hold' && (known?.get(subject)?.until ?? 0) > known!.now() + duration) return
+  await known?.write(subject, content, { life: duration })
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
@@ -247,20 +250,28 @@ function refuseToLower(key: string, answer: Answer, counted: PolicySet, list: re
 /** A record as users see it. */
 export function shown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
   const { kind, limiter, version, until, appliedAt, content } = record
-  const { key, reason, by, factor, exempt, limits, shapes } = content
+  const { key, reason, by, factor, exempt, limits } = content
   const date = (us: number): Date => new Date(us / 1000)
   const whole = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
   const entry = { ...whole, lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined }
   if (kind !== 'override') return entry
-  const set = of.own()
-  const fits = limits && shapes === set.shapes
-  const list = fits && overriddenPolicies(set, content)
+  const list = limits && ownOverridden(of, content)
   return {
     ...entry,
     ...(list && { limits: Object.fromEntries(list.map(({ name, limit }) => [name, limit])) }),
     ...(factor !== undefined && { factor }),
     ...(exempt && { exempt }),
-    actsUnder: !limits ? 'every list' : fits ? 'lists of these shapes' : 'none',
+    actsUnder: !limits ? 'every list' : list ? 'lists of these shapes' : 'none',
     leaseMs: of.leaseMs,
+  }
+}
+
+/** The limiter's own policies under an override; undefined where these have other shapes by now, or the numbers no longer work. */
+function ownOverridden(of: OverriddenLimiter, content: RecordContent): readonly Policy[] | undefined {
+  try {
+    const set = of.own()
+    return content.shapes === set.shapes ? overriddenPolicies(set, content) : undefined
+  } catch {
+    return undefined
   }
 }

@@ -20,14 +20,14 @@ export class Reservation {
   #settling: Promise<Settlement> | undefined
   /** The failure of a settling that may have been carried out all the same. */
   #failure: unknown
-  readonly #reservations: Reservations | undefined
+  readonly #reservations: Pick<Reservations, 'change'> | undefined
   readonly #now: () => number
 
   /**
    * The reservation that a store keeps in `reservations`; without them, as in shadow mode, it holds nothing. `now` is the store's
    * time, as far as this process knows it.
    */
-  constructor(reservations: Reservations | undefined, reserved: Reserved, now: () => number) {
+  constructor(reservations: Pick<Reservations, 'change'> | undefined, reserved: Reserved, now: () => number) {
     const { id, decidedAt, end } = reserved
     this.id = [id, decidedAt, end].map((number) => number.toString(36)).join('-')
     this.#reservations = reservations
@@ -67,7 +67,7 @@ export class Reservation {
   }
 
   /**
-   * Moves its end to `ttl` from now, and if `atEnd` is given, what stays charged then.
+   * Moves its end to `ttl` from now, unless it ends later already, and if `atEnd` is given, changes what stays charged then.
    * @throws {SluiceError} RESERVATION_ENDED where it is settled or has ended; {InputError} INVALID_DURATION, INVALID_COST.
    */
   async extend(ttl: Duration, { atEnd }: { readonly atEnd?: number } = {}): Promise<void> {

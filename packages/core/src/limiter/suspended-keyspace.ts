@@ -12,7 +12,7 @@ export class SuspendedKeyspace implements Keyspace {
 
   /**
    * The keyspace of `policies`, of which one has a limit of 0, so that every cost is denied. `open` opens a state in the store
-   * under a list of policies; it is called for blocks, holds and resets alone.
+   * under a list of policies; it is called for blocks, holds, resets and what was reserved under another limit alone.
    */
   constructor(
     readonly policies: readonly Policy[],
@@ -47,14 +47,19 @@ export class SuspendedKeyspace implements Keyspace {
   }
 
   /**
-   * Applies a change of the whole key (a block, hold or reset) to the state in the store. No store gets a limit of 0, but lists
-   * of the same algorithms and windows share that state whatever their limits, so it is opened with another limit in place of 0.
-   * Changes of units (a charge, refund or release) take no effect, as nothing is charged under a limit of 0: the result is 0.
+   * Applies a change of the whole key (a block, hold or reset) to the state in the store. Changes of units (a charge, refund or
+   * release) take no effect, as nothing is charged under a limit of 0: the result is 0.
    */
   correct(change: Correction): MaybePromise<number> {
-    if (!isAboutKey(change)) return 0
-    this.#state ??= this.open(this.policies.map(withAnyLimit))
-    return this.#state.correct(change)
+    return isAboutKey(change) ? this.state.correct(change) : 0
+  }
+
+  /**
+   * The state in the store. No store gets a limit of 0, but lists of the same algorithms and windows share that state whatever
+   * their limits, so it is opened with another limit in place of 0.
+   */
+  get state(): Keyspace {
+    return (this.#state ??= this.open(this.policies.map(withAnyLimit)))
   }
 }
 

@@ -31,7 +31,10 @@ export interface Reserved {
   readonly end: number
 }
 
-/** A change of a reservation: `settle` corrects it to `units` and ends it, `extend` moves its end and what stays charged then. */
+/**
+ * A change of a reservation: `settle` corrects it to `units` and ends it, `extend` moves its end, never to an earlier instant, and what
+ * stays charged then.
+ */
 export type ReservationChange =
   | (Reserved & { readonly kind: 'settle'; readonly units: number })
   | (Reserved & { readonly kind: 'extend'; readonly ttl: number; readonly atEnd: number | undefined })

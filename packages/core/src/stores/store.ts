@@ -318,7 +318,7 @@ export interface Answer {
   /** Of each policy the units that open reservations hold, rounded up: of a peek and a denial in a keyspace that reserves. */
   readonly held?: readonly number[] | undefined
   /** Where it says what is held: an instant before which no open reservation ends. */
-  readonly nextEnd?: number
+  readonly nextEnd?: number | undefined
   /** The booking that `book` made ahead of now, or `commit` now. */
   readonly booking: Booking | undefined
   /**

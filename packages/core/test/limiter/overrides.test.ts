@@ -414,6 +414,61 @@ it('the list has who, why, until when, and when it last applied', async () => {
   ])
 })
 
+it('the record of a hold ends with the hold: at a reset, and not before where a shorter one follows', async () => {
+  const limiter = open()
+  const ends = async () => (await limiter.overrides()).map(({ by, until }) => [by, Number(until)])
+  await limiter.hold('a', '1h', WHO)
+  const end = clock.now() / 1000 + 3_600_000
+  await limiter.hold('a', '1s', { by: 'them' })
+  expect(await ends()).toEqual([['ops', end]])
+  await limiter.hold('a', '2h', { by: 'them' })
+  expect(await ends()).toEqual([['them', end + 3_600_000]])
+  await limiter.consume('a', { cost: 2 })
+  await limiter.block('a', '1h', WHO)
+  await limiter.reset('a')
+  expect(await ends()).toEqual([])
+  const { allowed, records } = await limiter.explain('a')
+  expect([allowed, records]).toEqual([true, []])
+})
+
+describe('a record whose numbers no longer work', () => {
+  let policies: readonly Policy[]
+  const made = async () => {
+    policies = [gcra({ limit: 100, window: '1d', burst: 10 })]
+    const limiter = open({ policies: () => policies })
+    await limiter.override('a', { limit: 1e9, until: '1h', ...WHO })
+    policies = [gcra({ limit: 100, window: '1d' })]
+    return limiter
+  }
+
+  it('acts under no list, and is still shown, explained and removed', async () => {
+    const limiter = await made()
+    expect((await limiter.peek('a')).limit).toBe(100)
+    const shown = { key: 'a', actsUnder: 'none' }
+    expect(await limiter.overrides()).toMatchObject([shown])
+    expect((await limiter.overrides())[0]).not.toHaveProperty('limits')
+    expect((await limiter.explain('a')).records).toMatchObject([shown])
+    await limiter.removeOverride('a')
+    expect(await limiter.overrides()).toEqual([])
+  })
+
+  it('is heard of, and throws nowhere', async () => {
+    const limiter = await made()
+    const seen: unknown[] = []
+    limiter.on('override', ({ change, record }) => void seen.push([change, record.actsUnder]))
+    await limiter.removeOverride('a')
+    await limiter.override('a', { factor: 2, until: '1h', ...WHO })
+    policies = []
+    await open().removeOverride('a')
+    await Promise.resolve()
+    expect(seen).toEqual([
+      ['removed', 'none'],
+      ['set', 'every list'],
+      ['removed', 'every list'],
+    ])
+  })
+})
+
 it('every change is an event of every limiter of the name', async () => {
   const [limiter, twin] = [open(), open()]
   const seen: unknown[] = []

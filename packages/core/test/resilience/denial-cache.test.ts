@@ -8,6 +8,7 @@ import {
   type Policy,
   slidingLog,
 } from '../../src/index.js'
+import { DenialCache } from '../../src/resilience/denial-cache.js'
 import { RemoteStore } from '@sluice/harness/stores'
 
 const twoIn10s = slidingLog({ limit: 2, window: '10s' })
@@ -41,6 +42,19 @@ function shown(decision: Decision): object {
   const { allowed, reason, remaining, retryAfterMs, resetAfterMs, policy, policies, limit } = decision
   return { allowed, reason, remaining, retryAfterMs, resetAfterMs, policy, policies, limit }
 }
+
+it('a cached denial of reserved units says when the next of them come back, also of another cost', () => {
+  const cache = new DenialCache({ maxAge: 1_000_000, maxKeys: 1 }, { now: clock.now })
+  const now = clock.now()
+  const held = { held: [2], nextEnd: now + 2_000_000 }
+  const denial = { now, at: now + 9_000_000, reason: 'limit', binding: 0, remaining: 0 } as const
+  const rest = { resetAt: now + 9_000_000, parts: undefined, booking: undefined, nextUnitAt: now + 9_000_000 }
+  cache.record([twoIn10s], 'k', 1, cache.begin(), { ...denial, ...rest, ...held })
+  const get = (cost: number) => cache.get([twoIn10s], 'k', cost)
+  expect(get(1)).toMatchObject(held)
+  for (let i = 0; i < 3; i++) expect(get(2)).toBeUndefined() // which ask for their own waits
+  expect(get(2)).toMatchObject(held)
+})
 
 describe('a cached denial', () => {
   it('denies the next call from memory, at once', async () => {

@@ -81,6 +81,15 @@ export class Ring {
     this.size = n
   }
 
+  /** Another ring with the same entries. */
+  copy(): Ring {
+    const ring = new Ring()
+    ring.size = this.size
+    ring.#head = this.#head
+    ring.#slots = this.#slots.slice()
+    return ring
+  }
+
   /**
    * Begins a recording before a booking, which is a charge for a call that waits and may be cancelled. Returns what `restore`
    * needs to bring the present entries back. Until `seal` ends the recording, `push` adds to it what it overwrites, so that no

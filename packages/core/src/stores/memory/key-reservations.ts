@@ -87,11 +87,13 @@ export class KeyReservations {
     return this.#entries.find((entry) => entry.id === id && entry.end > now)
   }
 
-  /** Moves the end of an open reservation. */
+  /**
+   * Moves the end of an open reservation, never to an earlier instant: whoever asks before an end that it had, and finds it gone, takes
+   * it for settled.
+   */
   extend(entry: ReservationEntry, end: number, atEnd: number): void {
-    entry.end = end
+    entry.end = Math.max(entry.end, end)
     entry.atEnd = atEnd
-    this.nextEnd = Math.min(this.nextEnd, end)
   }
 
   /** Makes an open reservation a mark that it was settled, and that so many units took effect. */

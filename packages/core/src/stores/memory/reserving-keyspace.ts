@@ -32,16 +32,18 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial says when the cost passes if all open
-   * reservations end unsettled. Before the next end (`nextEnd`) it is in vain to ask again, unless a reservation is settled.
+   * Decides as the table does. Nothing is booked while units of the key are reserved. A denial, also by a block or hold, says when the
+   * cost passes if all open reservations end unsettled. Before the next end (`nextEnd`) it is in vain to ask again, unless a
+   * reservation is settled.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const { table, list, row, own } = this.#at(key)
     if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
     const answer = table.decide(list, ask, key, cost, 0)
-    if (ask !== 'peek' && answer.reason !== 'limit') return answer
+    // A block after which the key begins anew has forgotten its reservations.
+    if ((ask !== 'peek' && answer.reason === undefined) || !table.reserved.has(row)) return answer
     const held = { held: table.heldBy(list, row, own), nextEnd: own.nextEnd }
-    if (answer.reason !== 'limit') return { ...answer, ...held }
+    if (answer.reason === undefined) return { ...answer, ...held }
     const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
     const parts = answer.parts?.map((number, i) => (i % 3 === 0 ? Math.min(number, at) : number))
     return { ...answer, at, parts, ...held }

@@ -161,21 +161,19 @@ export class Cursor {
     for (const ring of this.rings()) ring.keep(0)
   }
 
-  /** Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. */
+  /**
+   * Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. Rings are
+   * looked at as copies, as bookings know by the slots what they have overwritten there.
+   */
   tentatively<T>(row: number, look: (cursor: this) => T): T {
     this.select(row)
     const cells = this.cells().slice()
-    const rings = this.rings().map((ring) =>
-      Array.from({ length: ring.size }, (_, i) => ring.at(ring.size - 1 - i)),
-    )
+    for (const state of this.#withRing) state.ring = state.ring.copy()
     try {
       return look(this)
     } finally {
       this.cells().set(cells)
-      for (const [i, ring] of this.rings().entries()) {
-        ring.keep(0)
-        for (const instant of rings[i]!) ring.push(instant, 1)
-      }
+      this.select(row)
     }
   }
 

@@ -170,6 +170,7 @@ export class Table {
     if (until > call.now && penalty.then === 'fresh') {
       this.bookings.discard(call.row)
       this.bookings.forget(call.row)
+      this.reserved.delete(call.row)
       this.cursor.clear()
       call.at = call.now
     }
@@ -324,9 +325,11 @@ export class Table {
     })
   }
 
-  /** The instant at which `cost` units of a key pass if its open reservations end unsettled. */
+  /** The instant at which `cost` units of a key pass, after its block and hold, if its open reservations end unsettled. */
   passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
-    let from = this.#from(row)
+    const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
+    const last = this.bookings.lastOf(row)
+    let from = Math.max(this.#from(row), blockedUntil, heldUntil)
     return this.cursor.tentatively(row, ({ states, born }) => {
       const earliest = (): number =>
         Math.max(
@@ -337,7 +340,8 @@ export class Table {
         const at = earliest()
         if (at <= entry.end) return at
         from = Math.max(from, entry.end)
-        if (entry.at >= born) this.cursor.release(policies, from, entry, entry.cost - entry.atEnd)
+        if (entry.at >= born)
+          this.cursor.release(policies, Math.max(entry.end, last), entry, entry.cost - entry.atEnd)
       }
       return earliest()
     })

@@ -50,6 +50,42 @@ it('settles a reservation once, a hundred times at once and by its id', async ()
   expect(await stateOf(other)).toEqual([4, 0])
 })
 
+it('says of a held key when its cost passes, also by a remembered denial', async () => {
+  const limiter = open('held')
+  await reserved(limiter, 100)
+  await limiter.hold('k', '5s')
+  for (const ask of ['peek', 'consume', 'consume'] as const)
+    expect(await limiter[ask]('k')).toMatchObject({
+      reason: 'held',
+      retryAfterMs: 60_000,
+      policies: [{ held: 100 }],
+    })
+  now += 5_000_000
+  expect(await limiter.consume('k')).toMatchObject({ reason: 'limit', retryAfterMs: 55_000 })
+})
+
+it('counts what drains between the end of a reservation and that of a hold', async () => {
+  const store = redisStore(client, { clock: () => now })
+  const policies = [gcra({ limit: 10, window: '100s' })]
+  const limiter = createLimiter({ name: 'drains', policies, store, deadline: '10s', reservations: {} })
+  limiter.on('warning', () => {})
+  await limiter.consume('k', { cost: 4 })
+  await limiter.reserve('k', { cost: 6, ttl: '10s' })
+  await limiter.hold('k', '20s')
+  expect(await limiter.peek('k', { cost: 10 })).toMatchObject({ reason: 'held', retryAfterMs: 50_000 })
+})
+
+it('extends a reservation to no earlier end', async () => {
+  const limiter = open('shorter')
+  await reserved(limiter, 1)
+  const reservation = await reserved(limiter)
+  await reservation.extend('5s')
+  now += 6_000_000
+  expect(await stateOf(limiter)).toEqual([11, 11])
+  expect(await limiter.reservation('k', reservation.id).settle(12)).toEqual({ units: 2, late: false })
+  expect(await stateOf(limiter)).toEqual([13, 1])
+})
+
 it('charges a lost state, and one that is late', async () => {
   const limiter = open('lost')
   const [lost, late] = [await reserved(limiter), await reserved(limiter)]

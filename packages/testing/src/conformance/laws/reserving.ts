@@ -1,10 +1,10 @@
 import { strict as assert } from 'node:assert'
 import { createLimiter, memoryStore, type Policy } from '@sluice/core'
 import type { Answer, DatedCharge, Keyspace, Store } from '@sluice/core/store'
-import type { ReservationChange, Reservations, ReservationSettings } from '@sluice/core/store'
+import type { Penalty, ReservationChange, Reservations, ReservationSettings } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import { law, type Subject } from '../law.js'
-import { options } from '../numbers.js'
+import { options, penalties } from '../numbers.js'
 import type { Session } from '../session.js'
 import { starts } from '../traffic.js'
 
@@ -16,7 +16,9 @@ const DEEDS = [
   'consume',
   'refund',
   'charge',
+  'undo',
   'block',
+  'hold',
   'reset',
 ] as const
 
@@ -51,6 +53,7 @@ export function reserving(subject: Subject): void {
       numbers: fc.tuple(options(subject.shape), options(other ?? subject.shape)),
       other: fc.constant(other),
       start: starts,
+      penalty: fc.option(fc.tuple(penalties, fc.constantFrom('window', 'fresh')), { nil: undefined }),
       max: fc.constantFrom(1, 2, 3, 1000),
       steps: deeds,
     }),
@@ -59,11 +62,13 @@ export function reserving(subject: Subject): void {
     subject,
     'gives back at its end what a reservation holds, and settles it once',
     scenario,
-    async (session, { numbers: [own, others], other, max, steps }) => {
+    async (session, { numbers: [own, others], other, penalty: drawn, max, steps }) => {
       const policies = [subject.shape.factory(own), ...(other ? [other.factory(others)] : [])]
+      const penalty = drawn && ({ ...drawn[0], then: drawn[1] } as Penalty)
       const keys = new ReservingKeys(
         session,
         policies,
+        penalty,
         max,
         other ? subject.mostCostWith(other) : subject.mostCost,
       )
@@ -88,9 +93,12 @@ type Deed = typeof deeds extends fc.Arbitrary<readonly (infer D)[]> ? D : never
 /** What the law knows of a reservation. */
 interface Known extends DatedCharge {
   readonly id: number
+  /** The end that its id names. */
+  readonly firstEnd: number
   atEnd: number
   end: number
-  isOpen: boolean
+  /** 'lost' with the state that knew it. */
+  fate: 'open' | 'settled' | 'ended' | 'lost'
 }
 
 /** A key that reserves in the store, one in memory, and one in the store that does not reserve. */
@@ -100,12 +108,14 @@ class ReservingKeys {
   readonly #store: Keyspace
   readonly #memory: Keyspace
   readonly #plain: Keyspace
+  readonly #penalty: Penalty | undefined
   readonly #capacity: number
   readonly #all: Known[] = []
 
   constructor(
     private readonly session: Session,
     private readonly policies: readonly Policy[],
+    penalty: Penalty | undefined,
     private readonly max: number,
     private readonly mostCost: number,
   ) {
@@ -113,10 +123,11 @@ class ReservingKeys {
     this.window = Math.max(...policies.map(({ window }) => window))
     this.#capacity = Math.min(mostCost, ...policies.map(({ capacity }) => capacity))
     const memory = memoryStore({ clock: () => session.now })
-    const open = (store: Store, terms?: ReservationSettings): Keyspace =>
-      store.keyspace('reserving', policies, () => {}, undefined, terms)
+    const open = (store: Store, terms?: ReservationSettings, by = penalty): Keyspace =>
+      store.keyspace('reserving', policies, () => {}, by, terms)
     this.#store = open(session.store, { max })
-    this.#memory = open(memory, { max })
+    this.#penalty = this.#store.penalty // none where the store knows no penalties
+    this.#memory = memory.keyspace('reserving', policies, () => {}, this.#penalty, { max })
     this.#plain = open(session.store)
   }
 
@@ -142,10 +153,17 @@ class ReservingKeys {
       case 'charge':
         await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
         break
+      case 'undo':
+        await this.#undo(Math.max(1, cost))
+        break
       case 'block':
         await this.#all3((keyspace) =>
           keyspace.correct({ kind, key: this.#key, duration: pick > 6 ? lasts : 0 }),
         )
+        break
+      case 'hold':
+        if (pick > 6)
+          await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, duration: lasts }))
         break
       case 'reset':
         if (pick > 5) await this.#reset()
@@ -156,7 +174,8 @@ class ReservingKeys {
         const among = kind === 'again' ? this.#all : this.#open
         const known = among[pick % Math.max(1, among.length)]
         if (known && kind === 'extend') await this.#extend(known, lasts, Math.floor(known.cost * atEnd))
-        else if (known) await this.#settle(known, this.#units(real))
+        else if (known)
+          await this.#settle(known, this.#units(real), pick % 2 > 0 ? known.end : known.firstEnd)
       }
     }
     await this.expectEqual(cost)
@@ -167,7 +186,7 @@ class ReservingKeys {
     for (const known of this.#open.toSorted((one, other) => one.end - other.end)) {
       if (known.end > instant) break
       this.session.now = known.end
-      known.isOpen = false
+      known.fate = 'ended'
       await this.#release(known, known.cost - known.atEnd)
     }
     this.session.now = instant
@@ -184,18 +203,19 @@ class ReservingKeys {
   /** A denied call is denied until the instant that it names if all reservations end unsettled, and allowed then. */
   async expectAllowedWhenNamed(): Promise<void> {
     const cost = this.#capacity
-    const { at, reason } = await this.#store.decide('try', this.#key, cost, 0)
-    if (reason !== 'limit' || at > 2 ** 52) return
+    const [asked] = await this.#both((keyspace) => keyspace.decide('try', this.#key, cost, 0))
+    const { at, reason } = asked!
+    if (reason === undefined || at > 2 ** 52) return
     if (at - 1 > this.session.now) {
       await this.passTo(at - 1)
-      assert.equal((await this.#store.decide('peek', this.#key, cost, 0)).reason, 'limit')
+      assert.notEqual((await this.#store.decide('peek', this.#key, cost, 0)).reason, undefined)
     }
     await this.passTo(at)
     assert.equal((await this.#store.decide('peek', this.#key, cost, 0)).reason, undefined)
   }
 
   get #open(): readonly Known[] {
-    return this.#all.filter(({ isOpen }) => isOpen)
+    return this.#all.filter(({ fate }) => fate === 'open')
   }
 
   #units(part: number): number {
@@ -208,22 +228,27 @@ class ReservingKeys {
     const id = 1 + this.#all.length
     const isFull = this.#open.length >= this.max
     const call = { key: this.#key, cost, id, ttl, atEnd }
-    const [store] = await this.#reserving((reservations) => reservations.reserve(call))
+    const [store, memory] = await this.#reserving((reservations) => reservations.reserve(call))
+    assert.deepEqual(this.#seen(store!), this.#seen(memory!))
     const { now, at, reason, epoch } = store!
-    if (isFull) assert(reason === 'reservations' || reason === 'blocked')
+    if (isFull) assert(['reservations', 'blocked', 'held'].includes(reason!))
     else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
-    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, epoch, atEnd, end: now + ttl, isOpen: true })
+    this.#loseIfFresh(store!)
+    const [end, fate] = [now + ttl, 'open'] as const
+    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, epoch, atEnd, firstEnd: end, end, fate })
   }
 
   /**
    * Settles a reservation, and corrects the plain key by the same difference. A reservation that is late is charged in full; one
    * that was settled before changes nothing.
    */
-  async #settle(known: Known, units: number): Promise<void> {
-    const { id, decidedAt, end, isOpen, cost } = known
+  async #settle(known: Known, units: number, end: number): Promise<void> {
+    const { id, decidedAt, fate, cost } = known
     const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
     const { state, effect } = await this.#change(change)
-    known.isOpen = false
+    const isOpen = fate === 'open'
+    if (isOpen) known.fate = 'settled'
+    if (fate === 'ended') assert.equal(state, 'late')
     if (isOpen || state === 'late') {
       assert.equal(state, isOpen ? 'settled' : 'late')
       const more = units - (isOpen ? cost : 0)
@@ -232,9 +257,10 @@ class ReservingKeys {
     }
   }
 
-  /** Moves the end of an open reservation. The plain key needs no change. */
+  /** Moves the end of an open reservation, never to an earlier instant. The plain key needs no change. */
   async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
     const { id, decidedAt, end } = known
+    const most = Math.max(end, this.session.now + ttl)
     const { state, end: later } = await this.#change({
       key: this.#key,
       id,
@@ -244,7 +270,7 @@ class ReservingKeys {
       ttl,
       atEnd,
     })
-    assert.equal(state, 'open')
+    assert.deepEqual([state, later], ['open', most])
     known.end = later
     known.atEnd = atEnd
   }
@@ -252,7 +278,31 @@ class ReservingKeys {
   /** Removes the state of all keys, their reservations included. */
   async #reset(): Promise<void> {
     await this.#all3((keyspace) => keyspace.correct({ kind: 'reset', key: this.#key }))
-    for (const known of this.#all) known.isOpen = false
+    this.#lose()
+  }
+
+  /** Its state is lost, and with it what it knew of reservations. */
+  #lose(): void {
+    for (const known of this.#open) known.fate = 'lost'
+  }
+
+  /** A block after which the key begins anew has begun with this answer. */
+  #loseIfFresh({ now, reason, blockedUntil = now }: Answer): void {
+    if (this.#penalty?.then === 'fresh' && reason === 'limit' && blockedUntil > now) this.#lose()
+  }
+
+  /** Charges all three keys in a way that can be undone, looks at them, and undoes it. */
+  async #undo(cost: number): Promise<void> {
+    const undo = async (keyspace: Keyspace): Promise<Answer> => {
+      const answer = await keyspace.decide('commit', this.#key, cost, 0)
+      const { reason, now, at, booking } = answer
+      for (const asked of [1, this.#capacity]) await keyspace.decide('peek', this.#key, asked, 0)
+      const charge = { at, cost, decidedAt: now }
+      if (booking) assert.equal(await keyspace.cancel(booking), true)
+      else if (!reason) await keyspace.correct({ kind: 'release', key: this.#key, charge, units: cost })
+      return answer
+    }
+    await this.#both(undo)
   }
 
   async #release(charge: DatedCharge, units: number): Promise<number> {
@@ -289,6 +339,7 @@ class ReservingKeys {
     assert.deepEqual(this.#seen(store), this.#seen(memory))
     const { reason, remaining, resetAt, used } = this.#seen(plain)
     assert.deepEqual({ ...this.#seen(store), reason, remaining, resetAt, used }, this.#seen(store))
+    this.#loseIfFresh(store)
     return [store, memory]
   }
 

@@ -238,11 +238,9 @@ export class NumberReader {
     if ((flags & HELD) === 0) return answer
     const nextEnd = this.next()
     const held = Array.from({ length: policies }, () => this.next())
-    if (flags & FULL) {
-      if ((answer.reason ?? 'limit') !== 'limit') return answer
-      return { ...answer, reason: 'reservations', at: Math.max(answer.at, nextEnd), held, nextEnd }
-    }
-    return { ...answer, held, nextEnd }
+    const known = { ...answer, held, nextEnd }
+    const isFull = flags & FULL && (answer.reason ?? 'limit') === 'limit'
+    return isFull ? { ...known, reason: 'reservations', at: Math.max(answer.at, nextEnd) } : known
   }
 
   #long(policies: number, now: number): Answer {
