@@ -137,6 +137,20 @@ describe('a policy file', () => {
     expect(limiters[0]!.where!.matches(() => '/a')).toBe(false)
   })
 
+  it('has no plan without a name, which every call without a plan would be of', () => {
+    const policies = '[{ "algorithm": "gcra", "limit": 1, "window": "1m" }]'
+    const text = lines(
+      `{ "limiters": { "api": { "policies": ${policies}, "plans": {`,
+      `  "pro": ${policies},`,
+      `  "": ${policies} } } } }`,
+    )
+    const { limiters, errors } = readPolicies(text)
+    const message = 'name must be a text that is not empty, got ""'
+    const path = 'limiters.api.plans[""]'
+    expect(errors).toEqual([{ severity: 'error', code: 'INVALID_NAME', path, line: 3, message }])
+    expect(limiters).toEqual([])
+  })
+
   it('is not fooled by names of Object.prototype', () => {
     expect(
       readPolicies('{"limiters":{},"__proto__":1,"constructor":2}').errors.map(({ path }) => path),
