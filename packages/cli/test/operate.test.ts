@@ -424,6 +424,27 @@ describe('a limiter that reserves', () => {
     const { limiter } = limiterOf('api', reserving)
     await limiter.consume('user:ann', { cost: 2 })
     await reserve(limiter, 'user:ann')
+  it('carries nothing out where Ctrl-C answers', async () => {
+    const { limiter } = limiterOf('api')
+    await exhausted(limiter, ipKey(ADDRESS))
+    const args = ['reset', ADDRESS, '--policies', fileOf({ api: { policies: entry } }), '--reason', 'r']
+    const { status, stdout } = await sluice(args, { interruptedAt: 'answer' })
+    expect([status, stdout]).toEqual([130, expect.not.stringContaining('done')])
+    expect((await limiter.peek(ipKey(ADDRESS))).allowed).toBe(false)
+  })
+
+  it('is not begun under a further limiter after Ctrl-C, and says where it was carried out', async () => {
+    const [first, second] = [limiterOf('first').limiter, limiterOf('second').limiter]
+    for (const limiter of [first, second]) await exhausted(limiter, 'user:ann')
+    const file = fileOf({ first: { policies: entry }, second: { policies: entry } })
+    const args = ['reset', 'user:ann', '--policies', file, ...WHO]
+    const { status, stdout } = await sluice(args, { interruptedAt: 'print' })
+    expect([status, stdout]).toEqual([130, expect.stringContaining('first: user:ann, done')])
+    expect(stdout).not.toContain('second: user:ann, done')
+    expect((await first.peek('user:ann')).allowed).toBe(true)
+    expect((await second.peek('user:ann')).allowed).toBe(false)
+  })
+
     await limiterOf('api', { policies: reserving.policies }).limiter.consume('user:bob', { cost: 3 })
     const { rows } = await jsonOf(['why', 'user:ann', '--policies', file()])
     expect(rows).toMatchObject([{ key: 'user:ann', allowed: false, policies: [{ used: 4, held: 2 }] }])

@@ -158,9 +158,9 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
       if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
-      if (!isAsked && !(await confirmed())) return 1
+      if (!isAsked && !(await confirmed(signal))) return 1
       const rows = []
-      for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
+      for (const each of planned) if (!signal.aborted) rows.push({ ...each, after: await each.carryOut() })
       const lines = rows.flatMap(({ limiter, key, after }) => [
         bold(`${limiter}: ${key}, done`),
         ...wrapped(after.sentence),
@@ -175,10 +175,10 @@ export const reset = acting('reset')
 export const block = acting('block')
 export const exempt = acting('exempt')
 
-/** Asks on the terminal whether to go on. Anything but yes is a no. */
-async function confirmed(): Promise<boolean> {
+/** Asks on the terminal whether to go on. Anything but yes is a no, and so is Ctrl-C. */
+async function confirmed(signal: AbortSignal): Promise<boolean> {
   print(process.stderr, ['Carry it out? yes or no'])
-  const answers = createInterface({ input: process.stdin })
+  const answers = createInterface({ input: process.stdin, signal })
   const [answer] = (await Promise.race([once(answers, 'line'), once(answers, 'close')])) as [string?]
   answers.close()
   return /^y(?:es)?$/i.test(answer?.trim() ?? '')
