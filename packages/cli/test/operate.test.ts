@@ -502,6 +502,19 @@ describe('sluice overrides', () => {
     await limiterOf('api').limiter.override('a', { exempt: true, until: '1h', reason: 'r1', by: 'ann' })
     await limiterOf('other').limiter.override('b', { limit: 9, until: '1h', reason: 'r2', by: 'bob' })
     await limiterOf('other').limiter.hold('c', '1h', { reason: 'r3' })
+  it('lists those of one limiter', async () => {
+    for (const name of ['api', 'other']) {
+      await limiterOf(name).limiter.block('user:banned', '1h')
+      await exhausted(limiterOf(name, { penalty: { after: 1, block: '1h' } }).limiter, 'user:penalized')
+    }
+    await limiterOf('unnamed').limiter.consume('user:ann')
+    const file = fileOf({ api: { policies: entry }, other: { policies: entry } })
+    const { rows, leftAlone } = await jsonOf(['blocked', '--limiter', 'api', '--policies', file])
+    const found = rows.map(({ limiter, key }) => `${String(limiter)} ${String(key)}`)
+    expect(found.toSorted()).toEqual(['api user:banned', 'api user:penalized'])
+    expect(leftAlone).toEqual({})
+  })
+
     const { rows } = await jsonOf(['overrides'])
     expect(rows).toMatchObject([
       { kind: 'hold', limiter: 'other', key: 'c', reason: 'r3' },
@@ -622,3 +635,13 @@ describe('the store', () => {
     })
   })
 })
+  it.each([
+    ['--prefix', 'app', 'postgres://127.0.0.1:1/db', 'a store in Postgres has no prefix'],
+    ['--groups', '4', 'postgres://127.0.0.1:1/db', 'a store in Postgres has no groups'],
+    ['--table', 'limits', 'redis://127.0.0.1:1', 'a store in Redis has no table'],
+    ['--schema', 'app', 'redis://127.0.0.1:1', 'a store in Redis has no schema'],
+  ])('is refused with %s of the other kind of store', async (flag, value, url, message) => {
+    const { status, stderr } = await sluice(['overrides', flag, value], { url })
+    expect([status, stderr]).toEqual([2, `sluice: ${message}\n`])
+  })
+

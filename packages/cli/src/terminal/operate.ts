@@ -89,12 +89,12 @@ export const top: Run = (_, given, signal) =>
     return report(given, { command: 'top', rows }, lines, left)
   })
 
-/** `sluice blocked`: the blocked keys of the store. */
+/** `sluice blocked`: the blocked keys of the store, or of one limiter. */
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
     const rows = []
-    for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
+    for await (const row of site.blocked(left, signal, named)) show(`${count(rows.push(row), 'blocked key')}`)
     const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
       const by = isRecorded ? authorOf(words) : 'a penalty or an older process'
       return [[key, limiter, shown(until.toISOString())], by]
@@ -112,6 +112,7 @@ export const overrides: Run = (_, given, signal) =>
     const left: LeftAlone = new Map()
     const named = valueOf(given, 'limiter', String)
     const dateOf = (us: number): Date => new Date(us / 1000)
+    const named = valueOf(given, 'limiter', String)
     const rows = (await site.records(left))
       .filter(({ limiter }) => named === undefined || limiter === named)
       .map(({ kind, limiter, until, version, appliedAt, content }) => {
