@@ -371,7 +371,7 @@ describe('a customer who is refused', () => {
       `urn:sluice:denial:${denialId(secret, { limiter: 'api', storedKey: key, at: Date.now() })}`
     expect(await run('why --id')).toContain(`api: ${key}\n`)
     expect(await run(`why ${address}`)).toMatch(
-      /is denied under '9-per-1h'[^]*sluice exempt ip:203\.0\.113\.7 --for 1h/,
+      /is denied under '9-per-1h'[^]*sluice exempt --key ip:203\.0\.113\.7 --for 1h/,
     )
     await limiter.block(key, '1h', { reason: 'scrapes', by: 'ann' })
     expect(await run('blocked')).toMatch(/ip:203\.0\.113\.7 [^]*ann: scrapes/)

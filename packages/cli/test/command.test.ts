@@ -678,7 +678,7 @@ describe('output', () => {
     )
     writeFileSync(
       join(folder, 'login.log'),
-      many('203.0.113.2', () => ['/login', 'x']),
+      many('203.0.113.2', () => ['/login;id', 'x']),
     )
     writeFileSync(
       join(folder, 'scraper.log'),
@@ -690,7 +690,9 @@ describe('output', () => {
     expect(stdout).toMatch(
       /203\.0\.113\.1: .*\n {4}9 user agents: if it is an office, count by a key, --by header:NAME\n/,
     )
-    expect(stdout).toMatch(/203\.0\.113\.2: .*\n {4}asks for \/login alone: .* --where path=\/login\n/)
+    expect(stdout).toMatch(
+      /203\.0\.113\.2: .*\n {4}asks for \/login;id alone: .* --where 'path=\/login;id'\n/,
+    )
     expect(stdout).toMatch(
       /203\.0\.113\.3: .*\n {4}one program on many paths; if it is welcome, --where ip!=ADDRESS\n/,
     )
@@ -699,8 +701,10 @@ describe('output', () => {
 
   it('quotes what a shell would take apart', async () => {
     writeFileSync(join(folder, "it's.log"), LOG.join(''))
-    const { stdout } = await inHere(['suggest', "it's.log", '--format', 'common'])
-    expect(stdout).toContain("\nnpx @sluice/cli replay 'it'\\''s.log' policies.json --format common\n")
+    const args = ['suggest', "it's.log", '--format', 'common']
+    const command = "\nnpx @sluice/cli replay 'it'\\''s.log' policies.json --format common"
+    expect((await inHere(args)).stdout).toContain(`${command}\n`)
+    expect((await inHere([...args, '--hash-keys'])).stdout).toContain(`${command} --hash-keys\n`)
   })
 
   it('writes each decision', async () => {

@@ -59,6 +59,24 @@ describe('a log', () => {
     expect(names.sort()).toEqual(Object.keys(LOGS).sort())
   })
 
+  it.each(['\u2028', '\u2029', '\r'])('is read where a line holds %j, which ends no line', async (odd) => {
+    const lines = fixture('combined')
+      .toString()
+      .replaceAll('Gecko', `\\${odd}Gecko`)
+      .split(/(?<=\n)/)
+    for (const front of [
+      '',
+      '2025-10-10T13:55:40Z stdout F ',
+      '<190>Oct 10 13:55:40 web nginx: ',
+      'web-1  | ',
+    ]) {
+      const { reading } = await readAll([sourceOf(front, lines.map((line) => front + line).join(''))])
+      expect([front, sums(reading)]).toEqual([front, { lines: 3, read: 3, skipped: {} }])
+    }
+    const torn = `${lines.join('')}GET /a${odd} 404\n`
+    expect((await readAll([sourceOf('torn', torn)])).reading.ledger.unread).toBe(1)
+  })
+
   it('of several streams is joined by stream, and the lines that show its format are not joined twice', async () => {
     const [whole, part, rest] = fixture('cri').toString().split('\n') as [string, string, string]
     const error = '2025-10-10T13:55:40.669794204Z stderr F an error between'

@@ -15,6 +15,7 @@ import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/
 import { fakeOnly } from '@sluice/harness/stores'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
 import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -75,6 +76,14 @@ function fileOf(limiters: object): string {
   return path
 }
 
+/** The words of the reset that `why` prints, as a shell takes them, without the reason. */
+function cureIn(printed: string): readonly string[] {
+  const [, words] = /^ {2}sluice (reset .*) --reason \.\.\.$/m.exec(printed)!
+  return execFileSync('sh', ['-c', `printf '%s\\0' ${words}`], { encoding: 'utf8' })
+    .split('\0')
+    .slice(0, -1)
+}
+
 /** Runs the command on the store, whose address is in the environment, as it should be. */
 const sluice = (args: readonly string[], more: Partial<RunOptions> = {}): Promise<Run> =>
   runCommand(args, { url: urlOf(server), ...more })
@@ -104,10 +113,10 @@ describe('sluice why', () => {
       /^api: ip:203\.0\.113\.7\nA call of cost 1 is denied under '2-per-1d' \(limit, rule default\); 2 of 2 used/,
     )
     expect(stdout).toContain(
-      `\n  sluice reset ip:203.0.113.7 --limiter api --policies ${file} --reason ...\n`,
+      `\n  sluice reset --key ip:203.0.113.7 --limiter api --policies ${file} --reason ...\n`,
     )
     expect(stdout).toContain(
-      `\n  sluice exempt ip:203.0.113.7 --for 1h --limiter api --policies ${file} --reason ...\n`,
+      `\n  sluice exempt --key ip:203.0.113.7 --for 1h --limiter api --policies ${file} --reason ...\n`,
     )
     expect(stdout).not.toContain('unblock')
   })
@@ -235,11 +244,85 @@ describe('sluice why', () => {
       ])
     })
 
-    it('takes a key or an id', async () => {
-      expect((await sluice(['why', '--policies', file()])).stderr).toBe('sluice: why takes a KEY, or --id\n')
-      const both = await sluice(['why', 'k', '--id', 'x', '--policies', file()])
-      expect(both.stderr).toBe('sluice: why takes a KEY, or --id\n')
+    it.each([
+      ['an id whose key an operator would write otherwise', 'ann', 'field:user'],
+      ['an id whose key looks like a caller of byIp()', ADDRESS, undefined],
+    ])('prints cures that act on the key of %s', async (_, key, by) => {
+      const { limiter } = limiterOf('api')
+      await exhausted(limiter, key)
+      process.env['SLUICE_SECRET'] = secret
+      const id = denialId(secret, { limiter: 'api', storedKey: key, at: Date.now() })
+      const { stdout } = await sluice([
+        'why',
+        '--id',
+        id,
+        '--policies',
+        fileOf({ api: { policies: entry, by } }),
+      ])
+      expect((await sluice([...cureIn(stdout), ...WHO])).status).toBe(0)
+      expect((await limiter.peek(key)).allowed).toBe(true)
     })
+
+    it.each([
+      [[], 'why takes one of KEY, --key, --id'],
+      [['k', '--id', 'x'], 'why takes one of KEY, --key, --id'],
+      [['--key', 'k', '--id', 'x'], 'why takes one of KEY, --key, --id'],
+      [['--id', 'x', '--limiter', 'api'], '--id and --limiter exclude each other: an id is of one limiter'],
+    ])('takes a caller, a key or an id: %j', async (args, message) => {
+      const { status, stderr } = await sluice(['why', ...args, '--policies', file()])
+      expect([status, stderr]).toEqual([2, `sluice: ${message}\n`])
+    })
+  })
+
+  it.each([
+    '\u2028\u2029',
+    '',
+    ' ',
+    '-x',
+    '--json',
+    '"a"',
+    "it's $HOME",
+    '::error::x',
+    '##vso[x]',
+    'a\n\0\u001b[2J\u202eé',
+    '\ud800',
+    'x'.repeat(300),
+  ])('prints cures by which the key %j is read as it was', async (key) => {
+    const { limiter } = limiterOf('api')
+    await exhausted(limiter, key)
+    const args = ['why', `--key=${JSON.stringify(key)}`, '--policies', fileOf({ api: { policies: entry } })]
+    const { stdout } = await sluice(args)
+    expect((await sluice([...cureIn(stdout), ...WHO])).status).toBe(0)
+    expect((await limiter.peek(key)).allowed).toBe(true)
+  })
+
+  it('prints cures that act where it has looked, without the URL', async () => {
+    const store = redisStore(urlOf(server), { prefix: '-app', groups: 4, denialCache: false })
+    const limiter = createLimiter({ name: 'api', policies, store, deadline: '10s', onStoreError: 'throw' })
+    closing.push(
+      () => store.close(),
+      () => limiter.close(),
+    )
+    await exhausted(limiter, 'user:ann')
+    const place = ['--policies', fileOf({ api: { policies: entry } }), '--prefix=-app', '--groups', '4']
+    const { stdout } = await sluice(['why', 'user:ann', ...place])
+    expect((await sluice([...cureIn(stdout), ...WHO])).status).toBe(0)
+    expect((await limiter.peek('user:ann')).allowed).toBe(true)
+    await exhausted(limiter, 'user:ann')
+    const named = await sluice(['why', 'user:ann', ...place, '--store', urlOf(server)], { url: 'redis://h' })
+    expect(named.stdout).toContain(' --groups 4 --store ... --reason ...\n')
+    expect(named.stdout).not.toContain('redis:')
+  })
+
+  it('refuses a key that begins as a text in JSON and is none', async () => {
+    const { status, stderr } = await sluice([
+      'why',
+      '--key',
+      '"a',
+      '--policies',
+      fileOf({ api: { policies: entry } }),
+    ])
+    expect([status, stderr]).toEqual([2, 'sluice: --key begins with a quote, and is no text in JSON: "a\n'])
   })
 
   it('prints keys and words of others without what moves the cursor', async () => {
@@ -341,6 +424,27 @@ describe('an act', () => {
     expect((await limiter.peek(key)).allowed).toBe(true)
   })
 
+  it('carries nothing out where Ctrl-C answers', async () => {
+    const { limiter } = limiterOf('api')
+    await exhausted(limiter, ipKey(ADDRESS))
+    const args = ['reset', ADDRESS, '--policies', fileOf({ api: { policies: entry } }), '--reason', 'r']
+    const { status, stdout } = await sluice(args, { interruptedAt: 'answer' })
+    expect([status, stdout]).toEqual([130, expect.not.stringContaining('done')])
+    expect((await limiter.peek(ipKey(ADDRESS))).allowed).toBe(false)
+  })
+
+  it('is not begun under a further limiter after Ctrl-C, and says where it was carried out', async () => {
+    const [first, second] = [limiterOf('first').limiter, limiterOf('second').limiter]
+    for (const limiter of [first, second]) await exhausted(limiter, 'user:ann')
+    const file = fileOf({ first: { policies: entry }, second: { policies: entry } })
+    const args = ['reset', 'user:ann', '--policies', file, ...WHO]
+    const { status, stdout } = await sluice(args, { interruptedAt: 'print' })
+    expect([status, stdout]).toEqual([130, expect.stringContaining('first: user:ann, done')])
+    expect(stdout).not.toContain('second: user:ann, done')
+    expect((await first.peek('user:ann')).allowed).toBe(true)
+    expect((await second.peek('user:ann')).allowed).toBe(false)
+  })
+
   it.each<[message: string, ...args: string[]]>([
     ['reset needs --reason', 'reset', ADDRESS, '--yes'],
     ['stdin is no terminal', 'reset', ADDRESS, '--reason', 'r'],
@@ -351,7 +455,8 @@ describe('an act', () => {
     ['reason must be', 'block', ADDRESS, '--for', '1h', '--reason', 'r'.repeat(201), '--yes'],
     ['name them by --policies', 'reset', ADDRESS, '--reason', 'r', '--yes', '--policies='],
     ["there is no limiter 'apo'", 'reset', ADDRESS, '--limiter', 'apo', '--reason', 'r', '--yes'],
-    ['missing required', 'reset', '--reason', 'r', '--yes'],
+    ['reset takes one of KEY, --key', 'reset', '--reason', 'r', '--yes'],
+    ['reset takes one of KEY, --key', 'reset', ADDRESS, '--key', 'k', '--reason', 'r', '--yes'],
   ])('refuses arguments: %s', async (message, ...args) => {
     await exhausted(limiterOf('api').limiter, ipKey(ADDRESS))
     const before = await dump()
@@ -395,6 +500,19 @@ describe('sluice blocked', () => {
     expect(stdout).toMatch(/^key +limiter +until \(UTC\)\nuser:banned +api +\S+ \S+\n {2}ann: scrapes\n/)
     expect(stdout).toContain('a penalty or an older process')
     expect(stdout).toContain("\nleft alone: keys of limiter 'other'")
+  })
+
+  it('lists those of one limiter', async () => {
+    for (const name of ['api', 'other']) {
+      await limiterOf(name).limiter.block('user:banned', '1h')
+      await exhausted(limiterOf(name, { penalty: { after: 1, block: '1h' } }).limiter, 'user:penalized')
+    }
+    await limiterOf('unnamed').limiter.consume('user:ann')
+    const file = fileOf({ api: { policies: entry }, other: { policies: entry } })
+    const { rows, leftAlone } = await jsonOf(['blocked', '--limiter', 'api', '--policies', file])
+    const found = rows.map(({ limiter, key }) => `${String(limiter)} ${String(key)}`)
+    expect(found.toSorted()).toEqual(['api user:banned', 'api user:penalized'])
+    expect(leftAlone).toEqual({})
   })
 
   it('finds blocks among many keys, a page at a time', async () => {
@@ -566,6 +684,16 @@ describe('the store', () => {
     const { status, stderr } = await sluice(['overrides'], { url })
     expect([status, stderr]).toEqual([2, expect.stringContaining(message)])
     expect(stderr).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['--prefix', 'app', 'postgres://127.0.0.1:1/db', 'a store in Postgres has no prefix'],
+    ['--groups', '4', 'postgres://127.0.0.1:1/db', 'a store in Postgres has no groups'],
+    ['--table', 'limits', 'redis://127.0.0.1:1', 'a store in Redis has no table'],
+    ['--schema', 'app', 'redis://127.0.0.1:1', 'a store in Redis has no schema'],
+  ])('is refused with %s of the other kind of store', async (flag, value, url, message) => {
+    const { status, stderr } = await sluice(['overrides', flag, value], { url })
+    expect([status, stderr]).toEqual([2, `sluice: ${message}\n`])
   })
 
   it('that cannot be reached, or refuses the password, ends with 3 and shows no password', async () => {

@@ -3,9 +3,11 @@ import {
   type DeclarationOf,
   duration,
   func,
+  Listeners,
   read,
   type Settings,
   sha256,
+  warningOnce,
   warnProcess,
   WeakValues,
 } from '@sluice/core/internal'
@@ -29,7 +31,7 @@ export interface WatchPoliciesOptions {
    * @default '1s'
    */
   readonly every?: Duration
-  /** Called when another file has come into force, with its digest. */
+  /** Called when another file has come into force, with its digest. What it throws is the warning LISTENER_FAILED. */
   readonly onChange?: (digest: string) => void
   /**
    * Called when a file cannot be read or is refused, once until the reason changes.
@@ -67,7 +69,11 @@ const WATCH = {
 /** A policy file that is watched. */
 class WatchedPolicies implements PoliciesInForce {
   readonly #source: WatchedSource
-  readonly #options: Settings<typeof WATCH>
+  readonly #every: number
+  readonly #listeners = new Listeners<{ onChange: string; onError: Error }>(
+    ['onChange', 'onError'],
+    warningOnce('watchPolicies'),
+  )
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   readonly #first: Promise<void>
@@ -88,7 +94,10 @@ class WatchedPolicies implements PoliciesInForce {
   /** @internal {@link watchPolicies} makes one. */
   constructor(source: WatchedSource, options: WatchPoliciesOptions) {
     this.#source = source
-    this.#options = read(WATCH, options, { what: 'watchPolicies' })
+    const { every, onChange, onError } = read(WATCH, options, { what: 'watchPolicies' })
+    this.#every = every
+    if (onChange) this.#listeners.on('onChange', onChange)
+    if (onError) this.#listeners.on('onError', onError)
     this.#first = this.#look(true)
     this.#first.catch(() => {}) // who does not wait for it gets the report
   }
@@ -137,7 +146,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#fields = new Set(fields.filter((field) => this.#fields?.has(field) ?? true))
   }
 
-  /** Ends the reads. The file in force stays. */
+  /** Ends the reads, also one that is under way. The file in force stays. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -153,13 +162,14 @@ class WatchedPolicies implements PoliciesInForce {
       const before = this.#last
       this.#last = undefined
       const text = await textOf(this.#source)
+      if (this.#isClosed) throw new PolicyError('INVALID_OPTION', 'the watch was closed during the read')
       this.#last = text
       if (text === this.#text) this.#error = undefined
       else if (isFirst || text === before) this.#take(text)
       else return
       this.#foundAt = startedAt
     } catch (error) {
-      this.#report(error as Error)
+      if (!this.#isClosed) this.#report(error as Error)
       throw error
     } finally {
       this.#wait()
@@ -168,7 +178,7 @@ class WatchedPolicies implements PoliciesInForce {
 
   #wait(): void {
     if (this.#isClosed) return
-    this.#timer = setTimeout(() => void this.#look().catch(() => {}), this.#options.every)
+    this.#timer = setTimeout(() => void this.#look().catch(() => {}), this.#every)
     this.#timer.unref()
   }
 
@@ -187,7 +197,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
     this.#error = undefined
     for (const changed of this.#followers.values()) changed()
-    if (isChange) this.#options.onChange?.(this.#digest)
+    if (isChange) this.#listeners.emit('onChange', this.#digest)
   }
 
   /** Reports an error, unless the read before had the same. */
@@ -196,7 +206,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#error = error
     if (!isNew) return
     this.#errors++
-    if (this.#options.onError) this.#options.onError(error)
+    if (this.#listeners.heard.onError) this.#listeners.emit('onError', error)
     else warnProcess('POLICIES_REFUSED', `a policy file is not in force: ${error.message}`)
   }
 }

@@ -8,6 +8,7 @@ import {
   printableName,
   readOne,
   required,
+  text,
   unchecked,
 } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
@@ -127,6 +128,8 @@ const LIMITER = {
   exempt: unchecked(),
 }
 const EXEMPT = { addresses: unchecked(), keys: unchecked() }
+/** A call without a plan is one of the plan ''. */
+const PLAN = text('a text that is not empty', /[^]/, undefined, 'INVALID_NAME')
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -173,6 +176,7 @@ class PolicyReader {
     const policies = this.#policies(path, [...path, 'policies'], list)
     const ofPlans = Object.entries(this.#object([...path, 'plans'], plans) ?? {}).map(([plan, ofPlan]) => {
       const at = [...path, 'plans', plan]
+      this.#attempt(at, () => readOne(PLAN, plan, 'name', { what: 'a plan' }))
       return [plan, this.#policies(at, at, ofPlan)] as const
     })
     const limiter: ReadLimiter = {

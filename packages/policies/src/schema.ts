@@ -20,6 +20,7 @@ export function policySchema(registry: Registry = algorithms): object {
   const plans = {
     description: 'Policies in place of these, by the name of a plan.',
     type: 'object',
+    propertyNames: { minLength: 1 },
     additionalProperties: policies,
   }
   const addresses = texts('Addresses and CIDR blocks: 10.0.0.0/8.')

@@ -55,7 +55,7 @@ export function parseWhere(text: unknown): Where {
  * a call fulfils it; a part that is missing counts as ''. For a text that is no condition it returns the error message.
  */
 function parseCondition(text: string): string | { part: string; holds: (read: ReadPart) => boolean } {
-  const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
+  const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/s.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
     const near = nearestPart(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
     return `a condition of where must be NAME=VALUE, got '${text}': is NAME ${near}?`

@@ -125,6 +125,32 @@ describe('a policy file', () => {
     },
   )
 
+  it('compares a value of where whole, whatever it holds', () => {
+    const where = 'path=/a\u2028\u2029\r\nb'
+    const { limiters, errors } = readPolicies(
+      JSON.stringify({
+        limiters: { api: { policies: [{ algorithm: 'gcra', limit: 1, window: '1m' }], where } },
+      }),
+    )
+    expect(errors).toEqual([])
+    expect(limiters[0]!.where!.matches(() => where.slice(5))).toBe(true)
+    expect(limiters[0]!.where!.matches(() => '/a')).toBe(false)
+  })
+
+  it('has no plan without a name, which every call without a plan would be of', () => {
+    const policies = '[{ "algorithm": "gcra", "limit": 1, "window": "1m" }]'
+    const text = lines(
+      `{ "limiters": { "api": { "policies": ${policies}, "plans": {`,
+      `  "pro": ${policies},`,
+      `  "": ${policies} } } } }`,
+    )
+    const { limiters, errors } = readPolicies(text)
+    const message = 'name must be a text that is not empty, got ""'
+    const path = 'limiters.api.plans[""]'
+    expect(errors).toEqual([{ severity: 'error', code: 'INVALID_NAME', path, line: 3, message }])
+    expect(limiters).toEqual([])
+  })
+
   it('is not fooled by names of Object.prototype', () => {
     expect(
       readPolicies('{"limiters":{},"__proto__":1,"constructor":2}').errors.map(({ path }) => path),

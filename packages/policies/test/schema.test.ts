@@ -27,6 +27,12 @@ describe('the schema', () => {
     expect(validate(file)).toBe(readPolicies(JSON.stringify(file)).errors.length === 0)
   })
 
+  it.each(['pro', ''])('agrees with the check about a plan named %j', (name) => {
+    const [[, policy]] = POLICIES as [(typeof POLICIES)[0]]
+    const file = { limiters: { api: { policies: [policy], plans: { [name]: [policy] } } } }
+    expect(validate(file)).toBe(readPolicies(JSON.stringify(file)).errors.length === 0)
+  })
+
   it('is the file that is published', () => {
     const published = readFileSync(join(__dirname, '../schema.json'), 'utf8')
     expect(JSON.parse(published)).toEqual(JSON.parse(JSON.stringify(policySchema())))

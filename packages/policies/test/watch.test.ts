@@ -192,6 +192,68 @@ describe('a watched file', () => {
     expect(limit()).toBe(5)
   })
 
+  it('is not put into force, refused or reported by a read that ends after it was closed', async () => {
+    for (const text of [fileOf(6), new Error('gone')]) {
+      jest.useFakeTimers()
+      const errors: Error[] = []
+      let next: string | Promise<string> = fileOf(5)
+      const watched = watchPolicies(async () => next, { onError: (error) => errors.push(error) })
+      open.push(watched)
+      await watched.ready()
+      next = fileOf(6)
+      await jest.advanceTimersByTimeAsync(1000)
+      let end = (_: string | Promise<string>): void => {}
+      next = new Promise((resolve) => (end = resolve))
+      await jest.advanceTimersByTimeAsync(1000)
+      watched.close()
+      end(text instanceof Error ? Promise.reject(text) : text)
+      await jest.advanceTimersByTimeAsync(1000)
+      expect([policiesOf(watched, 'api')![0]!.limit, errors, watched.errors]).toEqual([5, [], 0])
+    }
+  })
+
+  it('that is closed during its first read is not ready', async () => {
+    let end = (_: string): void => {}
+    const watched = watchPolicies(() => new Promise<string>((resolve) => (end = resolve)))
+    watched.close()
+    end(fileOf(5))
+    await expect(watched.ready()).rejects.toThrow('the watch was closed during the read')
+    expect(() => watched.current).toThrow(/no policy file is in force/)
+  })
+
+  const failure = new Error('mine')
+  it.each([
+    [
+      'throws',
+      () => {
+        throw failure
+      },
+    ],
+    ['rejects', () => Promise.reject(failure)],
+  ])('is in force where onChange %s, which is a warning of its own', async (_, onChange) => {
+    expectWarnings(['LISTENER_FAILED'])
+    const { beat, limit, errors, watched } = await watching(fileOf(5), { onChange })
+    await beat(fileOf(6))
+    await beat()
+    await beat()
+    expect([limit(), errors, watched.errors, watched.error, watched.ageMs]).toEqual([6, [], 0, undefined, 0])
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw failure
+      },
+    ],
+    ['rejects', () => Promise.reject(failure)],
+  ])('rejects with the error of its first read where onError %s', async (_, onError) => {
+    expectWarnings(['LISTENER_FAILED'])
+    const watched = watchPolicies(async () => '{', { onError })
+    open.push(watched)
+    await expect(watched.ready()).rejects.toThrow(/line 1: expected/)
+  })
+
   it('waits for a read that takes longer than a beat, and its age grows', async () => {
     jest.useFakeTimers()
     let reads = 0

@@ -10,15 +10,24 @@ export type StoreSettings = Pick<RedisStoreOptions, 'prefix' | 'groups'> & Postg
 /**
  * Opens the store at a URL: redis:// or rediss:// of a server, of any node of a Cluster, which is found out, or with ?name=MASTER of a
  * Sentinel; postgres:// or postgresql://. No message has the URL, which may hold a password.
- * @throws {PolicyError} INVALID_OPTION; {StoreError} the first failure; {Error} ECLIENT where no client package is installed.
+ * @throws {PolicyError} INVALID_OPTION, also for a setting of the other kind of store; {StoreError} the first failure; {Error} ECLIENT
+ * where no client package is installed.
  */
 export async function openStore(url: string, settings: StoreSettings = {}): Promise<OpenedStore> {
+  const isRedis = /^rediss?:\/\/./.test(url)
+  if (!isRedis && !/^postgres(?:ql)?:\/\/./.test(url)) {
+    const what =
+      'a store is redis://, rediss:// or postgres://; a machineStore is that of its processes alone'
+    throw new PolicyError('INVALID_OPTION', `${what}, and takes no commands`)
+  }
   const { prefix = 'sluice', groups, ...table } = settings
-  if (/^rediss?:\/\/./.test(url))
-    return openRedis(url, { prefix, ...(groups !== undefined && { groups }), denialCache: false })
-  if (/^postgres(?:ql)?:\/\/./.test(url)) return openPostgres(url, table)
-  const what = 'a store is redis://, rediss:// or postgres://; a machineStore is that of its processes alone'
-  throw new PolicyError('INVALID_OPTION', `${what}, and takes no commands`)
+  const others = isRedis ? ['schema', 'table'] : ['prefix', 'groups']
+  const odd = others.find((name) => name in settings)
+  if (odd !== undefined)
+    throw new PolicyError('INVALID_OPTION', `a store in ${isRedis ? 'Redis' : 'Postgres'} has no ${odd}`)
+  return isRedis
+    ? openRedis(url, { prefix, ...(groups !== undefined && { groups }), denialCache: false })
+    : openPostgres(url, table)
 }
 
 async function openRedis(url: string, options: RedisStoreOptions): Promise<OpenedStore> {

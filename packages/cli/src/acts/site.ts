@@ -81,11 +81,15 @@ export class Site {
     return read.toSorted((one, other) => other.version - one.version)
   }
 
-  /** The blocked keys: those with a record, and on Redis those that the state of a known limiter blocks, as they are found. */
-  async *blocked(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<BlockedKey> {
+  /**
+   * The blocked keys of all limiters, or of that which is `named`: those with a record, and on Redis those that the state of a known
+   * limiter blocks, as they are found.
+   */
+  async *blocked(left: LeftAlone, signal?: AbortSignal, named?: string): AsyncGenerator<BlockedKey> {
+    const isMeant = (limiter: string): boolean => named === undefined || limiter === named
     const listed = new Set<string>()
     for (const { kind, limiter, stored, until, content } of await this.records(left)) {
-      if (kind !== 'block') continue
+      if (kind !== 'block' || !isMeant(limiter)) continue
       listed.add(`${limiter}\n${stored}`)
       const { key, reason, by } = content
       yield { limiter, key, until: new Date(until / 1000), isRecorded: true, reason, by }
@@ -93,6 +97,7 @@ export class Site {
     for await (const page of this.keys(left, signal)) {
       const found = await Promise.all(
         page.map(async ({ limiter, key, reserves }) => {
+          if (!isMeant(limiter)) return undefined
           const limits = this.limits.find(({ name }) => name === limiter)
           if (!limits)
             return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)

@@ -59,4 +59,4 @@ export class Ledger {
 /** Reasons for lines that are calls, and for those that are none. Of the others the text decides: a method, and behind it a status. */
 const UNREAD = /^(clock ran back|half of a call|no (time|address))$/
 const NO_CALL = /^(empty|comment|part of a) line$|^no (call|caller|cost)$/
-const CALL = /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT)\b.*(?<![\w.:-])[1-5]\d\d(?![\w.:-])/
+const CALL = /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT)\b.*(?<![\w.:-])[1-5]\d\d(?![\w.:-])/s

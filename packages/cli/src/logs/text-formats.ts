@@ -82,7 +82,7 @@ export const REFUSED: readonly (readonly [reason: string, form: RegExp])[] = [
 
 export const textFormats: readonly FormatOpener[] = PATTERNS.map(({ name, pattern, groups }) => {
   const [ofAddresses, ofNames] = [ADDRESS, `(?:${ADDRESS}|${NAME})`].map(
-    (caller) => new RegExp(pattern.replaceAll('CALLER', caller)),
+    (caller) => new RegExp(pattern.replaceAll('CALLER', caller), 's'),
   ) as [RegExp, RegExp]
   return {
     name,

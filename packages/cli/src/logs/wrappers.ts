@@ -48,7 +48,7 @@ function inField(line: string): string | undefined {
   return field === undefined ? undefined : textAt(value, field)?.trimEnd()
 }
 
-const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/
+const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/s
 
 const STAMP = String.raw`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`
 
@@ -62,11 +62,11 @@ const PREFIXES = Object.entries({
   logcli: String.raw`${STAMP} \{[^}]*\}`,
   stern: String.raw`(?:[a-z\d-]+ )?[a-z][a-z\d.-]*-[a-z\d]+ [a-z\d-]*[a-z][a-z\d-]*(?: ${STAMP})?`,
   'aws logs': String.raw`${STAMP} \S+`,
-}).map(([name, form]) => ({ name, form: new RegExp(`^${form} (.+)$`) }))
+}).map(([name, form]) => ({ name, form: new RegExp(`^${form} (.+)$`, 's') }))
 
 /** `<190>Oct 11 22:14:15 host nginx[7]: line`, RFC 5424, and what `journalctl` prints, with times of any form. */
 const SYSLOG =
-  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} \d{4}-\d\d-\d\d [\d:.]+ \S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
+  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} \d{4}-\d\d-\d\d [\d:.]+ \S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/s
 
 /** Joins the parts of lines, of which each stream may have one that goes on. */
 class Joiner {

@@ -37,7 +37,8 @@ function replayCommand(paths: readonly string[], given: Given): string {
   const options = ['cost', 'callers', 'trustProxy', 'format', 'field', 'skew', 'maxUnread'].flatMap((name) =>
     textsOf(given, name).flatMap((text) => [flagOf(name), text]),
   )
-  const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options]
+  const hashing = given['hashKeys'] === true ? ['--hash-keys'] : []
+  const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options, ...hashing]
   return ['npx @sluice/cli replay', ...words.map(quoted)].join(' ')
 }
 

@@ -54,5 +54,6 @@ export function printable(text: string, width = Infinity): string {
  * A line that no CI takes for a command: `##vso[`, `##teamcity[` and `##[error]` anywhere, and at its beginning `::error::`, which is
  * not how an address such as `::/64` goes on, and `---` or `+++`.
  */
-const harmless = (line: string): string => printable(line).replaceAll('##', '#?').replace(COMMAND, '$1?')
+export const harmless = (line: string): string =>
+  printable(line).replaceAll('##', '#?').replace(COMMAND, '$1?')
 const COMMAND = /^(\s*)(?::(?=:(?:.*::|[\da-f:./]*[^\s\da-f:./]))|[-+~^](?=[-+~^]{2}))/i

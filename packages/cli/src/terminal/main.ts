@@ -131,7 +131,10 @@ const STORE: Flags = [
   ['--schema <name>', 'Of the table in Postgres'],
 ]
 
+const KEY = ['--key <key>', 'As decisions report it, in place of a caller'] as const
+
 const ACT: Flags = [
+  KEY,
   ['--reason <text>', 'Why: kept with a block or an exemption'],
   ['--as <name>', 'Who acts (default: the user of this machine)'],
   ['--dry-run', 'Say what it would do, and do nothing'],
@@ -139,6 +142,7 @@ const ACT: Flags = [
 ]
 
 const WHY: Flags = [
+  KEY,
   ['--id <id>', 'Of a denial, as its answer has it, in place of a key'],
   ['--cost <units>', 'Cost of the call (default: 1)'],
   ['--plan <name>', 'Under the policies of this plan'],
@@ -152,10 +156,10 @@ const ON_STORES: Commands = [
   ['top', 'List the keys with most denials, as posted', 'top --limiter api', STORE],
   ['blocked', 'List the keys that are blocked', 'blocked --policies policies.json', STORE],
   ['overrides', 'List overrides, blocks and holds with who made them', 'overrides', STORE],
-  ['unblock <key>', 'End a block', "unblock 203.0.113.7 --reason 'ticket 42'", [...ACT, ...STORE]],
-  ['reset <key>', 'Forget what a caller used, and his block', "reset ann --reason 'ticket 42'", [...ACT, ...STORE]],
-  ['block <key>', 'Deny every call of a caller for a time', "block 203.0.113.7 --for 1h --reason 'scrapes'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ...ACT, ...STORE]],
-  ['exempt <key>', 'Let every call of a caller pass for a time', "exempt 203.0.113.7 --for 1h --reason 'ticket 42'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ['--remove', 'End his exemption or other override'], ...ACT, ...STORE]],
+  ['unblock [key]', 'End a block', "unblock 203.0.113.7 --reason 'ticket 42'", [...ACT, ...STORE]],
+  ['reset [key]', 'Forget what a caller used, and his block', "reset ann --reason 'ticket 42'", [...ACT, ...STORE]],
+  ['block [key]', 'Deny every call of a caller for a time', "block 203.0.113.7 --for 1h --reason 'scrapes'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ...ACT, ...STORE]],
+  ['exempt [key]', 'Let every call of a caller pass for a time', "exempt 203.0.113.7 --for 1h --reason 'ticket 42'", [['--for <duration>', 'How long: 10m, 1h, 7d'], ['--remove', 'End his exemption or other override'], ...ACT, ...STORE]],
 ]
 
 // prettier-ignore

@@ -7,8 +7,8 @@ import { type ActRequest, explained, planAct } from '../acts/act.js'
 import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
 import { keyOf, type LeftAlone, Site } from '../acts/site.js'
-import { type Given, quoted, textsOf, usageError } from './arguments.js'
-import { asJson, bold, faint, print, printable, show, type TextLine } from './door.js'
+import { flagOf, type Given, quoted, textsOf, usageError } from './arguments.js'
+import { asJson, bold, faint, harmless, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
 import { number, valueOf } from './options.js'
 import { count, pageOf, shown, table, wrapped } from './page.js'
@@ -22,38 +22,57 @@ import { withoutErrors } from './policy-files.js'
  * `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. It
  * returns 1 where no caller is found by an id.
  */
-export const why: Run = ([text], given, signal) =>
-  onStore(given, signal, async (site) => {
+export const why: Run = async ([text], given, signal) => {
+  refuseOthers('why', text, given, ['key', 'id'])
+  if (given['id'] !== undefined && given['limiter'] !== undefined)
+    throw usageError('--id and --limiter exclude each other: an id is of one limiter')
+  return onStore(given, signal, async (site) => {
     const cost = valueOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
     const plan = valueOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
     const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
-    if ((id === undefined) === (text === undefined)) throw usageError('why takes a KEY, or --id')
     const left: LeftAlone = new Map()
     const found = id === undefined ? undefined : await foundBy(id, site, left, signal)
     if (typeof found === 'string') {
       report(given, { command: 'why', rows: [], remark: found }, [found], left)
       return 1
     }
-    const targets = found ? [found] : targetsOf(site, text!, given)
+    const targets = found ? [found] : targetsOf(site, text, given)
     const rows = await Promise.all(
       targets.map(({ limits, key }) => {
         const policies = plan === undefined ? undefined : limits.plans?.get(plan)
         return explained(site.limitersOf(limits), key, { cost, ...(policies && { policies }) })
       }),
     )
-    const file = textsOf(given, 'policies').map((path) => `--policies ${quoted(path)}`)
+    const place = PLACE.flatMap((name) => textsOf(given, name).map((value) => option(name, value)))
+    const store = given['store'] === undefined ? [] : ['--store ...']
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
       ...wrapped(sentence),
       ...cures.map((cure) => {
-        const words = ['  sluice', CURES[cure](quoted(key)), `--limiter ${quoted(limiter)}`, ...file]
-        return faint([...words, '--reason ...'].join(' '))
+        const words = [
+          CURES[cure](option('key', asGiven(key))),
+          option('limiter', limiter),
+          ...place,
+          ...store,
+        ]
+        return faint(['  sluice', ...words, '--reason ...'].join(' '))
       }),
     ])
     return report(given, { command: 'why', rows }, lines, left)
   })
+}
+
+/** The options that say where keys are, but for the URL, which may hold a password. */
+const PLACE = ['policies', 'prefix', 'groups', 'table', 'schema']
+
+/** An option of a command to be copied. */
+const option = (name: string, value: string): string =>
+  `--${name}${value.startsWith('-') ? '=' : ' '}${quoted(value)}`
+
+/** A key as --key takes it: as JSON where it would not be printed or read as it is. */
+const asGiven = (key: string): string => (/^\s*$|^"/.test(key) || harmless(key) !== key ? asJson(key) : key)
 
 const CURES = {
   unblock: (key: string) => `unblock ${key}`,
@@ -89,12 +108,13 @@ export const top: Run = (_, given, signal) =>
     return report(given, { command: 'top', rows }, lines, left)
   })
 
-/** `sluice blocked`: the blocked keys of the store. */
+/** `sluice blocked`: the blocked keys of the store, or of one limiter. */
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
+    const named = valueOf(given, 'limiter', String)
     const rows = []
-    for await (const row of site.blocked(left, signal)) show(`${count(rows.push(row), 'blocked key')}`)
+    for await (const row of site.blocked(left, signal, named)) show(`${count(rows.push(row), 'blocked key')}`)
     const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
       const by = isRecorded ? authorOf(words) : 'a penalty or an older process'
       return [[key, limiter, shown(until.toISOString())], by]
@@ -136,9 +156,10 @@ const authorOf = (words: { by?: string | undefined; reason?: string | undefined 
  * says how a call would be decided then. It returns 1 where the answer was no.
  */
 function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
-  return async ([text = ''], given, signal) => {
+  return async ([text], given, signal) => {
     const [isRemoval, isDry, isAsked] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
     const act = isRemoval ? 'remove' : name
+    refuseOthers(name, text, given, ['key'])
     const reason = valueOf(given, 'reason', String)
     const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
     const isTimed = act === 'block' || act === 'exempt'
@@ -158,9 +179,9 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
       if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
-      if (!isAsked && !(await confirmed())) return 1
+      if (!isAsked && !(await confirmed(signal))) return 1
       const rows = []
-      for (const each of planned) rows.push({ ...each, after: await each.carryOut() })
+      for (const each of planned) if (!signal.aborted) rows.push({ ...each, after: await each.carryOut() })
       const lines = rows.flatMap(({ limiter, key, after }) => [
         bold(`${limiter}: ${key}, done`),
         ...wrapped(after.sentence),
@@ -175,10 +196,10 @@ export const reset = acting('reset')
 export const block = acting('block')
 export const exempt = acting('exempt')
 
-/** Asks on the terminal whether to go on. Anything but yes is a no. */
-async function confirmed(): Promise<boolean> {
+/** Asks on the terminal whether to go on. Anything but yes is a no, and so is Ctrl-C. */
+async function confirmed(signal: AbortSignal): Promise<boolean> {
   print(process.stderr, ['Carry it out? yes or no'])
-  const answers = createInterface({ input: process.stdin })
+  const answers = createInterface({ input: process.stdin, signal })
   const [answer] = (await Promise.race([once(answers, 'line'), once(answers, 'close')])) as [string?]
   answers.close()
   return /^y(?:es)?$/i.test(answer?.trim() ?? '')
@@ -209,17 +230,29 @@ async function onStore(
   }
 }
 
+/** Refuses a command on other than one caller, whom its argument names, or one of the options. @throws {UsageError} */
+function refuseOthers(
+  command: string,
+  text: string | undefined,
+  given: Given,
+  options: readonly string[],
+): void {
+  const ways = [text, ...options.map((name) => given[name])].filter((way) => way !== undefined)
+  if (ways.length !== 1) throw usageError(`${command} takes one of KEY, ${options.map(flagOf).join(', ')}`)
+}
+
 interface Target {
   readonly limits: KnownLimits
   readonly key: string
 }
 
 /**
- * The limiters that a command on a caller is about, each with his key there. A limiter that cannot count him, as it counts by address
- * and he has none, is left out.
+ * The limiters that a command on a caller is about, each with his key there: that of --key, or else that which the limiter makes of
+ * `text`. A limiter that cannot count him, as it counts by address and he has none, is left out.
  * @throws {UsageError} where there is none.
  */
-function targetsOf(site: Site, text: string, given: Given): Target[] {
+function targetsOf(site: Site, text: string | undefined, given: Given): Target[] {
+  const own = valueOf(given, 'key', keyIn)
   const named = valueOf(given, 'limiter', String)
   const limits = site.limits.filter(({ name }) => named === undefined || name === named)
   const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
@@ -227,7 +260,7 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
   const problems = limits.length === 0 ? [`there is no limiter '${named}'; there are ${known}`] : []
   const targets = limits.flatMap((each) => {
     try {
-      return [{ limits: each, key: keyOf(text, each.by) }]
+      return [{ limits: each, key: own ?? keyOf(text!, each.by) }]
     } catch (error) {
       problems.push(`'${each.name}': ${(error as Error).message}`)
       return []
@@ -235,6 +268,16 @@ function targetsOf(site: Site, text: string, given: Given): Target[] {
   })
   if (targets.length === 0) throw usageError(problems.join('; '))
   return targets
+}
+
+/** The key that --key has: the text itself, or what it is the JSON of. @throws {UsageError} */
+function keyIn(text: string): string {
+  if (!text.startsWith('"')) return text
+  try {
+    return JSON.parse(text) as string
+  } catch {
+    throw usageError(`--key begins with a quote, and is no text in JSON: ${text}`)
+  }
 }
 
 /**

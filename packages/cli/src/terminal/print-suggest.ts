@@ -1,5 +1,6 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Basis, Habits, Selector, SuggestReport, WindowReport } from '../index.js'
+import { quoted } from './arguments.js'
 import { asJson, bold, type TextLine, printable } from './door.js'
 import { count, lengthOfTime, type Page, pageLines, percent, table } from './page.js'
 
@@ -107,7 +108,8 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): TextLin
 /** The kind of caller whom a limit would deny, and what to write for him; undefined for one like others. */
 function adviceOn({ path, share, paths, agents }: Habits): string | undefined {
   if (agents >= 5) return `${agents} user agents: if it is an office, count by a key, --by header:NAME`
-  if (share > 0.9 && path !== '') return `asks for ${path} alone: for a limit of its own --where path=${path}`
+  if (share > 0.9 && path !== '')
+    return `asks for ${path} alone: for a limit of its own --where ${quoted(`path=${path}`)}`
   return paths >= 16 ? 'one program on many paths; if it is welcome, --where ip!=ADDRESS' : undefined
 }
 

@@ -34,7 +34,7 @@ export function recordId({ kind, limiter, stored }: RecordSubject): string {
 
 /** Reads a record of a store; undefined for one that was removed, or that this version does not know. */
 export function readRecord({ text, ...rest }: StoredRecord): KeyRecord | undefined {
-  const [, kind, limiter, stored] = /^(override|block|hold) (.+)\n(.*)$/.exec(rest.id) ?? []
+  const [, kind, limiter, stored] = /^(override|block|hold) (.+)\n([^]*)$/.exec(rest.id) ?? []
   try {
     const subject = { kind: kind as RecordKind, limiter: limiter!, stored: JSON.parse(stored!) as string }
     return { ...rest, ...subject, content: JSON.parse(text) as RecordContent }

@@ -232,5 +232,5 @@ const OTHERS = 'those of other packages cannot be used'
 
 /** A URL in which an ellipsis stands for the user and the password, if it has them. */
 function hidden(url: string): string {
-  return url.replace(/\/\/.*@/, '//…@')
+  return url.replace(/\/\/[^]*@/, '//…@')
 }

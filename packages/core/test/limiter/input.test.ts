@@ -143,6 +143,7 @@ describe('the option store', () => {
   it.each([
     [null, 'got null'],
     ['redis://user:secret@host:6379', 'write redisStore(url), got "redis://…@host:6379"'],
+    ['redis://user:secret\n\u2028secret@host:6379', 'write redisStore(url), got "redis://…@host:6379"'],
     ['redis://user:a/@secret@host:6379', 'write redisStore(url), got "redis://…@host:6379"'],
     [memoryStore, 'call it, got a function'],
     [{ sendCommand() {}, on() {} }, 'write redisStore(client)'],

@@ -83,7 +83,16 @@ describe('an override', () => {
 
   it('is replaced by the next one, and ended by removeOverride, whatever the key is', async () => {
     const limiter = open()
-    for (const key of ['a', 'k'.repeat(8192), 'sha256:x', '\ud800', '\udc00', '', 'a\nb\0c', '{a}:%']) {
+    for (const key of [
+      'a',
+      'k'.repeat(8192),
+      'sha256:x',
+      '\ud800',
+      '\udc00',
+      '',
+      'a\nb\0c\u2028\u2029',
+      '{a}:%',
+    ]) {
       await limiter.override(key, { limit: 5, until: '1m', ...WHO })
       await limiter.override(key, { factor: 10, until: '1m', ...WHO })
       expect((await limiter.peek(key)).limit).toBe(20)

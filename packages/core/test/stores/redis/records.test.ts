@@ -85,7 +85,7 @@ describe('an override in Redis', () => {
   it('is of its prefix, and keeps to its key however that is written', async () => {
     const { limiter } = processOf()
     const elsewhere = processOf({ prefix: 'other' }).limiter
-    const keys = ['{a}:b%', 'k'.repeat(300), '\ud800', '\udc00', 'a\nb\0', '']
+    const keys = ['{a}:b%', 'k'.repeat(300), '\ud800', '\udc00', 'a\nb\0\u2028\u2029', '']
     for (const [i, key] of keys.entries()) await limiter.override(key, { ...raise, limit: 10 + i })
     const other = processOf().limiter
     for (const [i, key] of keys.entries()) {
