@@ -67,7 +67,7 @@ export function heldUntilEnd(
   for (const { reservation } of decisions) {
     if (!reservation) continue
     const use = async (): Promise<unknown> => reservation.settle(await ended)
-    whileExtended(reservation, { ttl, cost, atEnd: left }, use).catch(failed)
+    whileExtended(reservation, { ttl, cost, atEnd: left }, use, failed).catch(failed)
   }
   return (used = () => left) => {
     try {

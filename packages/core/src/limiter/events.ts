@@ -7,7 +7,7 @@ import type { KeyOverride } from './overrides.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {
-  /** Every decision of `consume`, `decide` and `acquire`. A `peek` is no traffic and is not reported. */
+  /** Every decision of `consume`, `decide`, `acquire` and `reserve`. A `peek` is no traffic and is not reported. */
   decision: DecisionEvent
   /**
    * The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`, `cause` the
@@ -45,13 +45,13 @@ interface LimiterEvent<Type extends string> {
 /** One decision on traffic, as the 'decision' event reports it. */
 export interface DecisionEvent extends LimiterEvent<'decision'> {
   readonly key: string
-  /** `decide` is reported as 'consume'. */
+  /** `decide` and `reserve` are reported as 'consume'. */
   readonly operation: 'consume' | 'acquire'
   /** Units that the call asked for. */
   readonly cost: number
-  /** Whether it was charged: not if it was denied or only read, nor if another part of its `consumeAll` was denied. */
+  /** Whether it was charged: not if it was denied or only read, nor if another part of its whole was denied. */
   readonly charged: boolean
-  /** The keys that were decided together by `consumeAll`; 1 for any other call. */
+  /** The keys that were decided together by `consumeAll` or `reserveAll`; 1 for any other call. */
   readonly together: number
   readonly decision: Decision
   readonly decidedBy: DecidedBy

@@ -260,8 +260,12 @@ export class KnownRecords {
     const { closed, local } = this.store
     if (closed?.aborted || this.#limiters === 0 || (local && this.#byId.size === 0))
       return void (this.#isTicking = false)
+    try {
+      this.#end()
+    } catch {
+      return void (this.#isTicking = false) // a store without `closed` is closed: its clock throws
+    }
     this.#schedule()
-    this.#end()
     if (nowMs() - this.#readAt > LOST_MS) void this.#read()
   }
 

@@ -1,13 +1,13 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
+import { giveBack } from '../stores/giving-back.js'
 import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
 import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
-import type { MaybePromise, Report, Store } from '../stores/store.js'
+import type { Report, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
-import { askAgain } from './asking-again.js'
 import { Reservation, reservedOf } from './reservation.js'
 import { ReservationDeniedError, whileExtended } from './while-extended.js'
-import { reserveOf, type ReserveOptions } from './reserving-options.js'
+import { requireReserving, reserveOf, type ReserveOptions, type ReserveTerms } from './reserving-options.js'
 import {
   CONTRACT,
   CONTRACT_NUMBER,
@@ -15,6 +15,7 @@ import {
   HEARS,
   OPEN_PART,
   REPORT_PART,
+  RESERVE_PART,
   SETTINGS,
   UNREAD,
 } from '../values/contract.js'
@@ -57,7 +58,7 @@ import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import type { LimiterPart } from './limiter-part.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
-import { WaitQueue } from './wait-queue.js'
+import { keyspaceOf, WaitQueue } from './wait-queue.js'
 
 /**
  * Makes a limiter, which enforces a list of policies per key.
@@ -180,6 +181,43 @@ export class Limiter {
   }
 
   /**
+   * @internal Reserves the units of a part, on the terms of `reserve`. Returns the decision, which is not reported yet, and the
+   * milliseconds that the store took.
+   */
+  async [RESERVE_PART](
+    { set, callerKey, key, cost }: LimiterPart,
+    { ttl, atEnd, maxWait }: ReserveTerms,
+    signal?: AbortSignal,
+  ): Promise<{ readonly decision: Decision; readonly storeMs: number }> {
+    const id = 1 + Math.floor(Math.random() * 2 ** 48)
+    // A list with a limit of 0 has no state: it denies every call.
+    const { reservations } = set.keyspace
+    const call = { key, cost, id, ttl: ttl * 1000, atEnd }
+    const reservationOf = (answer: Answer): Reservation => {
+      const { degraded } = answer
+      // In an outage it is as local as the decision, and its end is one of this process's clock.
+      const keeper = degraded ? degraded.by?.reservations : reservations
+      const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
+      const made = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
+      return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
+    }
+    const { answer, waited, asked } = await this.#queue.again(set, {
+      ask: (how) =>
+        how !== 'peek' && reservations ? reservations.reserve(call) : set.keyspace.decide(how, key, cost, 0),
+      undo: (late) => reservationOf(late).release(),
+      charge: 'consume',
+      maxWait: maxWait * 1000,
+      signal,
+    })
+    // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
+    const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
+    if (reservation) this.#held!.add(reservation, cost, answer.now)
+    const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
+    const given = { ...answer, ...times, ...(reservation && { reservation }) }
+    return { decision: new Decision(set, given, callerKey, cost), storeMs: asked / 1000 }
+  }
+
+  /**
    * @internal Reports the decision about one key of a call on several keys. If a penalty has just blocked the key, the block
    * is copied to the states that the limiter keeps of it under its other lists of policies. Listeners of 'decision' get the
    * event, with the milliseconds that the store took: 0 where this process decided by itself (`isHere`).
@@ -276,14 +314,16 @@ export class Limiter {
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
     const asking = booked ? { ...set, booked } : set
-    const consume = async (): Promise<Answer> => {
-      const asked = await set.keyspace.decide('consume', stored, cost, 0)
-      if (!isDenied(asked)) booked?.(asked)
-      return asked
-    }
     const { answer, waited, late, asked } = this.reserves
-      ? await this.#asked(consume, us, options.signal)
+      ? await this.#queue.again(set, {
+          ask: (how) => set.keyspace.decide(how, stored, cost, 0),
+          undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
+          charge: 'commit',
+          maxWait: us,
+          signal: options.signal,
+        })
       : await this.#queue.turn(asking, stored, cost, us, options.signal)
+    if (this.reserves) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -301,35 +341,13 @@ export class Limiter {
    * INVALID_DURATION; the signal's reason when it aborts.
    */
   async reserve(key: string, options: ReserveOptions): Promise<Decision> {
-    const given = this.#setOf(options?.policies)
-    this.#requireReservations()
-    const { cost, atEnd, ttl, maxWait } = reserveOf(options)
-    const stored = storedKey(key)
+    this.#setOf(options?.policies)
+    requireReserving(this)
+    const terms = reserveOf(options)
     if (this.#records.rules) await this[UNREAD]
-    const set = this.#ruled(given, stored)
-    const id = 1 + Math.floor(Math.random() * 2 ** 48)
-    // A list with a limit of 0 has no state: it denies every call.
-    const { reservations } = set.keyspace
-    const call = { key: stored, cost, id, ttl: ttl * 1000, atEnd }
-    const ask = () => reservations?.reserve(call) ?? set.keyspace.decide('consume', stored, cost, 0)
-    const { answer, waited, asked } = await this.#asked(ask, maxWait * 1000, options.signal)
-    const made = { key: stored, id, decidedAt: answer.now, end: answer.now + call.ttl }
-    // In an outage it is as local as the decision.
-    const keeper = answer.degraded ? answer.degraded.by?.reservations : reservations
-    const kept = isDenied(answer) ? undefined : keeper
-    // In an outage its end is one of this process's clock.
-    const reservation = new Reservation(kept, made, () =>
-      answer.degraded ? this.#store.now() : this.#storeNow(),
-    )
-    // In shadow mode a refused call goes on with one that holds nothing, as a call on an exempt key does.
-    const hasOne = kept !== undefined || !set.enforce || set.exempt
-    if (kept) this.#held!.add(reservation, cost, answer.now)
-    const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
-    const decision = new Decision(set, { ...answer, ...times, ...(hasOne && { reservation }) }, key, cost)
-    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    set.nearing?.charged(set.policies, key, cost, answer)
-    if (this.#events.listeners.heard.decision)
-      this.#report(() => this.#events.decided('consume', cost, decision, asked / 1000), options)
+    const part = this[OPEN_PART](key, terms.cost, options.policies)
+    const { decision, storeMs } = await this[RESERVE_PART](part, terms, options.signal)
+    this.#report(() => this[REPORT_PART](part, decision, 1, storeMs), options)
     return decision
   }
 
@@ -337,7 +355,7 @@ export class Limiter {
   reservation(key: string, id: string, options?: ShapeOptions): Reservation {
     checkShapeOptions(options)
     const given = this.#setOf(options?.policies)
-    this.#requireReservations()
+    requireReserving(this)
     const reserved = reservedOf(storedKey(key), id)
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       if (this.#records.rules) await this[UNREAD]
@@ -352,7 +370,8 @@ export class Limiter {
 
   /**
    * Reserves, and calls `use` with the reservation, which is extended while `use` runs. A reservation that `use` has not settled is
-   * settled at its cost when it returns, and at `atEnd` when it throws. Resolves or rejects as `use` does.
+   * settled at its cost when it returns, and at `atEnd` when it throws. Resolves or rejects as `use` does; where the store fails to
+   * settle, the warning SETTLE_FAILED says so.
    * @throws {ReservationDeniedError} RESERVATION_DENIED where the call is denied, and as `reserve`.
    */
   async using<T>(
@@ -363,7 +382,9 @@ export class Limiter {
     const decision = await this.reserve(key, options)
     const { reservation } = decision
     if (!reservation) throw new ReservationDeniedError(decision)
-    return whileExtended(reservation, options, use)
+    return whileExtended(reservation, options, use, (error) =>
+      this.warn('SETTLE_FAILED', `a reservation was not settled by using: ${String(error)}`),
+    )
   }
 
   /**
@@ -455,7 +476,7 @@ export class Limiter {
     return (this.#set ?? this.#sets.get(this.#policies())).policies
   }
 
-  /** Calls of `acquire` in this process that wait for their turn. */
+  /** Calls of `acquire` and `reserve` in this process that wait for their turn. */
   get waiting(): number {
     return this.#queue.size
   }
@@ -501,26 +522,11 @@ export class Limiter {
     return this.#records.known?.now() ?? this.#store.now()
   }
 
-  /** @throws {PolicyError} INVALID_OPTION where the limiter was made without `reservations`. */
-  #requireReservations(): void {
-    if (this.reserves) return
-    throw new PolicyError('INVALID_OPTION', 'a limiter reserves only if it was made with reservations: {}')
-  }
-
   /** Reports a decision to the listeners by `report`: now, or where `options` collect reports, when its call gets the answer. */
   #report(report: () => void, options: AcquireOptions): void {
     const { [REPORTS]: reports } = options as Partial<CheckedOptions>
     if (reports) reports.keep(report)
     else report()
-  }
-
-  /** Asks as `askAgain` does, until the limiter is closed. */
-  async #asked(ask: () => MaybePromise<Answer>, maxWait: number, signal: AbortSignal | undefined) {
-    const askOpen = (): MaybePromise<Answer> => {
-      if (this.#closed) throw closedError('limiter')
-      return ask()
-    }
-    return { ...(await askAgain(askOpen, maxWait, () => this.#store.now(), signal)), late: 0, asked: 0 }
   }
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */

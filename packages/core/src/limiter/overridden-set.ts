@@ -44,9 +44,9 @@ export function overriddenPolicies(
   if (shapes !== own || !limits) return given
   return given.map((policy, i) => {
     const numbers = limits[i]
-    if (typeof numbers !== 'number')
-      return numbers ? policy.with({ limit: numbers[0], capacity: numbers[1] }) : policy
-    const follows = policy.isCapacityLimit && numbers > 0
-    return policy.with({ limit: numbers, ...(follows && { capacity: numbers }) })
+    if (typeof numbers !== 'number' && !numbers) return policy
+    const [limit, own]: readonly [number, number?] = typeof numbers === 'number' ? [numbers] : numbers
+    const capacity = own ?? (policy.isCapacityLimit ? limit : undefined)
+    return policy.with({ limit, ...(capacity && limit > 0 && { capacity }) }) // a limit of 0 has no capacity
   })
 }

@@ -34,7 +34,7 @@ export async function permitsFirst<T>(
   decide: () => MaybePromise<readonly Decision[]>,
   as: (decisions: readonly Decision[], permits: readonly Permit[]) => MaybePromise<T>,
 ): Promise<T> {
-  const asked = parts.map(({ semaphore, key = '' }) => semaphore.acquire(key, { maxWait: 0 }))
+  const asked = parts.map(async ({ semaphore, key = '' }) => semaphore.acquire(key, { maxWait: 0 }))
   const taken = await Promise.allSettled(asked)
   const permits = taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   const release = (): void => {

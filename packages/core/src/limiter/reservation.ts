@@ -42,7 +42,7 @@ export class Reservation {
 
   /** @internal Whether it holds its units at `now`, in microseconds of the store's time. */
   isOpen(now: number): boolean {
-    return !this.isSettled && now < this.#reserved.end
+    return this.#reservations !== undefined && !this.isSettled && now < this.#reserved.end
   }
 
   /**
@@ -99,7 +99,12 @@ export class Reservation {
 
   /** Whether it was perhaps settled and has ended: it is not settled again then, as the store keeps no mark of it. */
   get #isOver(): boolean {
-    return this.#failure !== undefined && this.#now() >= this.#reserved.end
+    if (this.#failure === undefined) return false
+    try {
+      return this.#now() >= this.#reserved.end
+    } catch {
+      return false // the store is closed, and says so to whoever settles
+    }
   }
 }
 

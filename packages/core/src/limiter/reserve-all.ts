@@ -1,9 +1,11 @@
-import { expected, InputError } from '../values/errors.js'
-import { MOST_PARTS } from '../stores/together.js'
-import type { Decision } from './decision.js'
+import { isWholeDenied } from '../stores/together.js'
+import { REPORT_PART, RESERVE_PART, UNREAD } from '../values/contract.js'
+import { openPart } from './decide-together.js'
+import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
-import type { ReserveOptions } from './reserving-options.js'
 import { isPermitPart, type PermitPart, permitsFirst } from './permits-first.js'
+import { requireReserving, RESERVED_PART, reserveOf, type ReserveOptions } from './reserving-options.js'
+import { checked, checkLimiter, checkPermit } from './several-keys.js'
 import { WholeDecision } from './whole-decision.js'
 
 /** One key of a call that reserves on several, with the options of `reserve`. */
@@ -17,35 +19,57 @@ export interface ReservePart extends Omit<ReserveOptions, 'maxWait' | 'signal'> 
  * keys are tried, then all are reserved; what was reserved of a call that lost a race in between is released, which a gcra, a token
  * bucket or a leaky bucket gives back as far as it has not drained meanwhile. Each decision has its `reservation`, and `settle` of
  * the whole settles them.
- * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DURATION.
+ * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DURATION; {PolicyError} INVALID_OPTION for a limiter that was made
+ * without `reservations`; {StoreError} under `onStoreError: 'throw'` of a part, and where the store of a semaphore fails.
  */
 export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): Promise<WholeDecision> {
-  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_PARTS) {
-    const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
-    throw expected(InputError, 'INVALID_OPTION', bound, parts)
-  }
+  const permits = checked(parts).filter(isPermitPart)
+  for (const permit of permits) checkPermit(permit)
   const keys = parts.filter((part) => !isPermitPart(part)) as readonly ReservePart[]
-  const permits = parts.filter(isPermitPart)
+  for (const key of keys) opened(key)
   return permitsFirst(
     permits,
-    async () => reserveKeys(keys),
+    () => reserveKeys(keys),
     (...whole) => new WholeDecision(...whole),
   )
 }
 
-/** Reserves units of each key, or of none. */
-async function reserveKeys(parts: readonly ReservePart[]): Promise<readonly Decision[]> {
+/** Reserves units of each key, or of none, and reports what became of each. */
+async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
+  await Promise.all(keys.map(({ limiter }) => limiter[UNREAD]))
+  const sentAt = performance.now()
+  const parts = keys.map(opened)
+  // Unlike a peek, a try counts refusals for a penalty.
   const tried = await Promise.all(
-    parts.map(({ limiter, key, cost, policies }) => {
-      return limiter.peek(key, { ...(cost !== undefined && { cost }), ...(policies && { policies }) })
-    }),
+    parts.map(async ({ keyspace, key, cost }) => keyspace.decide('try', key, cost, 0)),
   )
-  if (tried.some(({ allowed }) => !allowed)) return tried
-  const asked = parts.map(({ limiter, key, ...options }) => limiter.reserve(key, options))
+  const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, tried[i]!, callerKey, undefined))
+  const decisions = isWholeDenied(parts, tried) ? uncharged : await reserveEach(parts, uncharged)
+  const storeMs = performance.now() - sentAt
+  for (const [i, part] of parts.entries())
+    part.limiter[REPORT_PART](part, decisions[i]!, parts.length, storeMs)
+  return decisions
+}
+
+/** Reserves units of each part. If one is denied or fails, the others are released, and have the decisions of before. */
+async function reserveEach(parts: readonly OpenedPart[], before: readonly Decision[]) {
+  const asked = parts.map(async (part) => (await part.limiter[RESERVE_PART](part, part.terms)).decision)
   const reserved = await Promise.allSettled(asked)
   const decisions = reserved.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   if (decisions.length === parts.length && decisions.every(({ allowed }) => allowed)) return decisions
   await Promise.allSettled(decisions.map(async ({ reservation }) => reservation?.release()))
   await Promise.all(asked) // rejects as the first that failed
-  return decisions.map((decision, i) => (decision.allowed ? tried[i]! : decision))
+  return decisions.map((decision, i) => (decision.allowed ? before[i]! : decision))
+}
+
+type OpenedPart = ReturnType<typeof opened>
+
+/** Checks a part, and opens it: the key with the state in which it is charged, and the terms on which it reserves. */
+function opened(part: ReservePart) {
+  const { limiter, key, ...options } = part ?? {}
+  checkLimiter(limiter)
+  requireReserving(limiter)
+  const terms = reserveOf(options, RESERVED_PART)
+  const { policies } = options
+  return { ...openPart({ limiter, key, cost: terms.cost, ...(policies && { policies }) }), limiter, terms }
 }

@@ -1,6 +1,6 @@
 import { checkCost } from '../values/cost.js'
 import type { Duration } from '../values/duration.js'
-import { expected, InputError } from '../values/errors.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import { type AcquireOptions, costOf } from './limiter-options.js'
 
@@ -20,21 +20,29 @@ export interface ReserveOptions extends AcquireOptions {
   readonly maxWait?: Duration
 }
 
-const RESERVE = {
+/** Options of a part of a call on several keys, beside its limiter and key. */
+export const RESERVED_PART = {
   policies: option.unchecked(),
   cost: option.unchecked(),
-  signal: option.unchecked(),
-  maxWait: option.duration(0, '1d', 0),
   ttl: option.required(option.duration('1ms', '30d')),
   atEnd: option.unchecked(),
+} satisfies option.DeclarationOf<Omit<ReserveOptions, 'maxWait' | 'signal'>>
+const RESERVE = {
+  ...RESERVED_PART,
+  signal: option.unchecked(),
+  maxWait: option.duration(0, '1d', 0),
 } satisfies option.DeclarationOf<ReserveOptions>
 
+/** The options of a call that reserves, checked. Durations are in milliseconds. */
+export type ReserveTerms = ReturnType<typeof reserveOf>
+
 /**
- * The options of a call that reserves, checked and with their defaults. Durations are in milliseconds.
+ * The options of a call that reserves, checked and with their defaults. Durations are in milliseconds. `declaration` lists the
+ * options that the call may have.
  * @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION.
  */
-export function reserveOf(options: ReserveOptions) {
-  const cost = costOf(options, RESERVE)
+export function reserveOf(options = {} as ReserveOptions, declaration: option.Declaration = RESERVE) {
+  const cost = costOf(options, declaration)
   const atEnd = checkCost(options.atEnd ?? 0, 'atEnd')
   if (cost === 0) throw expected(InputError, 'INVALID_COST', 'cost of a reservation must be at least 1', cost)
   if (atEnd > cost)
@@ -42,4 +50,10 @@ export function reserveOf(options: ReserveOptions) {
   const about = { what: 'reserve', error: InputError }
   const ttl = option.readOne(RESERVE.ttl, options.ttl, 'ttl', about)
   return { cost, atEnd, ttl, maxWait: option.readOne(RESERVE.maxWait, options.maxWait, 'maxWait', about) }
+}
+
+/** @throws {PolicyError} INVALID_OPTION for a limiter that was made without `reservations`. */
+export function requireReserving({ reserves }: { readonly reserves: boolean }): void {
+  if (reserves) return
+  throw new PolicyError('INVALID_OPTION', 'a limiter reserves only if it was made with reservations: {}')
 }

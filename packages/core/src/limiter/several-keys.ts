@@ -5,6 +5,7 @@ import { expected, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
 import { decideTogether, openPart, type PartOptions, TogetherCall } from './decide-together.js'
 import type { Decision } from './decision.js'
+import type { Limiter } from './limiter.js'
 import type { LimiterPart } from './limiter-part.js'
 import { isPermitPart, type PermitPart, permitsFirst } from './permits-first.js'
 import { WholeDecision } from './whole-decision.js'
@@ -82,10 +83,10 @@ const ABOUT_PART = { what: 'a part', error: InputError }
 const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDecision(decisions)
 
 /**
- * Returns the list of keys that `consumeAll` was given, if it is a list of 1 to 16.
+ * Returns the list of parts that `consumeAll` or `reserveAll` was given, if it is a list of 1 to 16.
  * @throws {InputError} INVALID_OPTION for any other value.
  */
-function checked<Part>(given: readonly Part[]): readonly Part[] {
+export function checked<Part>(given: readonly Part[]): readonly Part[] {
   if (Array.isArray(given) && given.length > 0 && given.length <= MOST_PARTS) return given
   const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
   throw expected(InputError, 'INVALID_OPTION', bound, given)
@@ -97,7 +98,7 @@ type Keys = readonly PartOptions[]
  * Checks a part that is a permit, as far as its semaphore does not check it.
  * @throws {InputError} INVALID_OPTION.
  */
-function checkPermit(part: PermitPart): void {
+export function checkPermit(part: PermitPart): void {
   checkNames(PERMIT, part, ABOUT_PART)
   if (typeof part.semaphore.acquire === 'function' && typeof part.semaphore.limitOf === 'function') return
   const what = 'semaphore of a part must be made by createSemaphore()'
@@ -111,12 +112,19 @@ function checkPermit(part: PermitPart): void {
  */
 function openedOne(options: PartOptions, isNoted = true): LimiterPart {
   if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
-  const { limiter } = options
+  checkLimiter(options.limiter)
+  return openPart(options, isNoted)
+}
+
+/**
+ * Checks the limiter of a part.
+ * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
+ */
+export function checkLimiter(limiter: Limiter): void {
   if (typeof limiter?.[OPEN_PART] !== 'function') {
     throw expected(InputError, 'INVALID_OPTION', 'limiter of a part must be made by createLimiter()', limiter)
   }
   checkContract('a limiter', limiter)
-  return openPart(options, isNoted)
 }
 
 /**

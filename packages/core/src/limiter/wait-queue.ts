@@ -1,6 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
 import { isDenied } from '../stores/store.js'
-import type { Answer, Booking, Caller, Keyspace, Store } from '../stores/store.js'
+import type { Answer, Booking, Caller, Keyspace, MaybePromise, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { PolicySet } from './policy-set.js'
@@ -9,6 +9,9 @@ import { clearTimer, setTimer } from '../values/clock.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
+
+/** How often a call asks again while units of its key are reserved, in microseconds. */
+const SECOND = 1_000_000
 
 /** How long a queue that closes waits for the store to take places back, in milliseconds. */
 const CLOSING_MS = 30
@@ -42,6 +45,49 @@ export class WaitQueue {
     const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
     this.#track(turn)
     return turn
+  }
+
+  /**
+   * Waits for units of a limiter that reserves, which books no turns: asks again and again, until the call is allowed, or denied for
+   * longer than `maxWait`. While units are reserved it asks each second, as they may be settled long before their end; otherwise at
+   * the instant at which the cost passes. Where a penalty counts refusals, it peeks meanwhile, and only the last question counts.
+   * Rejects as `turn` does, and gives back what an answer has charged that comes later.
+   */
+  async again(set: PolicySet, { ask, undo, charge, maxWait, signal }: PatientCall): Promise<WaitEnd> {
+    const start = this.store.now()
+    const most = set.enforce ? maxWait : 0 // in shadow mode no call waits
+    let asked = 0
+    let isCounted = false
+    const left = (): number => most - (this.store.now() - start)
+    const answerTo = async (how: Question): Promise<Answer> => {
+      const sent = this.store.now()
+      const answer = ask(how)
+      if ('at' in answer) return answer
+      const later = await this.#answerTo(answer, how === 'peek' ? undefined : undo, signal)
+      asked += this.store.now() - sent
+      return later
+    }
+    /** Microseconds until it asks again; none are left after the last answer. */
+    const pauseAfter = (answer: Answer): number => {
+      const { reason, at, now, nextEnd, blockedUntil } = answer
+      const isBlocked = reason === 'blocked' || blockedUntil !== undefined
+      if (!isDenied(answer) || reason === 'cost' || isBlocked) return 0
+      if (nextEnd !== undefined) return Math.min(SECOND, left())
+      return at - now > left() ? 0 : at - now
+    }
+    for (;;) {
+      signal?.throwIfAborted()
+      let how: Question = set.keyspace.penalty && (left() > 0 || isCounted) ? 'peek' : 'consume'
+      let answer = await answerTo(how)
+      if (how === 'peek' && !isDenied(answer)) answer = await answerTo((how = charge))
+      const isLast = how !== 'consume' && isDenied(answer) && pauseAfter(answer) <= 0
+      if (isLast && !isCounted) answer = await answerTo((how = 'consume'))
+      isCounted ||= how === 'consume'
+      const pause = pauseAfter(answer)
+      const now = this.store.now()
+      if (pause <= 0) return { answer, waited: now - start, late: 0, asked }
+      await this.#sleep(now + pause, signal)
+    }
   }
 
   /** Calls that wait for the store or for their turn. */
@@ -91,15 +137,16 @@ export class WaitQueue {
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const isHere = 'at' in booked
-      const answer = isHere ? booked : await this.#answerTo(booked, caller, undo, signal)
+      const answer = isHere ? booked : await this.#answerTo(booked, undo, signal, caller)
       set.booked?.(answer)
       const received = this.store.now()
       if (!isHere) asked += received - sent
       const wait = answer.at - answer.now
-      // The time of another store is that of another clock.
-      const turnAt = answer.degraded
-        ? received + wait
-        : this.#clock.toLocal(answer.at, answer.now, sent, received)
+      // The time of another store is that of another clock; where none was asked, it is this process's.
+      const turnAt =
+        answer.degraded || answer.from === 'none'
+          ? received + wait
+          : this.#clock.toLocal(answer.at, answer.now, sent, received)
       const before = this.#before(key, answer)
       // A call that need not wait must not overtake those whose turns have passed unseen.
       const isNow = set.exempt || (wait <= 0 && !before && !this.#turns.isLate(received))
@@ -133,21 +180,21 @@ export class WaitQueue {
   }
 
   /**
-   * Waits for the store's answer to a booking. If the call is given up before (by its signal, or as queue or store close), the
-   * store learns that the `caller` is gone, and `undo` gives the charge back when the answer comes; `close` waits for that.
+   * Waits for the store's answer to a call. If the call is given up before (by its signal, or as queue or store close), the store learns
+   * that the `caller` of a booking is gone, and `undo` gives the charge back when the answer comes; `close` waits for that.
    */
   #answerTo(
-    booked: Promise<Answer>,
-    caller: BookingCaller,
-    undo: (late: Answer) => Promise<void>,
+    asked: Promise<Answer>,
+    undo: ((late: Answer) => Promise<unknown>) | undefined,
     signal?: AbortSignal,
+    caller?: BookingCaller,
   ): Promise<Answer> {
     return this.#unlessGivenUp(signal, (resolve, reject) => {
-      booked.then(resolve, reject)
+      asked.then(resolve, reject)
       return () => {
-        caller.gone = true
-        caller.left?.()
-        this.#track(booked.then(undo))
+        if (caller) caller.gone = true
+        caller?.left?.()
+        this.#track(asked.then(undo))
       }
     })
   }
@@ -250,6 +297,21 @@ interface BookingCaller extends Caller {
   gone: boolean
 }
 
+/** How a call that waits asks a keyspace: 'consume' counts a refusal for a penalty, the others count none. */
+type Question = 'consume' | 'peek' | 'commit'
+
+/** A call that waits at a limiter that reserves. */
+interface PatientCall {
+  readonly ask: (how: Question) => MaybePromise<Answer>
+  /** Gives back what an answer has charged. */
+  readonly undo: (late: Answer) => Promise<unknown>
+  /** How it charges what a peek has found to fit. */
+  readonly charge: Exclude<Question, 'peek'>
+  /** In microseconds. */
+  readonly maxWait: number
+  readonly signal: AbortSignal | undefined
+}
+
 /** The end of a wait. Times are microseconds. */
 export interface WaitEnd {
   readonly answer: Answer
@@ -262,7 +324,7 @@ export interface WaitEnd {
 }
 
 /** The keyspace that made an answer: the failure mode's where the store did not decide, otherwise the store's own. */
-function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
+export function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
 }
 

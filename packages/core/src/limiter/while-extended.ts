@@ -7,12 +7,14 @@ import type { ReserveOptions } from './reserving-options.js'
 
 /**
  * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time half of its `ttl` has passed.
- * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws.
+ * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws; if the store fails at that,
+ * `failed` gets the error, and the units are given back at the end. Resolves or rejects as `use` does.
  */
 export async function whileExtended<T>(
   reservation: Reservation,
   { ttl, cost = 1, atEnd = 0 }: Pick<ReserveOptions, 'ttl' | 'cost' | 'atEnd'>,
   use: (reservation: Reservation) => T | PromiseLike<T>,
+  failed: (error: unknown) => void,
 ): Promise<T> {
   const halfMs = Math.ceil(parseDuration(ttl, 'ttl') / 2)
   let timer: TimerHandle
@@ -32,7 +34,7 @@ export async function whileExtended<T>(
     return result
   } finally {
     clearTimer(timer!)
-    if (!reservation.isSettled) await reservation.settle(real)
+    if (!reservation.isSettled) await reservation.settle(real).catch(failed)
   }
 }
 

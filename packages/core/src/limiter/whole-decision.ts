@@ -1,3 +1,4 @@
+import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
 import type { CallOutcome, Permit } from '../values/permit.js'
 import type { Decision, DecisionRecord } from './decision.js'
@@ -63,7 +64,11 @@ export class WholeDecision {
       throw expected(InputError, 'INVALID_COST', what, realCosts)
     }
     const sums = new Map<Decision, number>()
-    for (const [i, decision] of decisions.entries()) sums.set(decision, (sums.get(decision) ?? 0) + costs[i]!)
+    // All are checked before the first is settled.
+    for (const [i, decision] of decisions.entries()) {
+      const sum = (sums.get(decision) ?? 0) + checkCost(costs[i]!, 'real cost')
+      sums.set(decision, checkCost(sum, 'real cost'))
+    }
     const effects = new Map<Decision, Promise<number>>()
     for (const [decision, sum] of sums) effects.set(decision, decision.settle(sum))
     return Promise.all(decisions.map((decision) => effects.get(decision)!))

@@ -118,6 +118,12 @@ export function answerTo(
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,
     used,
+    ...reservedIn(earlier),
     booking: undefined,
   }
+}
+
+/** What an answer says of open reservations: while there are some, a call that waits asks again before its instant. */
+export function reservedIn({ held, nextEnd }: Answer): Pick<Answer, 'held' | 'nextEnd'> {
+  return nextEnd === undefined ? {} : { held, nextEnd }
 }

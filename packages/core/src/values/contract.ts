@@ -8,7 +8,7 @@ import { PolicyError } from './errors.js'
  */
 
 /** Raised with every change of what limiter, store, policy and decision use of each other. Users need not know it. */
-export const CONTRACT_NUMBER = 9
+export const CONTRACT_NUMBER = 10
 
 /** Under this symbol each part has its contract number. Stores of users have none. */
 export const CONTRACT = Symbol.for('sluice.contract')
@@ -27,6 +27,9 @@ export const CONNECTION = Symbol.for('sluice.connection')
 
 /** Under this symbol a limiter opens a part of a call on several keys. */
 export const OPEN_PART = Symbol.for('sluice.part')
+
+/** Under this symbol a limiter reserves a part of a call on several keys. */
+export const RESERVE_PART = Symbol.for('sluice.reservePart')
 
 /** Under this symbol a limiter reports the decision of a part. */
 export const REPORT_PART = Symbol.for('sluice.reportPart')

@@ -8,7 +8,9 @@ import {
   leakyBucket,
   type Limiter,
   memoryStore,
+  type Store,
 } from '../../src/index.js'
+import { guard } from '../../src/stores/authoring.js'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
 const open = (policy = gcra({ limit: 10, window: '1s', burst: 1 }), enforce = true): Limiter =>
@@ -104,6 +106,49 @@ describe('acquire', () => {
     await limiter.acquire('k')
     expect(await limiter.acquire('k', { maxWait: 0 })).toMatchObject({ allowed: true, wouldDeny: true })
   })
+})
+
+/** A store elsewhere, 60 ms away, whose clock is 5 s behind that of this process. */
+function farStore(): Store {
+  const clock = (): number => Date.now() * 1000
+  const memory = memoryStore({ clock: () => clock() - 5_000_000 })
+  const far = async <T>(act: () => T): Promise<Awaited<T>> => {
+    await new Promise((arrive) => setTimeout(arrive, 60))
+    const result = await act()
+    await new Promise((arrive) => setTimeout(arrive, 60))
+    return result
+  }
+  return {
+    guard,
+    now: clock,
+    close: () => memory.close(),
+    keyspace: (...terms) => {
+      const state = memory.keyspace(...terms)
+      return {
+        policies: state.policies,
+        decide: (...call) => far(() => state.decide(...call)),
+        confirm: (booking) => far(() => state.confirm(booking)),
+        cancel: (booking) => far(() => state.cancel(booking)),
+        correct: (change) => far(() => state.correct(change)),
+      }
+    },
+  }
+}
+
+it('never comes early after answers for which no store is asked, whose time is that of this process', async () => {
+  const policies = [gcra({ limit: 5, window: '1s', burst: 1 })]
+  const store = farStore()
+  const limiter = createLimiter({ name: 'far', policies, store, onStoreError: 'throw', deadline: '10s' })
+  const suspended = [gcra({ limit: 0, window: '1s', burst: 1 })]
+  const first = outcome(limiter.acquire('k'))
+  await pass(120)
+  expect(first.value?.allowed).toBe(true) // at 60 ms, so the next turn is at 260 ms
+  expect((await limiter.acquire('k', { policies: suspended })).allowed).toBe(false)
+  const second = outcome(limiter.acquire('k'))
+  await pass(139)
+  expect(second.value).toBeUndefined()
+  await pass(61)
+  expect(second.value).toMatchObject({ allowed: true, waitMs: 200 })
 })
 
 describe('an abort', () => {

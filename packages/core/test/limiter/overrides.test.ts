@@ -181,6 +181,12 @@ describe('the numbers of an override', () => {
     ['a factor, at least 1', gcra({ limit: 10, window: '1s', burst: 4 }), { factor: 0.001 }, 1],
     ['a limit of 0', gcra({ limit: 10, window: '1s', burst: 4 }), { limit: 0 }, 0],
     [
+      'policies with a limit of 0',
+      gcra({ limit: 10, window: '1s', burst: 4 }),
+      { policies: [gcra({ limit: 0, window: '1s', burst: 4 })] },
+      0,
+    ],
+    [
       'a list',
       gcra({ limit: 10, window: '1s' }),
       { policies: [gcra({ limit: 4, window: '1s', burst: 9 })] },
@@ -515,6 +521,19 @@ describe('a store without records', () => {
     await limiter.removeOverride('a')
     expect((await limiter.peek('a')).allowed).toBe(true)
   })
+})
+
+it('reads no more of a store that was closed and does not say so', async () => {
+  const time = installFakeClock()
+  const memory = memoryStore()
+  const [keyspace, now] = [memory.keyspace.bind(memory), () => memory.now()]
+  const own: Store = { guard, keyspace, now, records: () => memory.records!(), close: () => memory.close() }
+  const limiter = open({ store: own })
+  await limiter.override('a', { limit: 5, until: '1h', ...WHO })
+  await own.close()
+  await time.pass(5000) // it was an uncaught exception of a timer
+  await limiter.close()
+  time.restore()
 })
 
 it('a closed limiter writes nothing', async () => {

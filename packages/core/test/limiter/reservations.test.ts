@@ -4,6 +4,7 @@ import {
   createLimiter,
   createSemaphore,
   type Decision,
+  type DecisionEvent,
   fixedWindow,
   gcra,
   type Limiter,
@@ -185,14 +186,18 @@ describe('a reservation', () => {
     expect((await plain.peek('k')).remaining).toBe(100)
   })
 
-  it.each([{}, { ttl: 0 }, { ttl: '1m', cost: 0 }, { ttl: '1m', cost: 2, atEnd: 3 }, { ttl: '1m', max: 1 }])(
-    'is refused with %p',
-    async (options) => {
-      await expect(budgetOf().reserve('k', options as ReserveOptions)).rejects.toMatchObject({
-        code: expect.stringContaining('INVALID'),
-      })
-    },
-  )
+  it.each([
+    undefined,
+    {},
+    { ttl: 0 },
+    { ttl: '1m', cost: 0 },
+    { ttl: '1m', cost: 2, atEnd: 3 },
+    { ttl: '1m', max: 1 },
+  ])('is refused with %p', async (options) => {
+    await expect(budgetOf().reserve('k', options as ReserveOptions)).rejects.toMatchObject({
+      code: expect.stringContaining('INVALID'),
+    })
+  })
 
   it('is for limiters that declare it, on stores that keep it', async () => {
     const plain = createLimiter({ policies: DAILY })
@@ -225,6 +230,51 @@ describe('using', () => {
     const denied = budgetOf().using('k', { cost: 101, ttl: '1m' }, () => {})
     await expect(denied).rejects.toMatchObject({ code: 'RESERVATION_DENIED', decision: { reason: 'cost' } })
   })
+
+  it.each(['resolves', 'rejects'])('%s as its function does where the store fails to settle', async (how) => {
+    const store = new RemoteStore(clock.now, undefined, true)
+    const limiter = budgetOf(DAILY, { store })
+    const warnings: string[] = []
+    limiter.on('warning', ({ code }) => warnings.push(code))
+    const used = limiter.using('k', { cost: 40, ttl: '1m' }, () => {
+      store.fail('STORE_UNAVAILABLE')
+      if (how === 'rejects') throw new Error('of the function')
+      return 'of the function'
+    })
+    if (how === 'rejects') await expect(used).rejects.toThrow('of the function')
+    else expect(await used).toBe('of the function')
+    expect(warnings).toEqual(['SETTLE_FAILED'])
+    store.recover()
+    clock.pass(60_000)
+    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+  })
+
+  it('resolves as its function does where its settling failed and the store was closed', async () => {
+    const store = new RemoteStore(clock.now, undefined, true)
+    const limiter = budgetOf(DAILY, { store })
+    limiter.on('warning', () => {})
+    const used = limiter.using('k', { cost: 40, ttl: '1m' }, async (reservation) => {
+      store.fail('STORE_TIMEOUT')
+      await reservation.settle(1).catch(() => {})
+      store.close()
+      expect(reservation.isSettled).toBe(false)
+      await expect(reservation.settle(1)).rejects.toMatchObject({ code: 'CLOSED' })
+      return 'used'
+    })
+    expect(await used).toBe('used')
+  })
+
+  it("passes in an outage under 'allow', with a reservation that holds nothing", async () => {
+    const store = new RemoteStore(clock.now, undefined, true)
+    const limiter = budgetOf(DAILY, { store, onStoreError: 'allow' })
+    store.fail('STORE_UNAVAILABLE')
+    const settled = await limiter.using('k', { cost: 40, ttl: '1m' }, (reservation) => reservation.settle(5))
+    expect(settled).toEqual({ units: 0, late: false })
+    const whole = await reserveAll([{ limiter, key: 'k', cost: 40, ttl: '1m' }])
+    expect([whole.allowed, whole.reservations.length, limiter.held]).toEqual([true, 1, 0])
+    store.recover()
+    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+  })
 })
 
 describe('reserveAll', () => {
@@ -252,6 +302,80 @@ describe('reserveAll', () => {
       { remaining: 90, held: 0 },
       { remaining: 40, held: 0 },
     ])
+  })
+
+  it('counts refusals for a penalty', async () => {
+    const limiter = budgetOf(DAILY, { penalty: { after: 2, block: '10m' } })
+    const call = () => reserveAll([{ limiter, key: 'k', cost: 60, ttl: '1m' }])
+    expect((await call()).allowed).toBe(true)
+    expect((await call()).denied?.reason).toBe('limit')
+    expect((await limiter.peek('k', { cost: 0 })).allowed).toBe(true)
+    expect((await call()).denied?.reason).toBe('limit')
+    expect((await call()).denied).toMatchObject({ reason: 'blocked' })
+  })
+
+  it.each(
+    Object.entries({
+      'a part is denied': [{ cost: 40 }, { cost: 101 }],
+      'a race for units was lost': [{ cost: 60 }, { cost: 60 }],
+    }),
+  )('reports no part as charged where %s, and each part once', async (_, costs) => {
+    const limiter = budgetOf()
+    const events: DecisionEvent[] = []
+    limiter.on('decision', (event) => events.push(event))
+    const call = () => reserveAll(costs.map((each) => ({ limiter, key: 'k', ttl: '1m', ...each })))
+    const whole = await call()
+    expect(whole.decisions.map(({ allowed, charged }) => [allowed, charged])).toEqual([
+      [true, false],
+      [false, false],
+    ])
+    expect(events.map(({ decision }) => decision)).toEqual(whole.decisions)
+    expect(events).toMatchObject([
+      { charged: false, together: 2, cost: costs[0]!.cost },
+      { charged: false, together: 2, cost: costs[1]!.cost },
+    ])
+    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+  })
+
+  it('reports the parts of an allowed call as charged, together', async () => {
+    const limiter = budgetOf()
+    const events: DecisionEvent[] = []
+    limiter.on('decision', (event) => events.push(event))
+    await reserveAll([1, 2].map((cost) => ({ limiter, key: 'k', ttl: '1m', cost })))
+    expect(events).toMatchObject([
+      { charged: true, together: 2, cost: 1 },
+      { charged: true, together: 2, cost: 2 },
+    ])
+  })
+
+  it.each([
+    [[{ limiter: undefined, key: 'k', ttl: '1m' }], 'limiter of a part must be made by createLimiter()'],
+    [[undefined], 'limiter of a part must be made by createLimiter()'],
+    [[{ limiter: createLimiter({ policies: DAILY }), key: 'k', ttl: '1m' }], 'reservations: {}'],
+    [[{ limiter: budgetOf, key: 'k' }], 'ttl must be'],
+    [[{ limiter: budgetOf, key: 'k', ttl: '1m', maxWait: '1s' }], "there is no option 'maxWait'"],
+    [[{ semaphore: { name: 'x' } }], 'semaphore of a part must be made by createSemaphore()'],
+  ] as [any[], string][])('refuses %p before it takes a permit', async (wrong, message) => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const given = wrong.map((part) => (part?.limiter === budgetOf ? { ...part, limiter: budgetOf() } : part))
+    const asked = reserveAll([{ semaphore }, ...given])
+    expect(semaphore.inUse).toBe(0)
+    await expect(asked).rejects.toThrow(message)
+    await expect(asked).rejects.toMatchObject({ code: expect.stringContaining('INVALID') })
+    expect(semaphore.inUse).toBe(0)
+  })
+
+  it('gives permits back where a semaphore of a user throws at once', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const failing = {
+      name: 'x',
+      limitOf: () => 1,
+      acquire: () => {
+        throw new Error('at once')
+      },
+    }
+    await expect(reserveAll([{ semaphore }, { semaphore: failing }])).rejects.toThrow('at once')
+    expect(semaphore.inUse).toBe(0)
   })
 })
 

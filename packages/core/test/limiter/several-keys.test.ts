@@ -85,6 +85,12 @@ describe.each(Object.entries(SET_UPS))('a call on several keys, %s,', (_, setUp)
     expect(await (await call('ben')).settle(3)).toEqual([2, 1])
   })
 
+  it('is settled in no part where one of the real costs cannot be', async () => {
+    const whole = await call('ada')
+    await expect(whole.settle([0, NaN])).rejects.toMatchObject({ code: 'INVALID_COST' })
+    expect(await whole.settle([0, 5])).toEqual([-1, 3])
+  })
+
   it('is exact where many come at once', async () => {
     const wholes = await Promise.all(Array.from({ length: 400 }, (_each, i) => call(`user ${i % 20}`)))
     expect(wholes.filter(({ allowed }) => allowed)).toHaveLength(100)

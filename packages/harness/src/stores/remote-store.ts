@@ -14,10 +14,13 @@ import {
   guard,
   type Penalty,
   type Report,
+  type ReservationChange,
+  type ReservationSettings,
+  type ReserveCall,
 } from '@sluice/core/store'
 
 /** A decision or a correction of a keyspace, or one of its other operations. */
-type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
+type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel' | 'reserve' | 'change'
 
 /**
  * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
@@ -37,7 +40,12 @@ export class RemoteStore implements Store {
   #asleep: (() => void)[] | undefined
   #replies: (() => void)[] | undefined
 
-  constructor(clock: () => number, denialCache?: DenialCacheBounds) {
+  /** With `reserves` it keeps reservations. */
+  constructor(
+    clock: () => number,
+    denialCache?: DenialCacheBounds,
+    private readonly reserves = false,
+  ) {
     this.#memory = memoryStore({ clock })
     if (denialCache) this.denialCache = denialCache
   }
@@ -83,11 +91,24 @@ export class RemoteStore implements Store {
    * The keyspace of the memory store behind this one, whose operations arrive here first: each is noted, and may fail or wait.
    * Optional members are left out, so that every call gets a promise.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const state = this.#memory.keyspace(name, policies, report, penalty)
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    penalty?: Penalty,
+    reserving?: ReservationSettings,
+  ): Keyspace {
+    const terms = [penalty, this.reserves ? reserving : undefined] as const
+    const state = this.#memory.keyspace(name, policies, report, ...terms)
+    const { reservations } = state
+    const arriving = reservations && {
+      reserve: (call: ReserveCall) => this.#arrive('reserve', () => reservations.reserve(call)),
+      change: (change: ReservationChange) => this.#arrive('change', () => reservations.change(change)),
+    }
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return state[name]
+        if (name === 'reservations') return arriving
         if (isOptional(name)) return undefined // a promise for each call is what is tested here
         const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {
