@@ -161,8 +161,8 @@ function withEarlier(
  * answer's `now` moves on by the time since it came, so its waits are shorter by that.
  */
 function answerAt(now: number, { answer, receivedAt }: RememberedDenial): Answer {
-  const { at, reason, binding, remaining, resetAt, parts, used } = answer
+  const { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
-  const kept = { at, reason, binding, remaining, resetAt, parts, used }
+  const kept = { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd }
   return { now: since, ...kept, booking: undefined, from: 'cache' }
 }

@@ -179,7 +179,7 @@ export interface Reservations {
    * Charges as `consume` does, and keeps the charge as a reservation. Denied with the reason 'reservations' where the key has as
    * many open ones as it may.
    */
-  reserve(call: ReserveCall): MaybePromise<Answer>
+  reserve(call: ReserveCall, caller?: Caller): MaybePromise<Answer>
   /** Changes a reservation. May be sent again until it is answered: a reservation is settled once. */
   change(change: ReservationChange): MaybePromise<ReservationEffect>
 }
@@ -272,6 +272,8 @@ export interface Caller {
   began?(at: number): void
   /** Set on a call on several keys that is known to be denied: 'try' may say how a key stood within the last second. */
   readonly isDenied?: boolean
+  /** Set on a `consume` or a `reserve` that is made again while it is denied: a remembered denial is no answer to it. */
+  readonly asksAgain?: boolean
 }
 
 /** Gets the outcome of one call, once. */
@@ -318,7 +320,7 @@ export interface Answer {
   /** Of each policy the units that open reservations hold, rounded up: of a peek and a denial in a keyspace that reserves. */
   readonly held?: readonly number[] | undefined
   /** Where it says what is held: an instant before which no open reservation ends. */
-  readonly nextEnd?: number
+  readonly nextEnd?: number | undefined
   /** The booking that `book` made ahead of now, or `commit` now. */
   readonly booking: Booking | undefined
   /**

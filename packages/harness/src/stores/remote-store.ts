@@ -14,10 +14,14 @@ import {
   guard,
   type Penalty,
   type Report,
+  type ReservationChange,
+  type ReservationEffect,
+  type Reservations,
+  type ReservationSettings,
 } from '@sluice/core/store'
 
 /** A decision or a correction of a keyspace, or one of its other operations. */
-type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
+type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel' | 'reserve' | ReservationChange['kind']
 
 /**
  * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
@@ -37,7 +41,12 @@ export class RemoteStore implements Store {
   #asleep: (() => void)[] | undefined
   #replies: (() => void)[] | undefined
 
-  constructor(clock: () => number, denialCache?: DenialCacheBounds) {
+  /** `reserves`: whether it keeps reservations. */
+  constructor(
+    clock: () => number,
+    denialCache?: DenialCacheBounds,
+    readonly reserves = false,
+  ) {
     this.#memory = memoryStore({ clock })
     if (denialCache) this.denialCache = denialCache
   }
@@ -83,11 +92,22 @@ export class RemoteStore implements Store {
    * The keyspace of the memory store behind this one, whose operations arrive here first: each is noted, and may fail or wait.
    * Optional members are left out, so that every call gets a promise.
    */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const state = this.#memory.keyspace(name, policies, report, penalty)
+  keyspace(
+    name: string,
+    policies: readonly Policy[],
+    report: Report,
+    ...terms: readonly [penalty?: Penalty, reservations?: ReservationSettings]
+  ): Keyspace {
+    const state = this.#memory.keyspace(name, policies, report, ...terms)
+    const own = this.reserves ? state.reservations : undefined
+    const reservations: Reservations | undefined = own && {
+      reserve: (call) => this.#arrive('reserve', () => own.reserve(call)) as Promise<Answer>,
+      change: (change) => this.#arrive(change.kind, () => own.change(change)) as Promise<ReservationEffect>,
+    }
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return state[name]
+        if (name === 'reservations') return reservations
         if (isOptional(name)) return undefined // a promise for each call is what is tested here
         const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {
