@@ -13,7 +13,7 @@ import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
 import { type BookedTurn, type CallTerms, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
 import type { Verdict } from './verdict.js'
-import { keyAt, type OwnPermits } from './waiting-options.js'
+import { keyAt, type OwnPermits, permitsOf } from './waiting-options.js'
 
 /**
  * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are booked at a time; each is
@@ -148,13 +148,10 @@ export class KeyQueue {
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const { semaphore, place } of sources) {
+      for (const source of permitsOf(sources, key, booking.keys)) {
         const { maxWait, signal } = booking.options(this.stored)
         const options = { maxWait, signal, [REPORTS]: booking }
-        const permit = await semaphore.acquire(
-          place === undefined ? key : keyAt(booking.keys, place),
-          options,
-        )
+        const permit = await source.semaphore.acquire(source.key, options)
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
         permits.push(permit)
       }
