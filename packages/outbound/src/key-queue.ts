@@ -12,6 +12,7 @@ import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
 import { type BookedTurn, type CallTerms, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
+import { giveBack, holdUntilEnd } from './settle.js'
 import type { Verdict } from './verdict.js'
 import { keyAt, type OwnPermits, permitsOf } from './waiting-options.js'
 
@@ -170,10 +171,11 @@ export class KeyQueue {
         }
         throw denial
       }
+      if (decision && settle) holdUntilEnd(decision, settle, cost)
       // The store may not have heard of the pause, or have lost it.
       if (this.pause && this.pausedMs > 0) {
         await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
-          decision?.settle(0).catch(() => {})
+          if (decision) giveBack(decision)
           throw error
         })
       }
@@ -198,7 +200,7 @@ export class KeyQueue {
     if (!first) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
-      decision?.settle(0).catch(() => {})
+      if (decision) giveBack(decision)
       turn?.passOn()
       return turn?.recheck()
     }
