@@ -1,5 +1,5 @@
 import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { checkCost, expected, nowMs, storedKey } from '@sluice/core/internal'
+import { checkCost, checkedPolicies, expected, nowMs, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, NO_WAIT } from './key-pause.js'
@@ -244,19 +244,15 @@ export class CallQueue implements Client {
   /**
    * Sets other policies of the first limiter, also for the calls that wait for its turn: their turns are booked anew. In a
    * queue without a limiter it makes one, which is closed with the queue.
-   * @throws {PolicyError} INVALID_POLICIES; INVALID_OPTION with `adaptive`, which has no policies.
+   * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME; INVALID_OPTION with `adaptive`, which has no policies.
    */
   setPolicies(policies: readonly Policy[]): void {
     if (this.settings.adaptive) {
       throw new PolicyError('INVALID_OPTION', 'adaptive finds the rate: there are no policies to set')
     }
-    const isList = Array.isArray(policies) && policies.length > 0
-    if (!isList || !policies.every((policy) => policy?.windowMs > 0)) {
-      const what = 'policies must be a list of policies made by gcra() and the like'
-      throw new PolicyError('INVALID_POLICIES', what)
-    }
-    this.policies = policies
+    checkedPolicies(policies)
     this.#ownLimiter ??= this.#stages[0].limitBy(policies)
+    this.policies = policies
     const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
     for (const [turn] of ofFirst) turn.goTo(0)
     for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.bookAnew()

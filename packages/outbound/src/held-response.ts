@@ -6,7 +6,9 @@ export class HeldResponse {
   readonly #held: (() => void)[] = []
   readonly #chunks: Uint8Array[] = []
   #bytes = 0
+  /** Whether the body has ended, or is cut off. */
   hasEnded = false
+  isDropped = false
   #resolve!: (body: Uint8Array | undefined) => void
   readonly #body = new Promise<Uint8Array | undefined>((resolve) => (this.#resolve = resolve))
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -43,14 +45,29 @@ export class HeldResponse {
     this.#resolve(Buffer.concat(this.#chunks))
   }
 
+  /** Notes that the body is cut off, of which `json()` knows nothing then. `passOn` reports the failure to the handler, later. */
+  fail(passOn: () => void): void {
+    this.hasEnded = true
+    this.#held.push(passOn)
+    this.#resolve(undefined)
+  }
+
   /**
    * Passes on the pieces of the response in their order, once it is known whether the handler is to see them: each goes to the
-   * handler, or is dropped if the request is sent again. Resumes a body that `data` has paused at 64 KiB.
+   * handler, or is dropped if the request is sent again. Resumes a body that `data` has paused at 64 KiB, unless the handler has
+   * paused it too (`relay`).
    */
-  release(): void {
+  release(relay: Pick<RequestController, 'paused'>): void {
     clearTimeout(this.#timer)
     for (const passOn of this.#held) passOn()
-    if (this.#bytes > MOST_BYTES) this.controller.resume()
+    if (this.#bytes > MOST_BYTES && !relay.paused) this.controller.resume()
+  }
+
+  /** Forgets the response, of whose request the handler has learned the end: no verdict has an effect any more. */
+  drop(): void {
+    clearTimeout(this.#timer)
+    this.isDropped = true
+    this.#resolve(undefined)
   }
 }
 

@@ -12,8 +12,9 @@ import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
 import { type BookedTurn, type CallTerms, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
+import { giveBack, holdUntilEnd } from './settle.js'
 import type { Verdict } from './verdict.js'
-import { keyAt, type OwnPermits } from './waiting-options.js'
+import { keyAt, type OwnPermits, permitsOf } from './waiting-options.js'
 
 /**
  * The turns of this process that wait for one key of a limiter. At most `prefetch` turns are booked at a time; each is
@@ -148,13 +149,10 @@ export class KeyQueue {
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const { semaphore, place } of sources) {
+      for (const source of permitsOf(sources, key, booking.keys)) {
         const { maxWait, signal } = booking.options(this.stored)
         const options = { maxWait, signal, [REPORTS]: booking }
-        const permit = await semaphore.acquire(
-          place === undefined ? key : keyAt(booking.keys, place),
-          options,
-        )
+        const permit = await source.semaphore.acquire(source.key, options)
         if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
         permits.push(permit)
       }
@@ -173,10 +171,11 @@ export class KeyQueue {
         }
         throw denial
       }
+      if (decision && settle) holdUntilEnd(decision, settle, cost)
       // The store may not have heard of the pause, or have lost it.
       if (this.pause && this.pausedMs > 0) {
         await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
-          decision?.settle(0).catch(() => {})
+          if (decision) giveBack(decision)
           throw error
         })
       }
@@ -201,7 +200,7 @@ export class KeyQueue {
     if (!first) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
-      decision?.settle(0).catch(() => {})
+      if (decision) giveBack(decision)
       turn?.passOn()
       return turn?.recheck()
     }

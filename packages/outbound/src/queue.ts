@@ -83,7 +83,11 @@ export class Queue<D extends Decision | undefined = Decision> {
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
       const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)
-      const silence = (): void => void result.catch(() => {})
+      // A listener of the event 'queued' may clear the call before there is its promise.
+      const silence = (): void =>
+        void Promise.resolve()
+          .then(() => result)
+          .catch(() => {})
       terms = { keys, cost, priority, tenant, weight, maxWaitMs, signal, silence }
     } catch (error) {
       return Promise.reject(error)
@@ -95,7 +99,7 @@ export class Queue<D extends Decision | undefined = Decision> {
 
   /**
    * Returns a function that takes the arguments of `fn` and calls it with them when it is the call's turn. `options` are those of
-   * `run`, or a function that makes them of the arguments.
+   * `run`, or a function that makes them of the arguments. Where that throws, the call rejects.
    */
   wrap<A extends unknown[], T>(
     fn: (...args: A) => T | PromiseLike<T>,
@@ -103,7 +107,11 @@ export class Queue<D extends Decision | undefined = Decision> {
   ): (...args: A) => Promise<T> {
     const run = this.run.bind(this)
     return function queued(this: unknown, ...args) {
-      return run(() => fn.apply(this, args), typeof options === 'function' ? options(...args) : options)
+      try {
+        return run(() => fn.apply(this, args), typeof options === 'function' ? options(...args) : options)
+      } catch (error) {
+        return Promise.reject(error)
+      }
     }
   }
 
@@ -136,7 +144,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   /**
    * Sets other policies, also for the calls that wait. Consumed units still count if the new list has the same shapes
    * (algorithms and windows, in order); a list of other shapes starts with a full allowance. Each process sets its own.
-   * @throws {PolicyError} INVALID_POLICIES.
+   * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME.
    */
   setPolicies(policies: readonly Policy[]): void {
     this.#calls.setPolicies(policies)

@@ -117,6 +117,7 @@ export class RelayedRequest implements Handler {
     // Carries out the verdict. If the request is sent again (`#observe`), the response is skipped, and `#skipped` counts its
     // bytes from now on; otherwise the handler gets it. What was held until now goes the same way.
     const decide = (verdict: Verdict): void => {
+      if (held.isDropped) return
       this.#held = undefined
       if (this.#observe(verdict)) {
         this.#skipped = 0
@@ -125,10 +126,14 @@ export class RelayedRequest implements Handler {
         this.#body = new BodyEnd(this.settings.settle, reply)
         pass()
       }
-      held.release()
+      held.release(this.#controller)
     }
-    const fail = (error: Error): void =>
-      held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error)
+    const fail = (error: Error): void => {
+      if (held.isDropped) return
+      this.#held = undefined
+      if (held.hasEnded) this.onResponseError(controller, error)
+      else controller.abort(error)
+    }
     this.#held = held
     const readJson = (): unknown => held.json(reply.header('content-encoding'))
     this.#run(() => {
@@ -164,9 +169,16 @@ export class RelayedRequest implements Handler {
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
-  /** Passes the failure of an attempt on. That of a response that is skipped does not matter: the request is sent again. */
-  onResponseError(_: RequestController, error: Error): void {
+  /**
+   * Passes the failure of an attempt on; an abort by the handler at once, and a connection that breaks after the verdict on its
+   * response. That of a response that is skipped does not matter: the request is sent again.
+   */
+  onResponseError(controller: RequestController, error: Error): void {
+    const held = this.#held
+    if (held && !this.#controller.signal.aborted)
+      return held.fail(() => this.onResponseError(controller, error))
     this.#run(() => {
+      held?.drop()
       this.#held = undefined
       if (this.#skipped !== undefined) return this.#sendAgain()
       if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })

@@ -47,17 +47,18 @@ export function observed<T extends Uint8Array>(
     {
       type: 'bytes',
       /**
-       * Passes the next piece of the body on, when the reader of the new stream asks for it. At the end of the body, or if
-       * reading it fails, the new stream ends in the same way and `ended` is called.
+       * Passes the next piece of the body on, when the reader of the new stream asks for it, but no empty one, which a stream of bytes
+       * refuses. At the end of the body, or if reading it fails, the new stream ends in the same way and `ended` is called.
        */
       async pull(controller) {
         let isWhole = false
         try {
           reader ??= stream.getReader()
-          const { done, value } = await reader.read()
-          if (!done) {
-            seen?.(value)
-            return controller.enqueue(ownBytes(value))
+          let piece = await reader.read()
+          while (piece.value?.byteLength === 0) piece = await reader.read()
+          if (!piece.done) {
+            seen?.(piece.value)
+            return controller.enqueue(ownBytes(piece.value))
           }
           isWhole = true
           controller.close()

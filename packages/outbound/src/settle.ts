@@ -53,31 +53,45 @@ export type Used = (() => number | undefined) | undefined
 export const NOTHING: Used = () => 0
 
 /**
- * Extends the reservations of an attempt until the function that is returned is called, which settles them: at what was used, or
- * without it at what stays charged at an end. A hook that fails, and a store that does, is reported once.
+ * Extends the reservation of a decision from now on, while its call waits for further turns and is under way, until `settleHeld` or
+ * `giveBack` ends that. A store that fails is reported once.
  */
-export function heldUntilEnd(
-  decisions: readonly Decision[],
-  { ttl, atEnd }: SettleSettings,
-  cost: number,
-): (used: Used) => void {
-  const left = atEnd ? cost : 0
-  let end!: (units: number) => void
-  const ended = new Promise<number>((resolve) => (end = resolve))
-  for (const { reservation } of decisions) {
-    if (!reservation) continue
-    const use = async (): Promise<unknown> => reservation.settle(await ended)
-    whileExtended(reservation, { ttl, cost, atEnd: left }, use, failed).catch(failed)
-  }
-  return (used = () => left) => {
-    try {
-      end(checkCost(used() ?? cost, 'units'))
-    } catch (error) {
-      end(cost)
-      failed(error)
-    }
-  }
+export function holdUntilEnd(decision: Decision, { ttl, atEnd }: SettleSettings, cost: number): void {
+  const { reservation } = decision
+  if (!reservation) return
+  const ended = new Promise<number>((resolve) => void ends.set(decision, resolve))
+  const use = async (): Promise<unknown> => reservation.settle(await ended)
+  whileExtended(reservation, { ttl, cost, atEnd: atEnd ? cost : 0 }, use, failed).catch(failed)
 }
+
+/**
+ * Settles the reservations of an attempt: at what was used, or without it at what stays charged at an end. A hook that fails is
+ * reported once.
+ */
+export function settleHeld(
+  decisions: readonly Decision[],
+  { atEnd }: SettleSettings,
+  cost: number,
+  used: Used = () => (atEnd ? cost : 0),
+): void {
+  let units = cost
+  try {
+    units = checkCost(used() ?? cost, 'units')
+  } catch (error) {
+    failed(error)
+  }
+  for (const decision of decisions) ends.get(decision)?.(units)
+}
+
+/** Frees the units of a turn that no call uses, unless the store fails. */
+export function giveBack(decision: Decision): void {
+  const end = ends.get(decision)
+  if (end) end(0)
+  else decision.settle(0).catch(() => {})
+}
+
+/** Of each decision whose reservation is extended, the function that ends that and settles it. */
+const ends = new WeakMap<Decision, (units: number) => void>()
 
 function failed(error: unknown): void {
   warnProcessOnce('SETTLE_FAILED', `a call was not settled by what it used: ${String(error)}`)

@@ -12,7 +12,7 @@ import {
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
 import type { TenantQueue } from './priority-queue.js'
-import { heldUntilEnd, type SettleSettings, type Used } from './settle.js'
+import { giveBack, settleHeld, type SettleSettings, type Used } from './settle.js'
 import { type Ending, UNJUDGED } from './verdict.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -74,7 +74,6 @@ export class Turn {
   sentAt = 0
   ending: Ending = UNJUDGED
   #permits: readonly Permit[] = []
-  #settle: ((used: Used) => void) | undefined
   #booking: BookedTurn | undefined
   #isOverdue = false
   #isOut = false
@@ -161,8 +160,6 @@ export class Turn {
     if (this.client.movesOn(this)) return
     this.#isOut = true
     this.sentAt = nowMs()
-    const { settle, cost } = this.terms
-    this.#settle = settle && heldUntilEnd(this.decisions, settle, cost)
     this.#endWait('granted')
     this.#resolve()
   }
@@ -189,7 +186,8 @@ export class Turn {
     this.#isOut = false
     const { outcome, tookMs } = this.ending
     for (const permit of this.#permits) permit.release(outcome, tookMs).catch(() => {})
-    this.#settle?.(used)
+    const { settle, cost } = this.terms
+    if (settle) settleHeld(this.decisions, settle, cost, used)
     this.client.ended(this, 'returned')
   }
 
@@ -198,11 +196,11 @@ export class Turn {
     this.ending = ending
   }
 
-  /** Gives back permits and turns that are not used. A decision that is settled at 0 frees its units, unless the store fails. */
+  /** Gives back permits and turns that are not used. */
   #giveBack(): void {
     releaseUnused(this.#permits)
     this.#permits = []
-    for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
+    for (const decision of this.decisions.splice(0)) giveBack(decision)
   }
 
   /** Ends the wait: stops its timers, and no longer listens for an abort. */

@@ -4,6 +4,7 @@ import {
   type DeclarationOf,
   duration,
   func,
+  inCommon,
   nested,
   type Option,
   custom,
@@ -104,8 +105,43 @@ export function sourcesOf({ limiter, semaphore }: Pick<WaitingSettings, 'limiter
   const permits = semaphore ? [{ semaphore, place: undefined }, ...listed] : listed
   return {
     limiters,
-    permits: permits.sort((one, other) => (one.semaphore.name < other.semaphore.name ? -1 : 1)),
+    permits: permits.sort((one, other) => inOneOrder(one.semaphore, other.semaphore)),
   }
+}
+
+/** Sorts semaphores by their names, and those of one name in the order in which clients of this process were given them. */
+function inOneOrder(one: Semaphore, other: Semaphore): number {
+  if (one.name !== other.name) return one.name < other.name ? -1 : 1
+  return numberOf(one) - numberOf(other)
+}
+
+/** The number of a semaphore, which is the same for all copies of this package in one process. */
+function numberOf(semaphore: Semaphore): number {
+  return inCommon('numbers-of-semaphores', numbering)(semaphore)
+}
+
+function numbering(): (semaphore: Semaphore) => number {
+  const numbers = new WeakMap<Semaphore, number>()
+  let count = 0
+  return (semaphore) => {
+    const number = numbers.get(semaphore) ?? count++
+    numbers.set(semaphore, number)
+    return number
+  }
+}
+
+/**
+ * The permits that a call takes, in their order, each with its key: `key` is that of the last turn, `keys` are those of the call.
+ * Several of one semaphore are taken in the order of their keys.
+ */
+export function permitsOf(
+  sources: readonly OwnPermits[],
+  key: string,
+  keys: readonly [string, ...string[]],
+): readonly { readonly semaphore: Semaphore; readonly key: string }[] {
+  return sources
+    .map(({ semaphore, place }) => ({ semaphore, key: place === undefined ? key : keyAt(keys, place) }))
+    .sort((one, other) => inOneOrder(one.semaphore, other.semaphore) || (one.key < other.key ? -1 : 1))
 }
 
 /** The key at a place of the keys of a call: one for each, or one for all. */

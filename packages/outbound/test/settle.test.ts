@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, fixedWindow, gcra, memoryStore, slidingLog, slidingWindow } from '@sluice/core'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import { expectWarnings } from '@sluice/harness/warnings'
 import axios from 'axios'
@@ -125,6 +125,49 @@ describe('a call that reserves', () => {
     jest.useRealTimers()
     await (await third).text()
     expect(await standing(limiter)).toEqual([3, 0])
+  })
+
+  it('holds the turn of one limiter while it waits for that of another, however short its ttl is', async () => {
+    startFakeTime()
+    const tokens = createLimiter({ policies: [slidingWindow({ limit: 2, window: '1h' })], reservations: {} })
+    const requests = createLimiter({ policies: [gcra({ limit: 2, window: '3s', burst: 1 })] })
+    const sent = jest.fn(async () => new Response('{"used":1}'))
+    const fetch = limitFetch(sent, {
+      limiter: [tokens, requests],
+      key: 'k',
+      maxWait: '4s',
+      settle: { units, ttl: '1s' },
+    })
+    const calls = Array.from({ length: 4 }, async () => (await fetch('https://api.example/')).text())
+    const ends = Promise.allSettled(calls)
+    await jest.advanceTimersByTimeAsync(1400)
+    expect(await standing(tokens)).toEqual([2, 1])
+    await jest.advanceTimersByTimeAsync(9000)
+    expect(sent).toHaveBeenCalledTimes(2)
+    jest.useRealTimers()
+    expect((await ends).map(({ status }) => status).toSorted()).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ])
+    expect(await standing(tokens)).toEqual([2, 0])
+  })
+
+  it('gives back what it holds at one limiter where it gets no turn of another', async () => {
+    startFakeTime()
+    const limiter = budget()
+    const requests = createLimiter({ policies: [slidingLog({ limit: 40, window: '1d' })] })
+    await requests.hold('k', '10s')
+    const options = { limiter: [limiter, requests], key: 'k', cost: 40 } as const
+    const fetch = limitFetch(globalThis.fetch, { ...options, settle: { units, ttl: '1s', atEnd: 'cost' } })
+    const abort = new AbortController()
+    const call = fetch('https://api.example/', { signal: abort.signal }).catch((error: unknown) => error)
+    await jest.advanceTimersByTimeAsync(5000)
+    expect(await standing(limiter)).toEqual([40, 40])
+    abort.abort('enough')
+    expect(await call).toBe('enough')
+    expect(await standing(limiter)).toEqual([0, 0])
   })
 
   it.each([

@@ -1,10 +1,10 @@
-import { createLimiter, createSemaphore, gcra, type Limiter, type Policy } from '@sluice/core'
+import { createLimiter, createSemaphore, gcra, type Limiter, type Policy, slidingLog } from '@sluice/core'
 import { onSources } from '@sluice/harness/processes'
 import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { Agent, fetch, interceptors, MockAgent, request, stream } from 'undici'
+import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -444,6 +444,105 @@ describe('a hook that asks for the body', () => {
     const first: unknown = await new Promise((resolve) => body.once('data', resolve))
     expect(String(first)).toBe('{"n":1}\n')
     body.on('error', () => {}).destroy()
+  })
+
+  describe('of a connection that breaks meanwhile', () => {
+    const cutOff: Answer = (n, res) => {
+      if (n > 1) return void res.end('ok')
+      res.writeHead(429, { ...JSON_TYPE, 'retry-after-ms': '20', 'content-length': '99' }).write('{"used":')
+      setTimeout(() => res.destroy(), 20)
+    }
+
+    /** What the handler of a request hears until long after its end. */
+    async function heardOf(dispatcher: Dispatcher, method: 'GET' | 'POST', abortAfterMs?: number) {
+      const heard: string[] = []
+      const at = { origin: other.origin, path: '/', method }
+      const ended = new Promise<void>((end) => {
+        dispatcher.dispatch(at, {
+          onRequestStart(controller) {
+            if (abortAfterMs !== undefined)
+              setTimeout(() => controller.abort(new Error('gone')), abortAfterMs)
+          },
+          onResponseStart: (_, status) => void heard.push(String(status)),
+          onResponseData: (_, chunk) => void heard.push(String(chunk)),
+          onResponseEnd: () => end(void heard.push('end')),
+          onResponseError: (_, error) => end(void heard.push(error.message)),
+        })
+      })
+      await whilePassing(ended)
+      await whilePassing(new Promise((resolve) => setTimeout(resolve, 2000)))
+      return heard
+    }
+    const options = (): Partial<OutboundOptions> => ({
+      provider: 'openai',
+      semaphore: createSemaphore({ limit: 1 }),
+    })
+    beforeEach(startFakeTime)
+
+    it('has a request that may be sent again sent again, once', async () => {
+      const { dispatcher } = await open(cutOff, options())
+      expect(await heardOf(dispatcher, 'GET')).toEqual(['200', 'ok', 'end'])
+      expect(events.flatMap(({ type }) => (/done|retried|failed/.test(type) ? [type] : []))).toEqual([
+        'retried',
+        'done',
+      ])
+    })
+
+    it('has any other get what has arrived, and then the failure', async () => {
+      const limiter = createLimiter({
+        policies: [slidingLog({ limit: 100, window: '1d' })],
+        reservations: {},
+      })
+      limiters.push(limiter)
+      const seen = jest.fn(() => 7)
+      const settling = { limiter, cost: 40, settle: { units: seen } }
+      const { dispatcher } = await open(cutOff, { ...options(), ...settling })
+      expect(await heardOf(dispatcher, 'POST')).toEqual([
+        '429',
+        '{"used":',
+        expect.stringContaining('closed'),
+      ])
+      expect(seen).toHaveBeenCalledWith(expect.objectContaining({ text: '{"used":', isWhole: false }))
+      expect((await limiter.peek(other.origin)).policies).toMatchObject([{ used: 7, held: 0 }])
+    })
+
+    it('has a request that its handler aborts fail at once', async () => {
+      const pending: OutboundOptions['pauseOf'] = () => new Promise(() => {})
+      const { dispatcher } = await open(cutOff, { ...options(), pauseOf: pending })
+      expect(await heardOf(dispatcher, 'GET', 10)).toEqual(['gone'])
+    })
+  })
+
+  it('leaves a response paused whose handler has paused it', async () => {
+    const { dispatcher } = await open(
+      (_, res) => res.writeHead(429, JSON_TYPE).end(JSON.stringify('x'.repeat(300_000))),
+      { pauseOf, retries: 0 },
+    )
+    let [bytes, whilePaused, isPaused] = [0, 0, false]
+    await new Promise<void>((end) => {
+      dispatcher.dispatch(
+        { origin: other.origin, path: '/', method: 'GET' },
+        {
+          onRequestStart() {},
+          onResponseStart(controller) {
+            controller.pause()
+            isPaused = true
+            setTimeout(() => {
+              isPaused = false
+              controller.resume()
+            }, 100)
+          },
+          onResponseData(_, chunk) {
+            bytes += chunk.length
+            if (isPaused) whilePaused += chunk.length
+          },
+          onResponseEnd: () => end(),
+          onResponseError: () => end(),
+        },
+      )
+    })
+    expect(whilePaused).toBeLessThan(200_000) // what was held back until the verdict
+    expect(bytes).toBe(300_002)
   })
 
   it('that throws fails the request, and releases its permit', async () => {

@@ -202,8 +202,10 @@ export class Limiter {
       return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
     }
     const { answer, waited, asked } = await this.#queue.again(set, {
-      ask: (how) =>
-        how !== 'peek' && reservations ? reservations.reserve(call) : set.keyspace.decide(how, key, cost, 0),
+      ask: (how, caller) =>
+        how !== 'peek' && reservations
+          ? reservations.reserve(call, caller)
+          : set.keyspace.decide(how, key, cost, 0, caller),
       undo: (late) => reservationOf(late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
@@ -316,7 +318,7 @@ export class Limiter {
     const asking = booked ? { ...set, booked } : set
     const { answer, waited, late, asked } = this.reserves
       ? await this.#queue.again(set, {
-          ask: (how) => set.keyspace.decide(how, stored, cost, 0),
+          ask: (how, caller) => set.keyspace.decide(how, stored, cost, 0, caller),
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
           maxWait: us,

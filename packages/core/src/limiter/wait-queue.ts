@@ -61,7 +61,7 @@ export class WaitQueue {
     const left = (): number => most - (this.store.now() - start)
     const answerTo = async (how: Question): Promise<Answer> => {
       const sent = this.store.now()
-      const answer = ask(how)
+      const answer = ask(how, how === 'consume' && most > 0 ? ASKS_AGAIN : undefined)
       if ('at' in answer) return answer
       const later = await this.#answerTo(answer, how === 'peek' ? undefined : undo, signal)
       asked += this.store.now() - sent
@@ -300,9 +300,12 @@ interface BookingCaller extends Caller {
 /** How a call that waits asks a keyspace: 'consume' counts a refusal for a penalty, the others count none. */
 type Question = 'consume' | 'peek' | 'commit'
 
+/** The caller of a call that asks again while it is denied. */
+const ASKS_AGAIN: Caller = { gone: false, asksAgain: true }
+
 /** A call that waits at a limiter that reserves. */
 interface PatientCall {
-  readonly ask: (how: Question) => MaybePromise<Answer>
+  readonly ask: (how: Question, caller?: Caller) => MaybePromise<Answer>
   /** Gives back what an answer has charged. */
   readonly undo: (late: Answer) => Promise<unknown>
   /** How it charges what a peek has found to fit. */

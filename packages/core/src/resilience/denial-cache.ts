@@ -63,8 +63,7 @@ export class DenialCache {
       return undefined
     }
     if (larger) return answerAt(now, larger)
-    const { held, nextEnd } = newest!.answer
-    return { ...answerTo(cost, newest!, answerAt(now, newest!).now), held, nextEnd, from: 'cache' }
+    return { ...answerTo(cost, newest!, answerAt(now, newest!).now), from: 'cache' }
   }
 
   /**

@@ -77,13 +77,13 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
+   * Decides a call: from a remembered denial (unless it `asksAgain`), by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
    * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
    * `maxWait` microseconds. 'try' and 'commit' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
-    const known = this.known(key, cost, ask)
+    const known = caller?.asksAgain ? undefined : this.known(key, cost, ask)
     if (known) return known
     if (caller?.isDenied) return this.#peeked(key, cost)
     const question = { kind: ask, key, cost, maxWait }
@@ -180,16 +180,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { reservations } = this.options.remote
     return (
       reservations && {
-        reserve: (call) => this.#reserve(call, reservations),
+        reserve: (call, caller) => this.#reserve(call, reservations, caller),
         change: (change) => this.#correct(change.key, () => reservations.change(change)),
       }
     )
   }
 
-  async #reserve(call: ReserveCall, reservations: Reservations): Promise<Answer> {
+  async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#peeked(key, cost)
-    const known = this.known(key, cost)
+    const known = caller?.asksAgain ? undefined : this.known(key, cost)
     if (known) return known
     const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
     const refusal = this.refusal(key)

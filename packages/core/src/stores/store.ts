@@ -179,7 +179,7 @@ export interface Reservations {
    * Charges as `consume` does, and keeps the charge as a reservation. Denied with the reason 'reservations' where the key has as
    * many open ones as it may.
    */
-  reserve(call: ReserveCall): MaybePromise<Answer>
+  reserve(call: ReserveCall, caller?: Caller): MaybePromise<Answer>
   /** Changes a reservation. May be sent again until it is answered: a reservation is settled once. */
   change(change: ReservationChange): MaybePromise<ReservationEffect>
 }
@@ -272,6 +272,8 @@ export interface Caller {
   began?(at: number): void
   /** Set on a call on several keys that is known to be denied: 'try' may say how a key stood within the last second. */
   readonly isDenied?: boolean
+  /** Set on a `consume` or a `reserve` that is made again while it is denied: a remembered denial is no answer to it. */
+  readonly asksAgain?: boolean
 }
 
 /** Gets the outcome of one call, once. */

@@ -7,6 +7,7 @@ import {
   type LimiterOptions,
   type Policy,
   slidingLog,
+  slidingWindow,
 } from '../../src/index.js'
 import { DenialCache } from '../../src/resilience/denial-cache.js'
 import { RemoteStore } from '@sluice/harness/stores'
@@ -87,6 +88,17 @@ describe('a cached denial', () => {
         false,
       )
     }
+  })
+
+  it('says what is held as the store did, also to other costs', async () => {
+    store = new RemoteStore(clock.now, { maxAge: 1_000_000, maxKeys: 100 }, true)
+    limiter = open({ reservations: {}, policies: [slidingLog({ limit: 10, window: '10s' })] })
+    await limiter.reserve('k', { cost: 10, ttl: '5s' })
+    for (const cost of [2, 4, 6, 8]) await limiter.consume('k', { cost })
+    expect(shown(limiter.decide('k', { cost: 2 }) as Decision)).toEqual(
+      shown(await limiter.peek('k', { cost: 2 })),
+    )
+    expect(limiter.decide('k', { cost: 10 })).toMatchObject({ policies: [{ used: 10, held: 10 }] })
   })
 
   it('ends at the instant at which the call would pass', async () => {
@@ -311,6 +323,40 @@ describe('a cached denial is removed by', () => {
     await store.replyLastFirst()
     await Promise.all([reset, denied])
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+})
+
+describe('a call that waits for reserved units', () => {
+  beforeEach(() => jest.useFakeTimers())
+  afterEach(() => jest.useRealTimers())
+
+  it.each([
+    ['acquire', 'acquire'],
+    ['reserve', 'reserve'],
+    ['consume', 'acquire'],
+    ['consume', 'reserve'],
+  ] as const)('asks again each second, whatever denial of a %s is remembered: %s', async (first, then) => {
+    const now = () => Math.round(performance.now() * 1000)
+    store = new RemoteStore(now, { maxAge: 1_000_000, maxKeys: 100 }, true)
+    limiter = open({ reservations: {}, policies: [slidingWindow({ limit: 100, window: '1h' })] })
+    const { reservation } = await limiter.reserve('k', { cost: 100, ttl: '10m' })
+    const call = (method: typeof first | typeof then): Promise<Decision> => {
+      if (method === 'consume') return limiter.consume('k', { cost: 5 })
+      const options = { cost: 5, maxWait: '30s' } as const
+      return method === 'acquire'
+        ? limiter.acquire('k', options)
+        : limiter.reserve('k', { ...options, ttl: '1m' })
+    }
+    const calls = [call(first)]
+    for (let i = 0; i < 2; i++) {
+      await jest.advanceTimersByTimeAsync(200)
+      calls.push(call(then))
+    }
+    await jest.advanceTimersByTimeAsync(200)
+    await reservation!.release()
+    await jest.advanceTimersByTimeAsync(1000)
+    const waits = (await Promise.all(calls)).map(({ allowed, waitMs }) => allowed && waitMs)
+    expect(waits).toEqual([first === 'consume' ? false : 1000, 1000, 1000])
   })
 })
 

@@ -15,12 +15,13 @@ import {
   type Penalty,
   type Report,
   type ReservationChange,
+  type ReservationEffect,
+  type Reservations,
   type ReservationSettings,
-  type ReserveCall,
 } from '@sluice/core/store'
 
 /** A decision or a correction of a keyspace, or one of its other operations. */
-type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel' | 'reserve' | 'change'
+type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel' | 'reserve' | ReservationChange['kind']
 
 /**
  * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
@@ -40,11 +41,11 @@ export class RemoteStore implements Store {
   #asleep: (() => void)[] | undefined
   #replies: (() => void)[] | undefined
 
-  /** With `reserves` it keeps reservations. */
+  /** `reserves`: whether it keeps reservations. */
   constructor(
     clock: () => number,
     denialCache?: DenialCacheBounds,
-    private readonly reserves = false,
+    readonly reserves = false,
   ) {
     this.#memory = memoryStore({ clock })
     if (denialCache) this.denialCache = denialCache
@@ -95,20 +96,18 @@ export class RemoteStore implements Store {
     name: string,
     policies: readonly Policy[],
     report: Report,
-    penalty?: Penalty,
-    reserving?: ReservationSettings,
+    ...terms: readonly [penalty?: Penalty, reservations?: ReservationSettings]
   ): Keyspace {
-    const terms = [penalty, this.reserves ? reserving : undefined] as const
     const state = this.#memory.keyspace(name, policies, report, ...terms)
-    const { reservations } = state
-    const arriving = reservations && {
-      reserve: (call: ReserveCall) => this.#arrive('reserve', () => reservations.reserve(call)),
-      change: (change: ReservationChange) => this.#arrive('change', () => reservations.change(change)),
+    const own = this.reserves ? state.reservations : undefined
+    const reservations: Reservations | undefined = own && {
+      reserve: (call) => this.#arrive('reserve', () => own.reserve(call)) as Promise<Answer>,
+      change: (change) => this.#arrive(change.kind, () => own.change(change)) as Promise<ReservationEffect>,
     }
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return state[name]
-        if (name === 'reservations') return arriving
+        if (name === 'reservations') return reservations
         if (isOptional(name)) return undefined // a promise for each call is what is tested here
         const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {

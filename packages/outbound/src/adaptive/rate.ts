@@ -26,6 +26,8 @@ export class AdaptiveRates {
   readonly name = 'adaptive'
   readonly #limits: KeyLimits<number>
   readonly #limiter
+  /** Windows in which a policy states the rate. */
+  readonly #windows: number
 
   /**
    * Begins with the rate `bounds.initial`, in units per window, for each key. The rate of a key follows its calls by the clock
@@ -38,7 +40,8 @@ export class AdaptiveRates {
   ) {
     const { initial } = bounds
     this.#limits = new KeyLimits({ initial, follow: () => adaptiveRate(bounds, windowMs, now) })
-    this.#limiter = createLimiter({ name: this.name, policies: evenTurns(initial, windowMs) })
+    this.#windows = windowsOf(bounds, windowMs)
+    this.#limiter = createLimiter({ name: this.name, policies: this.#evenTurns(initial) })
   }
 
   /**
@@ -47,7 +50,7 @@ export class AdaptiveRates {
    */
   async acquire(key: string, options: AcquireOptions): Promise<Decision> {
     const value = this.#limits.of(storedKey(key))
-    const policies = evenTurns(value, this.windowMs)
+    const policies = this.#evenTurns(value)
     const decision = await this.#limiter.acquire(key, { ...options, policies })
     return Object.defineProperty(decision, 'limit', { value, enumerable: true })
   }
@@ -55,6 +58,16 @@ export class AdaptiveRates {
   /** Delays all turns of the key for `ms` milliseconds, in this process. */
   hold(key: string, ms: number): Promise<void> {
     return this.#limiter.hold(key, ms)
+  }
+
+  /**
+   * A policy of evenly spaced turns at a rate of units per window, as a list. The limit of a policy must be a whole number, and a
+   * rate need not be one, where many processes share a small rate. So the policy states the units of many windows; with a burst of
+   * 1 that spaces the turns in the same way.
+   */
+  #evenTurns(rate: number): readonly Policy[] {
+    const limit = Math.max(1, Math.round(rate * this.#windows))
+    return [gcra({ name: 'adaptive', limit, window: this.windowMs * this.#windows, burst: 1 })]
   }
 
   /**
@@ -67,15 +80,18 @@ export class AdaptiveRates {
 }
 
 /**
- * A policy of evenly spaced turns at a rate of units per window, as a list. The limit of a policy must be a whole number, and a
- * rate need not be one, where many processes share a small rate. So the policy states 60 times the rate in 60 windows; with a
- * burst of 1 that spaces the turns in the same way.
+ * The windows over which a rate is stated, which is one number for all rates within the bounds, as policies of other windows have
+ * another state: so many that the smallest rate is 60 units or more, and rounding it changes it by less than 1 %. A policy of more
+ * than an hour counts time in milliseconds, which are too coarse where the largest rate has turns of less than 10 ms: the windows
+ * are an hour then, or 60 if that is longer.
  */
-function evenTurns(rate: number, windowMs: number): readonly Policy[] {
-  const limit = Math.max(1, Math.round(rate * WINDOWS))
-  return [gcra({ name: 'adaptive', limit, window: windowMs * WINDOWS, burst: 1 })]
+function windowsOf({ min, max }: AdaptiveOptions, windowMs: number): number {
+  const longestMs = windowMs / max < 10 ? HOUR_MS : LONGEST_WINDOW_MS
+  return Math.max(UNITS, Math.min(Math.ceil(UNITS / min), Math.floor(longestMs / windowMs)))
 }
 
-const WINDOWS = 60
+const UNITS = 60
+const HOUR_MS = 3_600_000
+const LONGEST_WINDOW_MS = 365 * 24 * HOUR_MS
 /** Windows for which a rate is in use before it is proven, and the share of it that must have been served. */
 const [ROUND, IN_USE] = [1.2, 0.8]

@@ -49,7 +49,28 @@ describe('on the clock of turns', () => {
     expect(rates.ended('a', 'failed', 0, 9)).toBeUndefined()
     expect(rates.ended('a', 'served', 0, 1)).toEqual({ from: 0.25, limit: 0.375, reason: 'served' })
     expect(await turn('a')).toMatchObject({ allowed: true, limit: 0.375 })
-    expect((await turn('a')).retryAfterMs).toBe(Math.ceil(60_000 / 23)) // 22.5 a minute, rounded
+    expect((await turn('a')).retryAfterMs).toBe(Math.ceil(8000 / 3))
     expect(await turn('b')).toMatchObject({ allowed: true, limit: 0.25 })
+  })
+
+  it.each([
+    [100, { min: 0.025, initial: 0.025, max: 0.025 }],
+    [100, { min: 0.01, initial: 0.01, max: 1 }],
+    [1000, { min: 0.01, initial: 0.015, max: 10 }],
+    [1000, { min: 0.02, initial: 0.025, max: 1_000_000 }],
+    [60_000, { min: 0.01, initial: 0.025, max: 1000 }],
+    [3_600_000, { min: 0.1, initial: 0.3, max: 1000 }],
+    [1000, { min: 1, initial: 7.77, max: 1000 }],
+    [1000, { min: 1, initial: 5000, max: 1_000_000 }],
+    [60_000, { min: 1, initial: 500_000, max: 1_000_000 }],
+  ])('has turns as far apart as it says, in windows of %i ms: %j', async (windowMs, bounds) => {
+    const rates = new AdaptiveRates(bounds, windowMs, () => performance.now())
+    const spanMs = windowMs / bounds.initial
+    const calls = Math.max(1, Math.ceil(100 / spanMs)) // whole milliseconds are what is seen
+    for (let i = 0; i < calls; i++) rates.acquire('k', { maxWait: '1d' }).catch(() => {})
+    await pass(0)
+    const { retryAfterMs } = await rates.acquire('k', { maxWait: 0 })
+    expect(Math.abs(retryAfterMs / (calls * spanMs) - 1)).toBeLessThan(0.02)
+    jest.clearAllTimers()
   })
 })

@@ -48,6 +48,29 @@ describe('with a semaphore', () => {
     },
   )
 
+  it.each(['default', 'byob'])(
+    'a body with empty pieces passes on the others, to a %s reader',
+    async (mode) => {
+      const pieces = ['', 'a', '', '', 'b', ''].map((text) => new Uint8Array(Buffer.from(text)))
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(piece)
+          controller.close()
+        },
+      })
+      const { fetch, sent } = open({ semaphore: limited() }, (n) => new Response(n === 1 ? body : 'ok'))
+      const response = await fetch(URL_)
+      const reader = mode === 'byob' ? response.body!.getReader({ mode: 'byob' }) : undefined
+      const text = reader
+        ? Buffer.from((await reader.read(new Uint8Array(9))).value!).toString() +
+          Buffer.from((await reader.read(new Uint8Array(9))).value!).toString()
+        : await response.text()
+      expect(text).toBe('ab')
+      await fetch(URL_)
+      expect(sent).toHaveLength(2)
+    },
+  )
+
   it('a small body that is never read holds no permit', async () => {
     const { fetch, sent } = open({ semaphore: limited() })
     for (let i = 0; i < 5; i++) await fetch(URL_)

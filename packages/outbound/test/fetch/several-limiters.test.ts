@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, gcra, memoryStore } from '@sluice/core'
+import { createLimiter, createSemaphore, gcra, memoryStore, type Store } from '@sluice/core'
 import { createQueue, decisionOf, limitFetch, type OutboundOptions } from '../../src/index.js'
 import { open, outcome, pass, refusal, useFakeTime } from './limited-fetch.js'
 
@@ -6,6 +6,7 @@ useFakeTime()
 
 const limiterOf = (name: string, limit: number, burst = limit) =>
   createLimiter({ name, policies: [gcra({ limit, window: '1s', burst })], store: memoryStore() })
+const atOnceIn = (store: Store) => createSemaphore({ name: 'at once', limit: 1, store })
 const key: NonNullable<OutboundOptions['key']> = [({ url }) => url.pathname, 'account']
 const A = 'https://api.example/a'
 const B = 'https://api.example/b'
@@ -68,6 +69,34 @@ describe('several limiters', () => {
     await pass(0)
     expect(calls.map(({ value }) => value !== undefined)).toEqual([true, true, true])
     expect([atOnce.inUse, other.inUse, (await wide.peek('w')).remaining]).toEqual([0, 0, 7])
+  })
+
+  it.each([
+    ['without a store', () => [createSemaphore({ limit: 1 }), createSemaphore({ limit: 1 })] as const],
+    ['in two stores', () => [atOnceIn(memoryStore()), atOnceIn(memoryStore())] as const],
+  ])(
+    'take permits of semaphores of one name in one order, whatever that of the list: %s',
+    async (_, make) => {
+      const [one, other] = make()
+      const calls = [
+        { limiter: [limiterOf('x', 10), one, other] as const },
+        { limiter: [limiterOf('y', 10), other, one] as const },
+        { limiter: [limiterOf('z', 10), other] as const, semaphore: one },
+        { limiter: [limiterOf('w', 10), one] as const, semaphore: other },
+      ].map((options) => outcome(open({ ...options, key: 'k', maxWait: '1s' }).fetch(A)))
+      await pass(1000)
+      expect(calls.map(({ value }) => value?.status)).toEqual([200, 200, 200, 200])
+    },
+  )
+
+  it('take several permits of one semaphore in the order of their keys', async () => {
+    const accounts = createSemaphore({ limit: 1 })
+    const queue = createQueue({ limiter: [limiterOf('transfers', 100), accounts, accounts] })
+    const transfer = (from: string, to: string) =>
+      outcome(queue.run(() => 'done', { key: [`${from} ${to}`, from, to], maxWait: '1s' }))
+    const calls = [transfer('a', 'b'), transfer('b', 'a'), transfer('b', 'c'), transfer('c', 'a')]
+    await pass(1000)
+    expect(calls.map(({ value }) => value)).toEqual(['done', 'done', 'done', 'done'])
   })
 
   it('release the permits of a call that gets no turn in time', async () => {

@@ -68,7 +68,10 @@ describe('a call without await', () => {
       queue.run(() => 1)
       queue.run(() => 2, { timeout: 100 })
       queue.wrap(() => 3)()
-      queue.clear()`)
+      queue.clear()
+      queue.on('queued', () => queue.clear())
+      queue.run(() => 4)
+      queue.run(() => 5, { timeout: 100 })`)
     expect([status, stderr]).toEqual([0, ''])
   })
 
@@ -97,6 +100,19 @@ describe('clear and close', () => {
     expect(calls.map(({ value, error }) => value ?? error.reason)).toEqual(['a', 'cleared', 'cleared'])
     expect(names()).toBe('ad')
     expect(events.filter(({ type }) => type === 'denied')).toHaveLength(2)
+  })
+
+  it('clear rejects the newest call too where a listener of its event calls it', async () => {
+    const { add, queue, names } = open({}, 300)
+    const cleared: number[] = []
+    queue.on('queued', () => queue.size === 2 && cleared.push(queue.clear()))
+    const calls = [add('a')]
+    await pass(0)
+    calls.push(add('b'), add('c'))
+    await pass(1000)
+    expect(cleared).toEqual([2])
+    expect(calls.map(({ value, error }) => value ?? error.reason)).toEqual(['a', 'cleared', 'cleared'])
+    expect(names()).toBe('a')
   })
 
   it('close rejects waiting and later calls, and waits for the call under way', async () => {

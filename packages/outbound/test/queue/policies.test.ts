@@ -1,4 +1,4 @@
-import { createSemaphore, fixedWindow } from '@sluice/core'
+import { createSemaphore, fixedWindow, gcra } from '@sluice/core'
 import { evenly, limiterOf, open, outcome, pass, useFakeTime } from './open-queue.js'
 
 useFakeTime()
@@ -52,9 +52,23 @@ describe('setPolicies', () => {
     expect(at()).toEqual([0, 0, 300, 400, 500])
   })
 
-  it.each([[[]], ['fast'], [[{}]], [undefined]])('with %j is refused', (policies) => {
-    expect(() => open().queue.setPolicies(policies as never)).toThrow(
-      expect.objectContaining({ code: 'INVALID_POLICIES' }),
-    )
+  const named = gcra({ name: 'a', limit: 10, window: '1s' })
+  it.each([
+    ['no policy', [], 'INVALID_POLICIES'],
+    ['a text', 'fast', 'INVALID_POLICIES'],
+    ['what is no policy', [{}], 'INVALID_POLICIES'],
+    ['nothing', undefined, 'INVALID_POLICIES'],
+    ['two policies of one name', [named, named], 'DUPLICATE_NAME'],
+    ['11 policies', Array.from({ length: 11 }, () => evenly()), 'INVALID_POLICIES'],
+  ])('with %s is refused, and the policies stay', async (_, policies, code) => {
+    for (const options of [{}, { semaphore: createSemaphore({ limit: 5 }) }]) {
+      const { queue, add, at } = open(options)
+      const calls = [add('a'), add('b')]
+      expect(() => queue.setPolicies(policies as never)).toThrow(expect.objectContaining({ code }))
+      add('c')
+      await pass(1000)
+      expect(calls.map(({ error }) => error)).toEqual([undefined, undefined])
+      expect(at()).toEqual('semaphore' in options ? [0, 0, 0] : [0, 100, 200])
+    }
   })
 })

@@ -78,6 +78,13 @@ describe('run', () => {
 })
 
 describe('wrap', () => {
+  it('rejects where the function of its options throws', async () => {
+    const fail = (): never => {
+      throw new Error('no options')
+    }
+    await expect(open().queue.wrap(() => 1, fail)()).rejects.toThrow('no options')
+  })
+
   it('makes a function that waits, and keeps its arguments and its this', async () => {
     const { queue } = open()
     const account = {
