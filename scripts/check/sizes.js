@@ -10,9 +10,9 @@ const ENTRIES = {
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
     76.5,
   ],
-  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.5],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 44.2],
-  limited: ["export { limited } from '@sluice/http'", 43.6],
+  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 44.6],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 44.4],
+  limited: ["export { limited } from '@sluice/http'", 43.7],
 }
 
 for (const [name, [contents, most]] of Object.entries(ENTRIES)) {
