@@ -3,18 +3,14 @@ import { rememberedHeaders, responseEnded, whenRead, withKept } from '@sluice/ht
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** The listeners to call when the response has been sent. */
+/** The listeners to call when the response has ended, with whether it has been sent. */
 const LISTENERS = Symbol('listeners')
-
-/** Those to call when it has ended, sent or not. */
-const ENDINGS = Symbol('endings')
 
 const KEPT = Symbol('kept')
 
 /** On the context itself: a property costs less than a WeakMap. */
 type WithPending = Context & {
-  [LISTENERS]?: (() => void)[] | undefined
-  [ENDINGS]?: (() => void)[] | undefined
+  [LISTENERS]?: ((isSent: boolean) => void)[] | undefined
   [KEPT]?: KeptHeaders
 }
 
@@ -32,7 +28,7 @@ export function atHead(c: WithPending, kept: KeptHeaders): true {
 export function onSent(c: WithPending, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
-  else (c[LISTENERS] ??= []).push(listener)
+  else (c[LISTENERS] ??= []).push((isSent) => isSent && listener())
 }
 
 /**
@@ -49,14 +45,14 @@ export function ended(c: WithPending): Promise<void> {
   const { outgoing } = bindingsOf(c)
   if (outgoing) return responseEnded(outgoing)
   return new Promise((end) => {
-    ;(c[ENDINGS] ??= []).push(end)
+    ;(c[LISTENERS] ??= []).push(() => end())
     onAborted(c.req.raw, end)
   })
 }
 
-/** Calls what waits for the end of a response that is not sent by way of `complete`, because the application failed. */
+/** Calls what waits for the end of a response that `complete` does not send, because the application failed. */
 export function abandon(c: WithPending): void {
-  c[ENDINGS]?.forEach((end) => end())
+  c[LISTENERS]?.forEach((listener) => listener(false))
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
@@ -82,26 +78,18 @@ export function bindingsOf(c: Context): Bindings {
  * comes after another that is being sent, as that of a timeout, only what waits for the end is called.
  */
 export function complete(c: WithPending): void {
-  const { [LISTENERS]: listeners, [ENDINGS]: endings } = c
+  const listeners = c[LISTENERS]
   // The body is looked at only where something waits for it, as the server for Node makes one when it is.
-  if (!c.finalized || ((listeners || endings) && isTaken(c.res))) return abandon(c)
+  if (!c.finalized || (listeners && (c.res.bodyUsed || c.res.body?.locked))) return abandon(c)
   keepHeaders(c)
   const response = withKept(c.res, c[KEPT])
   if (response !== c.res) {
     c.res = undefined // Hono would add the headers of the response that is replaced.
     c.res = response
   }
-  if (!listeners && !endings) return
-  c[LISTENERS] = c[ENDINGS] = undefined
-  c.res = whenRead(c.req.raw, c.res, (isSent) => {
-    endings?.forEach((end) => end())
-    if (isSent) listeners?.forEach((listener) => listener())
-  })
-}
-
-/** Whether the body of a response has another reader. */
-function isTaken({ body, bodyUsed }: Response): boolean {
-  return bodyUsed || body?.locked === true
+  if (!listeners) return
+  c[LISTENERS] = undefined
+  c.res = whenRead(c.req.raw, c.res, (isSent) => listeners.forEach((listener) => listener(isSent)))
 }
 
 /**

@@ -45,9 +45,8 @@ export function withKept(response: Response, kept: KeptHeaders | undefined): Res
  */
 export function whenRead(request: Request, response: Response, ended: (isSent: boolean) => void): Response {
   const { body } = response
-  const isTaken = response.bodyUsed || body?.locked
-  if (!body || request.method === 'HEAD' || isTaken) {
-    ended(!isTaken)
+  if (!body || request.method === 'HEAD' || body.locked) {
+    ended(!body?.locked)
     return response
   }
   const flush = (): void => ended(!request.signal.aborted)

@@ -130,7 +130,13 @@ function onClosed(response: AnyResponse, listener: () => void): () => void {
     listener()
     return () => {}
   }
-  const ofConnection = connection?.once && getOrMake(OF_CONNECTIONS, connection, () => listenTo(connection))
+  const ofConnection =
+    connection &&
+    getOrMake(OF_CONNECTIONS, connection, () => {
+      const listeners = new Set<() => void>()
+      connection.once?.('close', () => listeners.forEach((each) => each()))
+      return listeners
+    })
   const closed = (): void => {
     stop()
     listener()
@@ -142,13 +148,6 @@ function onClosed(response: AnyResponse, listener: () => void): () => void {
   response.once('close', closed)
   ofConnection?.add(closed)
   return stop
-}
-
-/** Listens to the end of a connection. Returns the set of functions that are called then. */
-function listenTo(connection: Connection): Set<() => void> {
-  const listeners = new Set<() => void>()
-  connection.once?.('close', () => listeners.forEach((each) => each()))
-  return listeners
 }
 
 /**
