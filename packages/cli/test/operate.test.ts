@@ -15,7 +15,6 @@ import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/
 import { fakeOnly } from '@sluice/harness/stores'
 import { apiKeyKey, ipKey, userKey } from '@sluice/http'
 import { denialId, fleetLimits, keepDenials, lastDenials, topKeys } from '@sluice/metrics'
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,10 +77,9 @@ function fileOf(limiters: object): string {
 
 /** The words of the reset that `why` prints, as a shell takes them, without the reason. */
 function cureIn(printed: string): readonly string[] {
-  const [, words] = /^ {2}sluice (reset .*) --reason \.\.\.$/m.exec(printed)!
-  return execFileSync('sh', ['-c', `printf '%s\\0' ${words}`], { encoding: 'utf8' })
-    .split('\0')
-    .slice(0, -1)
+  const [, text] = /^ {2}sluice (reset .*) --reason \.\.\.$/m.exec(printed)!
+  const words = text!.match(/(?:'[^']*'|\\.|[^\s'\\])+/g)!
+  return words.map((word) => word.replace(/'([^']*)'|\\(.)/g, '$1$2'))
 }
 
 /** Runs the command on the store, whose address is in the environment, as it should be. */

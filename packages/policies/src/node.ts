@@ -5,7 +5,6 @@ import {
   func,
   Listeners,
   read,
-  type Settings,
   sha256,
   warningOnce,
   warnProcess,

@@ -202,7 +202,7 @@ describe('a watched file', () => {
       await watched.ready()
       next = fileOf(6)
       await jest.advanceTimersByTimeAsync(1000)
-      let end = (_: string | Promise<string>): void => {}
+      let end: (text: string | Promise<string>) => void = () => {}
       next = new Promise((resolve) => (end = resolve))
       await jest.advanceTimersByTimeAsync(1000)
       watched.close()
@@ -213,7 +213,7 @@ describe('a watched file', () => {
   })
 
   it('that is closed during its first read is not ready', async () => {
-    let end = (_: string): void => {}
+    let end: (text: string) => void = () => {}
     const watched = watchPolicies(() => new Promise<string>((resolve) => (end = resolve)))
     watched.close()
     end(fileOf(5))
@@ -221,16 +221,16 @@ describe('a watched file', () => {
     expect(() => watched.current).toThrow(/no policy file is in force/)
   })
 
-  const failure = new Error('mine')
-  it.each([
+  const FAILING: readonly (readonly [how: string, listener: () => unknown])[] = [
     [
       'throws',
       () => {
-        throw failure
+        throw new Error('mine')
       },
     ],
-    ['rejects', () => Promise.reject(failure)],
-  ])('is in force where onChange %s, which is a warning of its own', async (_, onChange) => {
+    ['rejects', () => Promise.reject(new Error('mine'))],
+  ]
+  it.each(FAILING)('is in force where onChange %s, which is a warning of its own', async (_, onChange) => {
     expectWarnings(['LISTENER_FAILED'])
     const { beat, limit, errors, watched } = await watching(fileOf(5), { onChange })
     await beat(fileOf(6))
@@ -239,15 +239,7 @@ describe('a watched file', () => {
     expect([limit(), errors, watched.errors, watched.error, watched.ageMs]).toEqual([6, [], 0, undefined, 0])
   })
 
-  it.each([
-    [
-      'throws',
-      () => {
-        throw failure
-      },
-    ],
-    ['rejects', () => Promise.reject(failure)],
-  ])('rejects with the error of its first read where onError %s', async (_, onError) => {
+  it.each(FAILING)('rejects with the error of its first read where onError %s', async (_, onError) => {
     expectWarnings(['LISTENER_FAILED'])
     const watched = watchPolicies(async () => '{', { onError })
     open.push(watched)
