@@ -36,7 +36,7 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
 
 /** Reserves units of each key, or of none, and reports what became of each. */
 async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
-  await Promise.all(keys.map(({ limiter }) => limiter[UNREAD]))
+  await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
   const parts = keys.map(opened)
   // Unlike a peek, a try counts refusals for a penalty.

@@ -59,7 +59,7 @@ export class WaitQueue {
     let asked = 0
     let isCounted = false
     const left = (): number => most - (this.store.now() - start)
-    const answerTo = async (how: Question): Promise<Answer> => {
+    const answerTo = async (how: PatientAsk): Promise<Answer> => {
       const sent = this.store.now()
       const answer = ask(how, how === 'consume' && most > 0 ? ASKS_AGAIN : undefined)
       if ('at' in answer) return answer
@@ -77,7 +77,7 @@ export class WaitQueue {
     }
     for (;;) {
       signal?.throwIfAborted()
-      let how: Question = set.keyspace.penalty && (left() > 0 || isCounted) ? 'peek' : 'consume'
+      let how: PatientAsk = set.keyspace.penalty && (left() > 0 || isCounted) ? 'peek' : 'consume'
       let answer = await answerTo(how)
       if (how === 'peek' && !isDenied(answer)) answer = await answerTo((how = charge))
       const isLast = how !== 'consume' && isDenied(answer) && pauseAfter(answer) <= 0
@@ -298,18 +298,18 @@ interface BookingCaller extends Caller {
 }
 
 /** How a call that waits asks a keyspace: 'consume' counts a refusal for a penalty, the others count none. */
-type Question = 'consume' | 'peek' | 'commit'
+type PatientAsk = 'consume' | 'peek' | 'commit'
 
 /** The caller of a call that asks again while it is denied. */
 const ASKS_AGAIN: Caller = { gone: false, asksAgain: true }
 
 /** A call that waits at a limiter that reserves. */
 interface PatientCall {
-  readonly ask: (how: Question, caller?: Caller) => MaybePromise<Answer>
+  readonly ask: (how: PatientAsk, caller?: Caller) => MaybePromise<Answer>
   /** Gives back what an answer has charged. */
   readonly undo: (late: Answer) => Promise<unknown>
   /** How it charges what a peek has found to fit. */
-  readonly charge: Exclude<Question, 'peek'>
+  readonly charge: Exclude<PatientAsk, 'peek'>
   /** In microseconds. */
   readonly maxWait: number
   readonly signal: AbortSignal | undefined

@@ -66,7 +66,7 @@ export class WholeDecision {
     const sums = new Map<Decision, number>()
     // All are checked before the first is settled.
     for (const [i, decision] of decisions.entries()) {
-      const sum = (sums.get(decision) ?? 0) + checkCost(costs[i]!, 'real cost')
+      const sum = (sums.get(decision) ?? 0) + checkCost(costs[i], 'real cost')
       sums.set(decision, checkCost(sum, 'real cost'))
     }
     const effects = new Map<Decision, Promise<number>>()
