@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
-import type { Caller, MaybePromise, Report, Store } from '../stores/store.js'
+import type { MaybePromise, Report, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
 import { askAgain } from './asking-again.js'
 import { Reservation, reservedOf } from './reservation.js'
@@ -276,7 +276,7 @@ export class Limiter {
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
     const asking = booked ? { ...set, booked } : set
     const consume = async (): Promise<Answer> => {
-      const asked = await set.keyspace.decide('consume', stored, cost, 0, callerOf(maxWait))
+      const asked = await set.keyspace.decide('consume', stored, cost, 0, { gone: false, asksAgain: us > 0 })
       if (!isDenied(asked)) booked?.(asked)
       return asked
     }
@@ -310,7 +310,7 @@ export class Limiter {
     // A list with a limit of 0 has no state: it denies every call.
     const { reservations } = set.keyspace
     const call = { key: stored, cost, id, ttl: ttl * 1000, atEnd }
-    const caller = callerOf(maxWait)
+    const caller = { gone: false, asksAgain: maxWait > 0 }
     const ask = () =>
       reservations?.reserve(call, caller) ?? set.keyspace.decide('consume', stored, cost, 0, caller)
     const { answer, waited, asked } = await this.#asked(ask, maxWait * 1000, options.signal)
@@ -613,12 +613,6 @@ export class Limiter {
   }
 }
 
-/** The caller of a call of a limiter that reserves: one that may wait asks again while it is denied. */
-function callerOf(maxWait: number): Caller | undefined {
-  return maxWait > 0 ? ASKS_AGAIN : undefined
-}
-
-const ASKS_AGAIN = { gone: false, asksAgain: true }
 const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**
