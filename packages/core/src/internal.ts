@@ -18,7 +18,6 @@ export { PENALTY } from './limiter/penalty-options.js'
 export { decideTogether, prepareTogether } from './limiter/decide-together.js'
 export { whileExtended } from './limiter/while-extended.js'
 export { permitsFirst } from './limiter/permits-first.js'
-export { checkedPolicies } from './limiter/policy-set.js'
 export { type KeyRecord, readRecord } from './limiter/key-record.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
 export { type Gathering, gatheringOf } from './stores/bytes/gathering.js'
@@ -39,6 +38,7 @@ export {
   CONTRACT_NUMBER,
   FOLLOW,
   inCommon,
+  OPEN_PART,
   SETTINGS,
 } from './values/contract.js'
 export { KeyLimits } from './semaphore/adaptive-limit.js'

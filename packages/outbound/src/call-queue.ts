@@ -1,5 +1,5 @@
 import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { checkCost, checkedPolicies, expected, nowMs, storedKey } from '@sluice/core/internal'
+import { checkCost, expected, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type Heeded, NO_WAIT } from './key-pause.js'
@@ -244,14 +244,17 @@ export class CallQueue implements Client {
   /**
    * Sets other policies of the first limiter, also for the calls that wait for its turn: their turns are booked anew. In a
    * queue without a limiter it makes one, which is closed with the queue.
-   * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME; INVALID_OPTION with `adaptive`, which has no policies.
+   * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME; INVALID_OPTION with `adaptive`, which has no policies; {StoreError} CLOSED
+   * where the limiter is closed.
    */
   setPolicies(policies: readonly Policy[]): void {
     if (this.settings.adaptive) {
       throw new PolicyError('INVALID_OPTION', 'adaptive finds the rate: there are no policies to set')
     }
-    checkedPolicies(policies)
-    this.#ownLimiter ??= this.#stages[0].limitBy(policies)
+    const limiter = this.#limiters[0] ?? this.#ownLimiter
+    // Opens the list as the next call would, and throws where that would reject.
+    if (limiter) limiter[OPEN_PART]('', 0, policies ?? [], false)
+    else this.#ownLimiter = this.#stages[0].limitBy(policies)
     this.policies = policies
     const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
     for (const [turn] of ofFirst) turn.goTo(0)

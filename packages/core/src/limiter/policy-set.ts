@@ -183,7 +183,7 @@ const MOST_POLICIES = 10
  * Returns them, each with a name of its own.
  * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, VERSION_MISMATCH.
  */
-export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
+function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies, such as [gcra({ limit: 10, window: '1s' })]`
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)

@@ -95,14 +95,12 @@ export function answerTo(
   const isBarred = (reason === 'blocked' || reason === 'held') && at > now
   const parts: number[] = []
   const used = policies.map((policy, i) => usedOf(earlier, policy, i))
-  const held = earlier.held && [...earlier.held]
   let [last, least] = [0, 0]
   for (let i = 0; i < before.length; i += 3) {
     const [capacity, fullAt] = [policies[i / 3]!.capacity, before[i + 2]!]
     const isFull = earlier.now < fullAt && fullAt <= now
     const left = isFull ? capacity : before[i + 1]!
     if (isFull) used[i / 3] = 0
-    if (isFull && held) held[i / 3] = 0
     const passesAt = reason && cost <= known ? Math.min(before[i]!, fullAt) : fullAt
     const fits = cost <= left && !isBarred
     parts.push(cost > capacity ? Infinity : fits ? now : Math.max(now, passesAt), left, Math.max(now, fullAt))
@@ -120,7 +118,10 @@ export function answerTo(
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,
     used,
-    ...reservedIn({ held, nextEnd: earlier.nextEnd }),
+    ...reservedIn({
+      held: earlier.held?.map((units, i) => Math.min(units, used[i]!)),
+      nextEnd: earlier.nextEnd,
+    }),
     booking: undefined,
   }
 }

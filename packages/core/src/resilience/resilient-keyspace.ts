@@ -77,13 +77,13 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call: from a remembered denial (unless it `asksAgain`), by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
+   * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
    * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
    * `maxWait` microseconds. 'try' and 'commit' with a caller are the steps of a call on several keys.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
-    const known = caller?.asksAgain ? undefined : this.known(key, cost, ask)
+    const known = this.known(key, cost, ask, caller)
     if (known) return known
     if (caller?.isDenied) return this.#peeked(key, cost)
     const question = { kind: ask, key, cost, maxWait }
@@ -189,7 +189,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#peeked(key, cost)
-    const known = caller?.asksAgain ? undefined : this.known(key, cost)
+    const known = this.known(key, cost, 'consume', caller)
     if (known) return known
     const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
     const refusal = this.refusal(key)
@@ -257,11 +257,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The remembered denial of a `consume` or `try`, which need not ask the store; undefined if there is none. With a penalty the
+   * The remembered denial of a `consume` or `try`, which need not ask the store; undefined if there is none, or the caller asks
+   * again while it is denied. With a penalty the
    * store counts refusals, so of what is remembered only a block denies without it.
    */
-  known(key: string, cost: number, ask: Ask = 'consume'): Answer | undefined {
-    if (ask !== 'consume' && ask !== 'try') return undefined
+  known(key: string, cost: number, ask: Ask = 'consume', caller?: Caller): Answer | undefined {
+    if ((ask !== 'consume' && ask !== 'try') || caller?.asksAgain) return undefined
     const denial = this.options.denials?.get(this.policies, key, cost)
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
   }
