@@ -104,7 +104,7 @@ function guardOfLimitsInForce<Req, Res>(
   let limits: ReturnType<LimitsInForce<Req, Res>> = []
   const inForce: LimitsInForce<Req, Res> = () => {
     const now = look()
-    if (now === list) return limits
+    if (now === list && limits.length > 0) return limits
     const isFirst = limiters.length === 0
     const known = [...limiters]
     const limiterFor = ({ limiter: given, ...part }: RequestLimitOptions<Req, Res>): Limiter => {
