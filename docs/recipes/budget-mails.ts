@@ -10,18 +10,17 @@ export type SendMail = (to: string, subject: string, text: string) => unknown
 /**
  * A budget of 10,000 calls a month, with an e-mail at 80 % and at 100 %. The event comes once for each user, month and share in the
  * whole fleet, so that nothing has to be remembered about e-mails that were sent. Keep the store where a restart does not empty it.
+ * `emailOf` gets the key, which behind `api` is `user:ann:api`, or `ip:203.0.113.7` of a caller without a user, who has no address.
  */
-export function budget(store: Store, emailOf: (key: string) => string, send: SendMail): Limiter {
+export function budget(store: Store, emailOf: (key: string) => string | undefined, send: SendMail): Limiter {
   const policies = [calendarWindow({ limit: 10_000, every: 'month', name: 'month' })]
   const limiter = createLimiter({ name: 'budget', policies, store, nearing: [0.8, 1] })
   limiter.on('nearing', ({ key, share, resetAfterMs, decidedBy }) => {
     if (decidedBy === 'local') return // the view of one process in an outage, while others may see the same
+    const email = emailOf(key)
+    if (email === undefined) return
     const days = Math.ceil(resetAfterMs / 86_400_000)
-    return send(
-      emailOf(key),
-      `${share * 100} % of your calls are used`,
-      `The next month begins in ${days} days.`,
-    )
+    return send(email, `${share * 100} % of your calls are used`, `The next month begins in ${days} days.`)
   })
   return limiter
 }

@@ -21,7 +21,7 @@ export interface Call {
   readonly signal: AbortSignal
 }
 
-/** A piece of a streamed answer, with the usage so far. */
+/** A piece of a streamed answer, with the usage so far. Parts of a micro-dollar are charged as a whole one. */
 export interface Piece {
   readonly text: string
   readonly microDollars: number
@@ -91,8 +91,12 @@ export function metered(provider: Provider, store: Store = memoryStore()) {
       }
       return answer
     } finally {
-      await whole.settle([dollars, dollars, dollars, used, count])
-      await whole.release()
+      const cost = Math.ceil(dollars)
+      try {
+        await whole.settle([cost, cost, cost, used, count])
+      } finally {
+        await whole.release()
+      }
     }
   }
 }

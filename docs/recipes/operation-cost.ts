@@ -15,7 +15,7 @@ const MOST_ITEMS = 1000
 
 /**
  * The most that an operation may return: a unit for each field, under every alias, and those inside of a list as often as it
- * may have items (`first`, `last` or `limit`). It is charged before the operation runs.
+ * may have items (the most of `first`, `last` and `limit`). It is charged before the operation runs.
  */
 export function costOf(
   { document, operation, variables }: Omit<Operation, 'inputs'>,
@@ -58,8 +58,10 @@ function itemsOf(
   const isList = graphql.isListType(graphql.getNullableType(field.type))
   try {
     const { first, last, limit } = graphql.getArgumentValues(field, node, variables)
-    const asked = first ?? last ?? limit ?? (isList ? USUAL_ITEMS : 1)
-    return typeof asked === 'number' && asked >= 0 ? Math.min(asked, MOST_ITEMS) : MOST_ITEMS
+    const asked = [first, last, limit].filter((items) => items !== undefined && items !== null)
+    if (asked.length === 0) return isList ? USUAL_ITEMS : 1
+    const isCount = asked.every((items) => typeof items === 'number' && items >= 0)
+    return isCount ? Math.min(Math.max(...(asked as number[])), MOST_ITEMS) : MOST_ITEMS
   } catch {
     return 1 // null for an argument that must not be: the field will fail
   }

@@ -1,9 +1,10 @@
-import { serve } from 'h3'
+import { createSemaphore } from '@sluice/core'
+import { H3, HTTPError, serve } from 'h3'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import bun from '../../recipes/bun.js'
 import deno from '../../recipes/deno.js'
-import { app } from '../../recipes/h3.js'
+import { app, rateLimit } from '../../recipes/h3.js'
 import { GET } from '../../recipes/next/route.js'
 import { server } from '../../recipes/plain-http.js'
 import worker from '../../recipes/worker.js'
@@ -52,6 +53,31 @@ it('the adapter for h3 admits ten requests a minute, and answers others and erro
     await served.close(true)
   }
 })
+
+it('the adapter for h3 holds a permit until a request is answered, also by an error', async () => {
+  const limit = rateLimit({
+    limits: [
+      { name: 'all', limit: 9, window: '1m' },
+      { semaphore: createSemaphore({ name: 'one', limit: 1 }) },
+    ],
+  })
+  const one = new H3()
+    .use(limit)
+    .get('/', () => 'hello')
+    .get('/fails', fail)
+  const served = serve(one, { port: 0, hostname: '127.0.0.1', silent: true })
+  const { url } = await served.ready()
+  try {
+    const answers = [...(await ask(2, url!)), ...(await ask(1, `${url}fails`)), ...(await ask(1, url!))]
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 500, 200])
+  } finally {
+    await served.close(true)
+  }
+})
+
+function fail(): never {
+  throw new HTTPError('no database', { status: 500 })
+}
 
 /** The answers to so many requests, one after the other. */
 async function ask(times: number, url: string): Promise<readonly Response[]> {

@@ -15,7 +15,9 @@ describe('the recipe for budget mails', () => {
     const store = memoryStore({ clock: clock.now })
     const mails: string[][] = []
     const send = (...mail: string[]): void => void mails.push(mail)
-    const fleet = [0, 1].map(() => budget(store, (key) => `${key}@example.com`, send))
+    const fleet = [0, 1].map(() =>
+      budget(store, (key) => /^user:(.*):api$/.exec(key)?.[1]?.concat('@example.com'), send),
+    )
     const app = express()
     app.use(api(fleet[0]!, (req) => req.get('x-user')))
     app.get('/', (_req, res) => void res.send('served'))
@@ -25,7 +27,7 @@ describe('the recipe for budget mails', () => {
   it('sends one mail for each share, user and month, whichever process makes the charge', async () => {
     const { clock, fleet, mails } = await open()
     const spend = async (): Promise<void> => {
-      for (let i = 0; i < 21; i++) await fleet[i % 2]!.consume('ann', { cost: 500 })
+      for (let i = 0; i < 21; i++) await fleet[i % 2]!.consume('user:ann:api', { cost: 500 })
     }
     await spend()
     expect(mails.map(([to, subject]) => [to, subject])).toEqual([
@@ -36,6 +38,14 @@ describe('the recipe for budget mails', () => {
     clock.pass(31 * 86_400_000)
     await spend()
     expect(mails).toHaveLength(4)
+  })
+
+  it('counts callers without a user by their address, and sends them no mail', async () => {
+    expectWarnings(['USER_MISSING'])
+    const { fleet, mails, origin } = await open()
+    await fleet[0]!.consume('ip:127.0.0.1', { cost: 7999 })
+    expect((await fetch(origin)).headers.get('x-ratelimit-remaining')).toBe('2000')
+    expect(mails).toEqual([])
   })
 
   it('has a page of what is left, which spends nothing', async () => {

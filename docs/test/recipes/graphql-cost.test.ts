@@ -39,6 +39,7 @@ describe('the cost of a GraphQL operation', () => {
     ['{ users(first: 10) { name } }', 11],
     ['{ users(last: 3) { name } }', 4],
     ['{ users { name } }', 21],
+    ['{ users(first: 0, last: 1000) { name } }', 1001],
     ['{ users(first: null) { name } }', 21],
     ['query ($n: Int) { users(first: $n) { name } }', 31, { n: 30 }],
     ['query ($n: Int = 40) { users(first: $n) { name } }', 41],

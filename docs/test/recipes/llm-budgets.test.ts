@@ -55,6 +55,19 @@ describe('the recipe for budgets of a language model', () => {
     expect(await spent('user', 'ann')).toEqual([3000, 0])
   })
 
+  it('charges parts of a micro-dollar as a whole one', async () => {
+    pieces = [{ text: 'answer', microDollars: 3000.5, tokens: 100 }]
+    expect(await metered(provider, store)(callOf())).toBe('answer')
+    expect(await spent('user', 'ann')).toEqual([3001, 0])
+  })
+
+  it('gives the permit back where the usage cannot be settled', async () => {
+    pieces = [{ text: 'answer', microDollars: -1, tokens: 100 }]
+    const ask = metered(provider, store)
+    for (let i = 0; i < 5; i++)
+      await expect(ask(callOf({ mostDollars: 1000 }))).rejects.toMatchObject({ code: 'INVALID_COST' })
+  })
+
   it('charges nobody for what one budget refuses', async () => {
     const ask = metered(provider, store)
     const refused = ask(callOf({ mostDollars: 21_000_000 }))

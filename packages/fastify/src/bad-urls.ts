@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RateLimitHook } from './hook.js'
 
 /*
- * A request whose path cannot be decoded, or whose parameter is too long, never reaches a route: Fastify answers it without
- * running a hook. Only the option `frameworkErrors` sees such requests, and it cannot be set from outside once the
+ * A request whose path cannot be decoded, whose parameter is too long, or for which an asynchronous constraint fails, never
+ * reaches a route: Fastify answers it without running a hook. Only the option `frameworkErrors` sees such requests, and it cannot be set from outside once the
  * application exists. This file therefore wraps the application's own handler where Fastify keeps it.
  */
 
@@ -29,9 +29,10 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
     limit(request, reply, (failure) => {
       if (failure) return answerFailure(failure, app, request, reply)
       if (frameworkErrors) return frameworkErrors(error, request, reply)
-      // As Fastify answers by default.
+      // As Fastify answers by default; 500 where an asynchronous constraint failed.
       const { code, message, statusCode = 400 } = error
-      reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
+      const kind = statusCode === 500 ? { error: 'Internal Server Error' } : { error: 'Bad Request', code }
+      reply.code(statusCode).send({ ...kind, message, statusCode })
     })
   }
 }

@@ -7,6 +7,19 @@ afterEach(closeApps)
 const once = { limit: 1, window: '1m' } as const
 const served = () => 'served'
 
+type Done = (error: Error | null, tenant?: string) => void
+
+/** A constraint of routes that reads a database, which fails for one path. */
+const tenant = {
+  name: 'tenant',
+  storage() {
+    const handlers = new Map<string, never>()
+    return { get: (name: string) => handlers.get(name) ?? null, set: handlers.set.bind(handlers) as never }
+  },
+  deriveConstraint: ({ url }: { url?: string }, _context: unknown, done: Done) =>
+    url === '/of/1' ? done(new Error('no database')) : done(null, 'a'),
+}
+
 describe('a malformed path', () => {
   it('is counted by the plugin', async () => {
     const app = await serve((app) => app.register(rateLimit, { ...once }))
@@ -30,6 +43,27 @@ describe('a malformed path', () => {
       app.get('/of/:id', served)
     })
     expect(await statuses(app, `/of/${'x'.repeat(200)}`, `/of/${'x'.repeat(200)}`)).toEqual([414, 429])
+  })
+
+  it.each([
+    ['cannot be decoded', '/%ff'],
+    ['has a parameter that is too long', `/of/${'x'.repeat(200)}`],
+    ['has a constraint that fails', '/of/1'],
+  ])('is answered as without the plugin if it %s', async (_, path) => {
+    const answerOf = async (plugin?: typeof rateLimit) => {
+      const app = await serve(
+        async (app) => {
+          if (plugin) await app.register(plugin, { ...once })
+          app.get('/of/:id', { constraints: { tenant: 'a' } }, served)
+        },
+        { routerOptions: { constraints: { tenant: tenant as never } } },
+      )
+      const { status, headers, text } = await ask(app, path).then(async (answer) => {
+        return { status: answer.status, headers: answer.headers, text: await answer.text() }
+      })
+      return { limit: headers.get('x-ratelimit-limit'), status, text }
+    }
+    expect(await answerOf(rateLimit)).toEqual({ ...(await answerOf()), limit: '1' })
   })
 
   it('is counted for the caller behind a trusted proxy', async () => {

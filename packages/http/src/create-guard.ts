@@ -111,7 +111,7 @@ function guardOfLimitsInForce<Req, Res>(
   let limits: ReturnType<LimitsInForce<Req, Res>> = []
   const inForce: LimitsInForce<Req, Res> = () => {
     const now = look()
-    if (now === list) return limits
+    if (now === list && limits.length > 0) return limits
     const isFirst = limiters.length === 0
     const byName = new Map(limiters.map((limiter) => [limiter.name, limiter]))
     const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {

@@ -23,12 +23,13 @@ import { chain, type Platform, whenSent } from './platform.js'
  * are independent: what the first has charged stays charged when the second denies.
  */
 
-/** Asks about a request under these keys, or takes the answer to one that was asked about before. */
+/** Asks about a request under these keys and permits, or takes the answer to one that was asked about before. */
 export type AskAboutSeveral<Req, Res> = (
   req: Req,
   parts: readonly PartOptions[],
   ask: () => MaybePromise<Denied | undefined>,
   res: Res,
+  permits: readonly PermitPart[],
 ) => MaybePromise<Denied | undefined>
 
 /** One limit of several. */
@@ -186,7 +187,14 @@ export class SeveralGuard<Req, Res> {
         ? this.#decideWithPermits(req, res, keys, permits, decide)
         : // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
           chain(decide(), (decisions) => this.#obey(req, res, keys, decisions))
-    return this.around ? this.around(req, calls, ask, res) : ask()
+    if (!this.around) return ask()
+    return this.around(
+      req,
+      calls,
+      ask,
+      res,
+      permits.map(({ call }) => call),
+    )
   }
 
   /**

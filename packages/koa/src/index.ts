@@ -51,8 +51,8 @@ export function rateLimit<StateT, ContextT = {}>(
   options: RateLimitOptions<StateT, ContextT>,
 ): Middleware<StateT & RateLimitState, ContextT>
 /**
- * Makes the middleware. Errors of the guard, and also those of the application behind it, pass through `rethrow`, so that
- * Koa's answer to them has the limit's headers.
+ * Makes the middleware. Errors of the guard pass through `rethrow`, so that Koa's answer to one of `onDenied` has the headers of
+ * the denial.
  */
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
@@ -113,8 +113,9 @@ const koa: Platform<Context, Response> = {
 }
 
 /**
- * Throws `error` again, with the headers that limits have set on the response copied into it. Koa answers an error, also
- * that of `ctx.throw(404)`, with only the headers that the error itself has.
+ * Throws `error` again, with the headers that a denial has set on the response copied into it, as Koa answers an error with
+ * only the headers that the error itself has. For a request that passed, limits have set none yet: the head of Koa's answer
+ * gets them.
  */
 function rethrow(error: unknown, res: Response): never {
   if (error instanceof Error && rememberedHeaders(res)) addHeaders(error, res)

@@ -32,8 +32,8 @@ export function RateLimit(options: RateLimitOptions): ClassDecorator & MethodDec
 
 /**
  * Replaces the outer limit of this name for a handler, or for all handlers of a class together: with its options, except for
- * those given. With another `limit`, `window` or `policies` it counts by itself, else in the outer limiter. On a method it
- * counts also where the class skips the limit.
+ * those given. With another `limit`, `window`, `policies` or setting of the limiter, such as `enforce`, it counts by itself, else
+ * in the outer limiter. On a method it counts also where the class skips the limit.
  * @example
  * ```ts
  * @OverrideRateLimit({ name: 'default', limit: 5 })
@@ -58,12 +58,12 @@ export function limiterToken(name: string): string {
   return `sluice.limiter:${name}`
 }
 
-/** The limits on a handler or on a class and the classes it inherits from, innermost and topmost first. */
+/** The limits on a handler, or on a class after those it inherits; in each class from the top down. */
 export function limitsOn(subject: object): readonly Marked<RateLimitOptions>[] {
   return markedOn(LIMITS, subject)
 }
 
-/** The `@OverrideRateLimit` on a handler or on a class and the classes it inherits from, innermost and topmost first. */
+/** The `@OverrideRateLimit` on a handler, or on a class after those it inherits; in each class from the top down. */
 export function overridesOn(subject: object): readonly Marked<LimitOverride>[] {
   return markedOn(OVERRIDES, subject)
 }
@@ -79,14 +79,15 @@ export function isSkippedOn(subject: object, name: string): boolean {
 
 /**
  * Makes a decorator that stores `options` as metadata of its class or method under `kind`, and nothing else. They come
- * before those that are there already, inherited ones included. `method` is the method's name, undefined on a class.
+ * after inherited ones and before those of the class itself. `method` is the method's name, undefined on a class.
  */
 function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object
     const marked = { options: options ?? {}, subject, method: descriptor && String(method) }
-    // Inherited limits are part of its metadata, after its own.
-    Reflect.defineMetadata(kind, [marked, ...markedOn(kind, subject)], subject)
+    const known = markedOn(kind, subject)
+    const inherited = known.filter((other) => other.subject !== subject)
+    Reflect.defineMetadata(kind, [...inherited, marked, ...known.slice(inherited.length)], subject)
   }
 }
 

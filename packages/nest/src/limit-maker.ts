@@ -32,8 +32,8 @@ export interface Limit extends CombinableGuard<Options.Call, Options.Call> {
   /** The limiter that counts calls under it alone; undefined for one of `limits`. */
   readonly guard: ReturnType<typeof createGuard<Options.Call, Options.Call>> | undefined
   readonly given: Options.RateLimitOptions
-  /** Whether it is no part of the decision about a handler's other limits. */
-  readonly independent: boolean
+  /** Of an independent limit: the same object in all limits of its decision, which is made apart from that on the others. */
+  readonly apart: object | undefined
 }
 
 type KeyOfCall = Options.KeyProvider['key']
@@ -41,21 +41,21 @@ type KeyOfCall = Options.KeyProvider['key']
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
 
-/** Makes limits from options, each once, and closes them when the application shuts down, with the store if that was made here. */
+/** Makes limits from options, each once, and closes them, with the store if that was made here, when the application shuts down or does not start. */
 @Injectable()
 export class LimitMaker implements OnApplicationShutdown {
   readonly #store: Store
   /** Whether the store was made here, and has to be closed here. */
   readonly #ownsStore: boolean
   readonly #names = new Set<string>()
-  /** The limiters that it made, and has to close. */
-  readonly #limiters: Limiter[] = []
+  /** Functions that list the limiters that it made and has to close; lists of a function `limits` grow. */
+  readonly #made: (() => readonly Limiter[])[] = []
+  /** The limiters that parts of `limits` brought. */
+  readonly #brought = new WeakSet<Limiter>()
   /** The lists that functions `limits` have returned, as guards take them. */
   readonly #looked = new WeakMap<object, unknown>()
-  /** The limiters of each function `limits`, which grow with its list. */
-  readonly #inForce: (readonly Limiter[])[] = []
-  /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
-  readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
+  /** By options, then the class that counts for itself, then what was decorated; shared limits by the options all along. */
+  readonly #limits = new Map<object, Map<object, Map<object, readonly Limit[]>>>()
 
   /**
    * Gets the module's options and the registry of Nest's providers. All limiters of the module share its store: one that the
@@ -78,10 +78,22 @@ export class LimitMaker implements OnApplicationShutdown {
    * Limiters and stores that were given ready-made are left open.
    */
   async onApplicationShutdown(): Promise<void> {
-    // Of limits that are looked up, some have got their limiters since.
-    const all = [...this.#limiters, ...this.#inForce.flat()]
+    const all = this.#made.flatMap((limiters) => limiters())
     await Promise.all(all.map((limiter) => limiter.close()))
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  /**
+   * Takes a step of the application's start. If it throws, what was made here is closed, as Nest shuts nothing down that has
+   * not started.
+   */
+  starting<T>(step: () => T): T {
+    try {
+      return step()
+    } catch (error) {
+      this.onApplicationShutdown().catch(() => {}) // the start fails with its own error
+      throw error
+    }
   }
 
   /**
@@ -89,91 +101,100 @@ export class LimitMaker implements OnApplicationShutdown {
    * the module's. A second limiter of its name is an error.
    */
   define(options: Options.NamedLimiterOptions): Limiter {
-    this.#claim(options.name)
-    const limiter = createLimiter({ ...this.#ofLimiters, ...options })
-    this.#limiters.push(limiter)
-    return limiter
+    return this.starting(() => {
+      this.#claim(options.name)
+      const limiter = createLimiter({ ...this.#ofLimiters, ...options })
+      this.#made.push(() => [limiter])
+      return limiter
+    })
   }
 
   /**
    * The limits that the options `given` of a decorator describe; the same ones at every later call. A list (`limits`)
    * gives one limit for each entry. A limit with a name of its own, or with a limiter that exists, is shared by all
-   * classes that inherit the decorator. Any other is made once for each class (`owner`), so that subclasses count for
-   * themselves, and is named `path`. The name of each limiter that is made here is claimed: a second limiter of that
-   * name is an error.
+   * that these options decorate. Any other is made once for each class (`owner`) and what was decorated (`subject`), so
+   * that methods and subclasses count for themselves, and is named `path`. The name of each limiter that is made here is
+   * claimed: a second limiter of that name is an error.
    */
-  limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
+  limits(given: Options.RateLimitOptions, owner: object, subject: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given
-    if (limits !== undefined) return this.#once(given, given, () => this.#several(given))
-    const isShared = name !== undefined || limiter !== undefined
-    return this.#once(given, isShared ? given : owner, () => {
+    const isShared = name !== undefined || limiter !== undefined || limits !== undefined
+    return this.#once(given, isShared ? given : owner, isShared ? given : subject, () => {
+      if (limits !== undefined) return this.#several(given)
       if (limiter !== undefined) return [this.#make(given, { limiter: this.#limiterOf(limiter) })]
-      const counted = { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path }
-      return [this.#claimed(this.#make(given, counted))]
+      return [this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path })]
     })
   }
 
   /**
-   * The limit that replaces `outer` by `@OverrideRateLimit`, with the options in `changes` in place of the outer limit's;
-   * made once for each class (`owner`). It is still known by the outer limit's name. If `limit`, `window` or `policies` change,
-   * it counts in a limiter of its own, which is called `name` and has the settings of the outer limiter, such as its store.
-   * Otherwise it counts in the outer limit's limiter. That one exists already, so the outer options that describe a limiter are
-   * left out then, except for a function `policies`, which chooses the policies of each call.
+   * The limit that replaces `outer` by `@OverrideRateLimit` on a class or a method (`subject`), with the options in `changes`
+   * (of which the last wins) in place of the outer limit's; made once for each class (`owner`). It is still known by the
+   * outer limit's name. If `limit`, `window` or another option of limiters changes, it counts in a limiter of its own, which
+   * is called `name` and has the settings of the outer limiter, such as its store. Otherwise it counts in the outer limit's
+   * limiter. That one exists already, so the outer options that describe a limiter are left out then, except for a function
+   * `policies`, which chooses the policies of each call.
    */
-  override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
-    const [limit] = this.#once(changes, owner, () => {
-      const { name: knownAs, ...rest } = changes
+  override(
+    changes: readonly Options.LimitOverride[],
+    outer: Limit,
+    owner: object,
+    subject: object,
+    name: string,
+  ): Limit {
+    const [limit] = this.#once(changes.at(-1)!, owner, subject, () => {
+      const { name: knownAs, ...rest } = changes.reduce(changed)
       checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
-      const { limiter: _l, name: _n, store: _s, ...given } = outer.given
-      const { limit: _limit, window: _w, policies, ...ofCalls } = given
-      if (!['limit', 'window', 'policies'].some((number) => number in changes)) {
-        const kept = Object.fromEntries(Object.entries(ofCalls).filter(([name]) => !(name in LIMITER)))
+      const { limiter: shared, name: _n, store: _s, ...given } = outer.given
+      // What waits for its turn is decided alone.
+      const apart = rest.maxWait === undefined ? outer.apart : undefined
+      if (!Object.keys(rest).some((name) => name in OF_LIMITERS)) {
+        const { policies } = given
+        const kept = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in OF_LIMITERS)))
         const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
-        return [{ ...this.#make(merged, { limiter: outer.limiter }), knownAs }]
+        const limit = this.#make(merged, { limiter: outer.limiter }, apart)
+        return [{ ...limit, given: { ...outer.given, ...rest }, knownAs }]
       }
-      const merged = { ...(changes.policies ? ofCalls : given), ...rest }
-      const limit = this.#claimed(
-        this.#make(merged, {
-          ...outer.limiter[SETTINGS],
-          ...pick(rest as Options.RateLimitOptions, byLimiters),
-          name,
-        }),
-      )
-      return [{ ...limit, knownAs }]
+      const numbers = shared !== undefined && { policies: outer.limiter.policies }
+      const counted = {
+        ...outer.limiter[SETTINGS],
+        ...pick(rest as Options.RateLimitOptions, byLimiters),
+        name: this.#free(name),
+      }
+      return [{ ...this.#make(changed({ ...numbers, ...given }, rest), counted, apart), knownAs }]
     })
     return limit!
   }
 
   /**
-   * The limits that were made of these options for `counted`, the class that counts for itself, or the options themselves
-   * if all classes share the limits. The first call makes them by `make`; later calls return the same.
+   * The limits that were made of these options for `owner`, the class that counts for itself, and `subject`, the class or
+   * method that they decorate; or for the options themselves, if all share the limits. The first call makes them by `make`;
+   * later calls return the same.
    */
-  #once(options: object, counted: object, make: () => readonly Limit[]): readonly Limit[] {
-    const byClass = getOrMake(this.#limits, options, () => new Map<object, readonly Limit[]>())
-    return getOrMake(byClass, counted, make)
+  #once(options: object, owner: object, subject: object, make: () => readonly Limit[]): readonly Limit[] {
+    const byOwner = getOrMake(this.#limits, options, () => new Map<object, Map<object, readonly Limit[]>>())
+    return getOrMake(
+      getOrMake(byOwner, owner, () => new Map<object, readonly Limit[]>()),
+      subject,
+      make,
+    )
   }
 
   /**
    * The limits of a list `limits`, which are decided together: one for each entry, known by the name of its limiter. They
    * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place`
-   * in the list. Limiters that were made here get their names claimed.
+   * in the list.
    */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     if (USAGE in given) return [whole]
     const { limits, ...common } = given
     const { inForce, limiters } = whole.guard!
-    if (typeof limits === 'function') {
-      for (const { name } of limiters) this.#claim(name)
-      this.#inForce.push(limiters)
-      return [{ ...whole, inForce, knownAs: '', guard: undefined }]
-    }
+    if (typeof limits === 'function') return [{ ...whole, inForce, knownAs: '', guard: undefined }]
     const [first] = limiters as [Limiter]
     const counting = limits!.filter(({ semaphore }) => !semaphore)
     return limits!.map((part, place) => {
       const { semaphore } = part
       const limiter = semaphore ? first : limiters[counting.indexOf(part)]!
-      if (!semaphore && part.limiter === undefined) this.#takeOver(limiter)
       return {
         ...whole,
         limiter,
@@ -187,19 +208,26 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /**
    * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` is the limiter in
-   * which its calls count, or has the options to make one. A limit with `maxWait` is independent, decided by itself, as a
-   * call does not wait for several turns.
+   * which its calls count, or has the options to make one, whose name is claimed. A limit with `maxWait` is independent, as
+   * a call does not wait for several turns; `apart` is what an independent limit has in common with those of its decision.
    */
-  #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
+  #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>, apart?: object): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
     const { limiter: _limiter, key = keyOfModule, limits, independent = false, ...own } = given
     readOne(flag(false), independent, 'independent', { what: '@RateLimit' })
     const together = limits && { limits: this.#partsOf(limits) }
     const options = { ...defaults, ...own, ...together, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps), operationsOfSeveral())
-    const { limiter } = guard
+    const { limiter, limiters } = guard
+    if (!counted.limiter) {
+      const made = () => limiters.filter((limiter) => !this.#brought.has(limiter))
+      this.#made.push(made)
+      // The limiter of usage has the name of the limiter whose usage it reads.
+      if (!(USAGE in given)) for (const { name } of made()) this.#claim(name)
+    }
     const standsAlone = independent || own.maxWait !== undefined || USAGE in given
-    return { guard, limiter, options: guard.options, knownAs: limiter.name, given, independent: standsAlone }
+    const ofLimit = { guard, limiter, options: guard.options, knownAs: limiter.name, given }
+    return { ...ofLimit, apart: standsAlone ? (apart ?? guard.options) : undefined }
   }
 
   /**
@@ -212,13 +240,15 @@ export class LimitMaker implements OnApplicationShutdown {
     if (typeof limits === 'function') {
       return () => {
         const list = limits()
-        return getOrMake(this.#looked, list, () => this.#partsOf(list)) as never
+        return (
+          Array.isArray(list) ? getOrMake(this.#looked, list, () => this.#partsOf(list)) : list
+        ) as never
       }
     }
     if (!Array.isArray(limits)) return limits as never
     return limits.map(({ limiter, key, ...part }: Options.PartOfRateLimit = {}) => ({
       ...part,
-      ...(limiter !== undefined && { limiter: this.#limiterOf(limiter) }),
+      ...(limiter !== undefined && { limiter: this.#broughtBy(limiter) }),
       ...(key && { key: this.#keyOf(key) }),
     }))
   }
@@ -237,19 +267,19 @@ export class LimitMaker implements OnApplicationShutdown {
     return this.#provided<Limiter>(limiterToken(shared), `limiter '${shared}'`)
   }
 
-  /** Takes over the limiter of a limit (claims its name, and closes it with the module), and returns the limit. */
-  #claimed(limit: Limit): Limit {
-    this.#takeOver(limit.limiter)
-    return limit
+  /** The limiter that a part of `limits` brings, which is not to be closed with the limits. */
+  #broughtBy(shared: Limiter | string): Limiter {
+    const limiter = this.#limiterOf(shared)
+    // What is no limiter gets its error from the guard.
+    if (typeof limiter === 'object' && limiter) this.#brought.add(limiter)
+    return limiter
   }
 
-  /**
-   * Makes a limiter this module's own: its name is claimed, and it is closed when the module is.
-   * @throws {PolicyError} INVALID_OPTION if the name is taken.
-   */
-  #takeOver(limiter: Limiter): void {
-    this.#claim(limiter.name)
-    this.#limiters.push(limiter)
+  /** A limiter's name, or if that is taken the name with a number: an override cannot be renamed. At most 64 characters. */
+  #free(name: string): string {
+    let free = name.slice(0, 64)
+    for (let i = 2; this.#names.has(free); i++) free = `${name.slice(0, 60)}-${i}`
+    return free
   }
 
   /**
@@ -295,3 +325,15 @@ const MODULE = Object.fromEntries(
 /** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
 const { limiter: _limiter, store: _store, ...REPLACED } = REQUEST_LIMIT
 const OVERRIDE = { ...REPLACED, independent: unchecked() }
+const OF_LIMITERS = { ...LIMITER, limit: 0, window: 0 }
+
+/** The options `given` with `changes` in their place: `policies` replace a limit with its window, and the other way round. */
+function changed<Given extends Partial<Options.RateLimitOptions>>(
+  given: Given,
+  changes: Partial<Given>,
+): Given {
+  const { limit: _l, window: _w, policies, ...others } = given
+  const replaces =
+    changes.policies || (Array.isArray(policies) && ('limit' in changes || 'window' in changes))
+  return { ...(replaces ? others : given), ...changes } as Given
+}

@@ -28,7 +28,9 @@ export class Limits implements OnModuleInit {
     @Inject(LimitMaker) private readonly maker: LimitMaker,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
-    this.maxBuffered = readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' })
+    this.maxBuffered = maker.starting(() =>
+      readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' }),
+    )
   }
 
   /**
@@ -36,6 +38,10 @@ export class Limits implements OnModuleInit {
    * the first call. Nest's controllers and providers are searched for classes and methods with decorators of limits.
    */
   onModuleInit(): void {
+    this.maker.starting(() => this.#makeAll())
+  }
+
+  #makeAll(): void {
     const scanner = new MetadataScanner()
     this.#limitsOfModule()
     for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
@@ -68,7 +74,7 @@ export class Limits implements OnModuleInit {
     return getOrMake(byOwner, owner, () => {
       return {
         asCall: this.#together(this.#around(owner, handler)),
-        asField: this.#together(this.#limitsOn(handler, owner)),
+        asField: this.#together(this.#limitsOn(handler, owner).reduce(withLimit, [])),
       }
     })
   }
@@ -76,7 +82,7 @@ export class Limits implements OnModuleInit {
   /**
    * The limits of a handler as a call of its own, outermost first: the module's, the class's and its own. Class and
    * method each leave out the outer limits that they skip, and replace those that they override; an override on the
-   * method may bring back a limit that the class skips.
+   * method may bring back a limit that the class skips. Overrides of one limit that a class has and inherits are one.
    */
   #around(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
@@ -85,24 +91,26 @@ export class Limits implements OnModuleInit {
     for (const level of [owner, handler]) {
       const skipped = limits.filter(({ knownAs }) => isSkippedOn(level, knownAs))
       limits = limits.filter((limit) => !skipped.includes(limit))
-      for (const override of overridesOn(level)) {
-        limits = this.#overridden(limits, skippedOutside, override, owner)
+      const overrides = new Map<string, Marked<Options.LimitOverride>[]>()
+      for (const one of overridesOn(level)) getOrMake(overrides, one.options.name, () => []).push(one)
+      for (const override of overrides.values()) {
+        limits = this.#overridden(limits, skippedOutside, override, owner, level)
       }
-      for (const limit of this.#limitsOn(level, owner)) limits = withLimit(limits, limit)
+      limits = this.#limitsOn(level, owner).reduce(withLimit, limits)
       skippedOutside = skipped
     }
     return limits
   }
 
   /**
-   * The guards that a call passes in turn: one for each limit that is independent (decided by itself), outermost first,
+   * The guards that a call passes in turn: one for each limit, or list of limits, that is independent, outermost first,
    * and then one guard that decides all other limits together. A denial by that one leaves the charges of the independent
    * limits as they are.
    */
   #together(limits: readonly Limit[]): readonly CountCall[] {
-    const independent = limits.filter((limit) => limit.independent).map((limit) => this.#guardOf([limit]))
-    const others = limits.filter((limit) => !limit.independent)
-    return others.length === 0 ? independent : [...independent, this.#guardOf(others)]
+    const of = (group?: object): readonly Limit[] => limits.filter(({ apart }) => apart === group)
+    const independent = [...new Set(limits.flatMap(({ apart }) => apart ?? []))].map(of)
+    return [...independent, of()].filter(({ length }) => length > 0).map((group) => this.#guardOf(group))
   }
 
   /**
@@ -122,43 +130,44 @@ export class Limits implements OnModuleInit {
 
   /** The limits that the module's options put on every handler. */
   #limitsOfModule(): readonly Limit[] {
-    return (this.options.limits ?? []).flatMap((options) => this.maker.limits(options, this, 'default'))
+    return (this.options.limits ?? []).flatMap((options) => this.maker.limits(options, this, this, 'default'))
   }
 
   /**
    * The limits that `@RateLimit` put on a class or a method (`level`), for calls of the class `owner`, which may have
    * inherited them. A limit without a name is named `Class` or `Class.method`, with a number from the second on;
-   * `earlier` counts the limits without a name before it. Decorators run from the bottom up, so the last one in the list
-   * of its class is number 1.
+   * `earlier` counts the limits without a name that are numbered before it. Decorators run from the bottom up, so the last
+   * one in the list of its class is number 1.
    */
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)
     return all.flatMap(({ options, subject, method }, i) => {
       // Limits of the class itself are numbered before inherited ones, and on each from the bottom up.
-      const earlier = all.filter(
-        (other, j) => isUnnamed(other.options) && (other.subject === subject ? j > i : j < i),
-      ).length
+      const earlier = all.slice(i + 1).filter((other) => isUnnamed(other.options)).length
       const path = pathOf(owner, method)
-      return this.maker.limits(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
+      return this.maker.limits(options, owner, subject, earlier === 0 ? path : `${path}-${earlier + 1}`)
     })
   }
 
   /**
-   * Returns the limits of a handler with one of them changed by `@OverrideRateLimit`: the one that the override names is
-   * replaced by its changed form. If the level outside skips that limit (`skipped`), it is put back first. `owner` is the
-   * class of the handler, which the new limit's name contains.
+   * Returns the limits of a handler with one of them changed by `@OverrideRateLimit` on a class or a method (`level`): the
+   * one that these overrides name is replaced by its changed form. If the level outside skips that limit (`skipped`), it
+   * is put back first. `owner` is the class of the handler, which the new limit's name contains.
    * @throws {PolicyError} INVALID_OPTION if there is no limit of that name.
    */
   #overridden(
     limits: readonly Limit[],
     skipped: readonly Limit[],
-    { options, method }: Marked<Options.LimitOverride>,
+    overrides: readonly Marked<Options.LimitOverride>[],
     owner: Type,
+    level: object,
   ) {
+    const [{ options, method }] = overrides as [Marked<Options.LimitOverride>]
     const path = pathOf(owner, method)
     const outer = [...limits, ...skipped].find(({ knownAs }) => knownAs === options.name)
     if (outer) {
-      const limit = this.maker.override(options, outer, owner, `${options.name}:${path}`.slice(0, 64))
+      const changes = overrides.map((override) => override.options)
+      const limit = this.maker.override(changes, outer, owner, level, `${options.name}:${path}`)
       const others = limits.includes(outer) ? limits : [outer, ...limits]
       return others.map((other) => (other === outer ? limit : other))
     }
@@ -198,12 +207,21 @@ function pathOf(owner: Type, method: string | undefined): string {
 }
 
 /**
- * Adds a limit to those around it, and returns all. If one of them counts in the same limiter, the new one takes its
- * place instead, so that a call is charged once. Limits of an option `limits` have no guard of their own, and are always
- * added.
+ * Adds a limit to those around it, and returns all. Limits of other decorators that count in the same limiter give their
+ * place to the new one, so that a call is charged once. A limit that takes a permit, or whose list a function gives, is
+ * always added.
  */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
-  const isSame = (other: Limit): boolean => other.limiter === limit.limiter && !!other.guard && !!limit.guard
-  if (!limits.some(isSame)) return [...limits, limit]
-  return limits.map((other) => (isSame(other) ? limit : other))
+  const isOfOther = ({ options }: Limit): boolean => options !== limit.options
+  const isShared = (other: Limit): boolean =>
+    hasLimiter(other) && hasLimiter(limit) && other.limiter === limit.limiter
+  const isOuter = (other: Limit): boolean => other === limit || (isOfOther(other) && isShared(other))
+  const place = limits.findIndex(isOuter)
+  if (place === -1) return [...limits, limit]
+  return limits.flatMap((other, i) => (i === place ? limit : isOuter(other) ? [] : other))
+}
+
+/** Whether a limit counts in its `limiter`, and in that one alone. */
+function hasLimiter({ given, inForce }: Limit): boolean {
+  return !inForce && !('semaphore' in given && given.semaphore)
 }

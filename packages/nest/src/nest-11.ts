@@ -2,6 +2,7 @@ import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common
 import { APP_GUARD, DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { PolicyError } from '@sluice/core'
 import { RateLimitGuard } from './guard.js'
+import { LimitMaker } from './limit-maker.js'
 import { Limits } from './limits.js'
 import { IS_NEST_11 } from './nest-version.js'
 
@@ -16,12 +17,14 @@ const GUARDS = '__guards__'
 @Injectable()
 export class Nest11Gateways implements OnModuleInit {
   /**
-   * Gets from Nest's container what the check of gateways needs: `limits`, which knows the limits of each handler, and
-   * `discovery`, which lists Nest's providers, the gateways and global guards among them.
+   * Gets from Nest's container what the check of gateways needs: `limits`, which knows the limits of each handler,
+   * `discovery`, which lists Nest's providers, the gateways and global guards among them, and `maker`, which closes the
+   * limits of an application that does not start.
    */
   constructor(
     @Inject(Limits) private readonly limits: Limits,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+    @Inject(LimitMaker) private readonly maker: LimitMaker,
   ) {}
 
   /**
@@ -32,7 +35,7 @@ export class Nest11Gateways implements OnModuleInit {
     if (!IS_NEST_11 || !this.#guardIsGlobal()) return
     for (const { metatype } of this.discovery.getProviders()) {
       if (typeof metatype === 'function' && Reflect.hasMetadata(GATEWAY, metatype))
-        this.#check(metatype as Type)
+        this.maker.starting(() => this.#check(metatype as Type))
     }
   }
 

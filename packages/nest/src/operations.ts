@@ -15,6 +15,8 @@ import { nest } from './platform.js'
 interface EarlierDenial {
   readonly decision: Decision
   readonly cost: number
+  /** The permits without which an operation is not decided by it. */
+  readonly permits?: string | undefined
   /** The answer of each guard of the limiter. */
   readonly answers: Map<object, MaybePromise<Denied>>
 }
@@ -104,19 +106,20 @@ export class OperationSteps implements GuardSteps<Call, Call> {
  * Makes the function that a guard of several limits puts around its decisions (`ask`). Of the operations of a GraphQL
  * request that are counted under the same keys (`parts`), at most 16 are asked about at once, and only until one is
  * denied: the later ones get the same answer. A denial for a cost that never fits is not kept, since it says nothing
- * about other costs; any other decides operations of every cost, so its own is not noted (0). The records belong to this guard
- * alone, so a denial has one answer, kept under `ofRequests`. `OperationSteps` does the same for a guard of one limit.
+ * about other costs; any other decides operations of every cost, so its own is not noted (0). One for want of a permit decides
+ * those that need the same permits. The records belong to this guard alone, so a denial has one answer, kept under `ofRequests`. `OperationSteps` does the same for a guard of one limit.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()
-  return (call, parts, ask) => {
+  return (call, parts, ask, _res, permitParts) => {
     if (call.kind !== 'graphql') return ask()
     const byKeys = getOrMake(ofRequests, nest.identity(call), () => new Map<string, Operations>())
     const keys = JSON.stringify(parts.map(({ limiter, key }) => [limiter.name, key]))
+    const permits = JSON.stringify(permitParts.map(({ semaphore, key }) => [semaphore.name, key]))
     const operations = getOrMake(byKeys, keys, () => new Operations())
     return operations.run(() => {
       const { denial } = operations
-      if (denial) {
+      if (denial && (denial.permits ?? permits) === permits) {
         call.decisions.push(denial.decision)
         return denial.answers.get(ofRequests)
       }
@@ -124,7 +127,8 @@ export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
         const decision = denied && call.decisions.at(-1)!
         // A cost that never fits is denied without a store, and says nothing about other costs.
         if (denied && decision && decision.reason !== 'cost') {
-          operations.denial = { decision, cost: 0, answers: new Map([[ofRequests, denied]]) }
+          const needed = decision.reason === 'concurrency' ? permits : undefined
+          operations.denial = { decision, cost: 0, permits: needed, answers: new Map([[ofRequests, denied]]) }
         }
         return denied
       })

@@ -1,10 +1,16 @@
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
 import { ExecutionContextHost } from '@nestjs/core/internal'
 import { GraphQLModule } from '@nestjs/graphql'
-import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
+import { createLimiter, createSemaphore, type Limiter, slidingLog } from '@sluice/core'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { RateLimitException, RateLimitGuard, RateLimitModule, type RateLimitOptions } from '../src/index.js'
+import {
+  type Call,
+  RateLimitException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitOptions,
+} from '../src/index.js'
 import { ask, cost, operationsLimiter, serveItems, typeDefs } from './graphql-site.js'
 import { closeApps, serve as serveModule } from './served.js'
 
@@ -63,6 +69,23 @@ describe('GraphQL', () => {
     for (const query of ['{ hello ping }', '{ ping hello }']) {
       expect((await ask(origin, query)).headers.get('x-ratelimit-limit')).toBe('2')
     }
+  })
+
+  it('decides by an operation that got no permit only those that need the same permit', async () => {
+    const semaphore = createSemaphore({ name: 'reports', limit: 1 })
+    const key = ({ context }: Call) => String(context.getArgByIndex(1).first)
+    const held = await semaphore.acquire('1')
+    const origin = await serve({
+      limits: [
+        { limiter, cost: () => 1 },
+        { semaphore, key },
+      ],
+    })
+    const aliases = Array.from({ length: 20 }, (_, i) => `a${i}: items(first: 1) { id }`) // of which 16 ask at once
+    const { body } = await ask(origin, `{ ${aliases.join(' ')} b: items(first: 2) { id } }`)
+    await held.release()
+    expect([body.errors.length, body.data.b]).toEqual([20, [{ id: 0 }, { id: 1 }]])
+    expect((await limiter.peek('ip:127.0.0.1')).remaining).toBe(9)
   })
 
   it('counts fields of a result only for limits of their own', async () => {

@@ -1,6 +1,6 @@
 import { Controller, Get, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
-import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, createSemaphore, memoryStore, slidingLog } from '@sluice/core'
 import {
   OverrideRateLimit,
   RateLimit,
@@ -98,24 +98,39 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['ratelimit']).toBe('"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60, "b";r=0;t=60')
   })
 
-  it('together in `limits` may share limiters with others, which count by themselves', async () => {
-    const shared = createLimiter({ name: 'shared', policies: [slidingLog({ limit: 9, window: '1m' })] })
+  it('together in `limits` charge a limiter of another level once, with the innermost options', async () => {
+    const limiter = stopped(9)
+    const all = { limiter, key: () => 'all' }
     @Controller()
-    @RateLimit({ limiter: shared })
+    @RateLimit({ limiter })
     class Site {
-      @Get()
-      @RateLimit({
-        limits: [
-          { limiter: shared, key: () => 'all' },
-          { name: 'own', limit: 1, window: '1m' },
-        ],
-      })
-      get() {}
+      @Get('a') @RateLimit({ limits: [all, { name: 'own', limit: 1, window: '1m' }] }) a() {}
+      @Get('b') @RateLimit({ limits: [all, { limiter, key: () => 'b' }] }) b() {}
+    }
+    @Controller('listed')
+    @RateLimit({ limits: [all, { limiter, key: () => 'c' }] })
+    class Listed {
+      @Get() @RateLimit({ limiter, key: () => 'b' }) get() {}
+    }
+    const origin = await serve([Site, Listed])
+    expect(await statuses(origin, '/a', '/a', '/b', '/listed')).toEqual([200, 429, 200, 200])
+    const left = ['all', 'b', 'c', 'ip:127.0.0.1'].map(async (key) => (await limiter.peek(key)).remaining)
+    expect(await Promise.all(left)).toEqual([7, 7, 9, 9])
+  })
+
+  it('together in `limits` keep their permits where another level has the same limiter', async () => {
+    const limiter = stopped(9)
+    const semaphore = createSemaphore({ name: 'one', limit: 1 })
+    @Controller()
+    @RateLimit({ limits: [{ semaphore }, { limiter }] })
+    class Site {
+      @Get() @RateLimit({ limiter, cost: () => 3 }) get() {}
     }
     const origin = await serve(Site)
-    expect(await statuses(origin, '/', '/')).toEqual([200, 429])
-    expect((await shared.peek('all')).remaining).toBe(8)
-    expect((await shared.peek('ip:127.0.0.1')).remaining).toBe(8)
+    const held = await semaphore.acquire('ip:127.0.0.1')
+    expect(await statuses(origin, '/')).toEqual([429])
+    await held.release()
+    expect((await get(origin)).headers['x-ratelimit-remaining']).toBe('6')
   })
 
   it('are one decision, with one event for each', async () => {
@@ -152,6 +167,26 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['ratelimit']).toBe('"shared";r=0;t=60')
     expect((await get(origin, '/b')).headers['ratelimit']).toBe('"Site";r=7;t=60')
   })
+
+  it.each([false, true])(
+    'of independent `limits` are one decision, also with one overridden (%p)',
+    async (overridden) => {
+      const limiter = stopped(9)
+      const changed = overridden ? OverrideRateLimit({ name: 'x', limit: 1 }) : () => {}
+      @Controller()
+      @RateLimit({
+        independent: true,
+        limits: [{ limiter }, { name: 'x', limit: overridden ? 5 : 1, window: '1m' }],
+      })
+      class Site {
+        @Get() @changed @RateLimit({ limit: 8, window: '1m' }) get() {}
+      }
+      const origin = await serve(Site, [], { headers: 'ietf' })
+      expect(await statuses(origin, '/', '/', '/')).toEqual([200, 429, 429])
+      expect((await limiter.peek('ip:127.0.0.1')).remaining).toBe(8)
+      expect((await get(origin)).headers['ratelimit']).not.toContain('"Site.get"')
+    },
+  )
 
   it('that wait for their turn are independent', async () => {
     const attempts = stopped(3)
@@ -287,7 +322,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     @RateLimit({ limit: 2, window: '1m' })
     class Child extends Base {}
     const { headers } = await get(await serve(Child, [], { headers: 'ietf' }), '/child')
-    expect(headers['ratelimit-policy']).toBe('"Child";q=2;w=60, "Child-2";q=3;w=60')
+    expect(headers['ratelimit-policy']).toBe('"Child-2";q=3;w=60, "Child";q=2;w=60')
   })
 
   it('that are inherited count for each subclass, unless they are shared by name', async () => {
@@ -306,6 +341,33 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     const { headers } = await get(origin, '/two/b')
     expect(headers['ratelimit-policy']).toBe('"Two";q=2;w=60, "all";q=5;w=60, "Two.b";q=1;w=60')
     expect(headers['ratelimit']).toMatch(/^"Two";r=1;t=\d+, "all";r=2;t=\d+, "Two.b";r=0;/)
+  })
+
+  it('of a subclass go before those of its base class where they share a limiter', async () => {
+    const limiter = stopped(9)
+    @RateLimit({ limiter, cost: () => 5 })
+    class Base {
+      @Get() get() {}
+    }
+    @Controller()
+    @RateLimit({ limiter, cost: () => 2 })
+    class Sub extends Base {}
+    expect((await get(await serve(Sub))).headers['x-ratelimit-remaining']).toBe('7')
+  })
+
+  it('with one options object without a name count for each method, and once on one method', async () => {
+    const strict: RateLimitOptions = { limit: 2, window: '1m' }
+    const override = { name: 'default', limit: 5 }
+    @Controller()
+    class Site {
+      @Get('a') @OverrideRateLimit(override) @RateLimit(strict) @RateLimit(strict) a() {}
+      @Get('b') @OverrideRateLimit(override) @RateLimit(strict) b() {}
+    }
+    const origin = await serve(Site, [{ limit: 9, window: '1m' }], { headers: 'ietf' })
+    expect(await statuses(origin, '/a', '/a', '/a', '/b')).toEqual([200, 200, 429, 200])
+    expect((await get(origin, '/b')).headers['ratelimit-policy']).toBe(
+      '"default:Site.b";q=5;w=60, "Site.b";q=2;w=60',
+    )
   })
 
   it('from outside are skipped by SkipRateLimit, all or by name, but not those beside it', async () => {
@@ -372,6 +434,83 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       expect(await policyOf('/two/a')).toBe('"default:Two";q=2;w=60')
       expect(await policyOf('/two/b')).toBe('"default:Two.b";q=1;w=60')
       expect(await policyOf('/two/free')).toBeUndefined()
+    })
+
+    it('of a subclass go before those of its base class', async () => {
+      @OverrideRateLimit({ name: 'default', limit: 5, cost: () => 4 })
+      @OverrideRateLimit({ name: 'burst', cost: () => 4 })
+      class Base {
+        @Get() get() {}
+      }
+      @Controller()
+      @OverrideRateLimit({ name: 'default', limit: 50 })
+      @OverrideRateLimit({ name: 'burst', cost: () => 2 })
+      class Sub extends Base {}
+      const limits = [
+        { limit: 9, window: '1m' },
+        { name: 'burst', limit: 9, window: '1m' },
+      ] as const
+      const { headers } = await get(await serve(Sub, limits, { headers: 'ietf' }))
+      expect(headers['ratelimit']).toBe('"default:Sub";r=46;t=60, "burst";r=7;t=60')
+    })
+
+    it('are numbered where classes have the same name', async () => {
+      const named = (path: string, method = 'get') => {
+        @Controller(path)
+        class Users {}
+        const get = { [method]() {} }[method]!
+        Object.defineProperty(Users.prototype, method, { value: get })
+        const descriptor = Object.getOwnPropertyDescriptor(Users.prototype, method)!
+        for (const decorate of [Get(), OverrideRateLimit({ name: 'default', limit: 5 })])
+          decorate(Users.prototype, method, descriptor)
+        return Users
+      }
+      const long = 'x'.repeat(70)
+      const classes = [named('one'), named('two'), named('three', `${long}1`), named('four', `${long}2`)]
+      const origin = await serve(classes, [{ limit: 9, window: '1m' }], { headers: 'ietf' })
+      const nameOf = async (path: string) =>
+        (await get(origin, path)).headers['ratelimit-policy']!.split('"')[1]
+      const names = [
+        await nameOf('/one'),
+        await nameOf('/two'),
+        await nameOf('/three'),
+        await nameOf('/four'),
+      ]
+      expect(names).toEqual([
+        'default:Users.get',
+        'default:Users.get-2',
+        `default:${'x'.repeat(56)}`,
+        `default:${'x'.repeat(52)}-2`,
+      ])
+    })
+
+    it('keep on a method what the class overrides, and the numbers outside of that', async () => {
+      @Controller()
+      @OverrideRateLimit({ name: 'default', cost: () => 2 })
+      class Site {
+        @Get() @OverrideRateLimit({ name: 'default', limit: 5 }) get() {}
+        @Get('list')
+        @OverrideRateLimit({ name: 'default', policies: [slidingLog({ limit: 8, window: '1h' })] })
+        list() {}
+      }
+      const origin = await serve(Site, [{ limit: 9, window: '1m' }], { headers: 'ietf' })
+      const seen = async (path: string) => (await get(origin, path)).headers['ratelimit']
+      expect(await seen('/')).toBe('"default:Site.get";r=3;t=60')
+      expect(await seen('/list')).toBe('"default:Site.list";r=6;t=3600')
+    })
+
+    it.each([
+      ['of a limit', { limit: 1, window: '1m' }],
+      ['of a limiter that is shared', { limiter: stopped(1) }],
+    ] as const)('count by themselves with another setting of limiters, in place %s', async (_, outer) => {
+      const name = 'limiter' in outer ? 'shared' : 'default'
+      @Controller()
+      class Site {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name, enforce: false }) b() {}
+      }
+      const origin = await serve(Site, [outer])
+      expect(await statuses(origin, '/b', '/b', '/a', '/a')).toEqual([200, 200, 200, 429])
     })
 
     it('count in the outer limiter if only callbacks are given', async () => {

@@ -1,19 +1,30 @@
 import { Controller, type DynamicModule, Get, Inject, Injectable, Module, UseGuards } from '@nestjs/common'
 import { APP_GUARD, REQUEST } from '@nestjs/core'
 import { Test } from '@nestjs/testing'
-import { createLimiter, type Limiter, memoryStore, type MemoryStore, slidingLog } from '@sluice/core'
+import {
+  createLimiter,
+  type Limiter,
+  memoryStore,
+  type MemoryStore,
+  PolicyError,
+  slidingLog,
+  type Store,
+} from '@sluice/core'
 import {
   byUser,
   type Call,
   InjectLimiter,
   type KeyProvider,
   limiterToken,
+  type NamedLimiterOptions,
   OverrideRateLimit,
   RateLimit,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
+  SkipRateLimit,
 } from '../src/index.js'
+import { usageHandler } from '@sluice/http'
 import { Limits } from '../src/limits.js'
 import { closeApps, get, PLATFORMS, serve } from './served.js'
 
@@ -191,6 +202,63 @@ describe('RateLimitModule', () => {
     await given.close()
   })
 
+  it('shares and leaves open the limiters that a function `limits` brings, and closes its own', async () => {
+    const given = createLimiter({ name: 'given', policies })
+    const list = [{ limiter: 'tokens' }, { limiter: given }, { name: 'own', limit: 3, window: '1m' }] as const
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Orders {
+      @Get() @RateLimit({ limits: () => list }) get() {}
+    }
+    const imports = [RateLimitModule.forRoot({}), RateLimitModule.forFeature([{ name: 'tokens', policies }])]
+    const { app, origin } = await serve({ imports, controllers: [Orders] })
+    expect([(await get(origin)).status, (await get(origin)).status]).toEqual([200, 429])
+    const { limiters } = app.get(Limits).at(Orders, Orders.prototype.get).asCall[0]!
+    await app.close()
+    expect(limiters.map(({ name, isClosed }) => [name, isClosed])).toEqual([
+      ['tokens', true],
+      ['given', false],
+      ['own', true],
+    ])
+    await given.close()
+  })
+
+  it('reads usage by the name of a limit, and closes the limiters of that', async () => {
+    const limits = [{ name: 'api', limit: 9, window: '1m' }] as const
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Usage {
+      @Get('one') @SkipRateLimit() @usageHandler(limits[0], RateLimit) one() {}
+      @Get('list') @SkipRateLimit() @usageHandler({ limits }, RateLimit) list() {}
+      @Get('asked') @SkipRateLimit() @usageHandler({ limits: () => limits }, RateLimit) asked() {}
+    }
+    const { app, origin } = await serve({
+      imports: [RateLimitModule.forRoot({ limits })],
+      controllers: [Site, Usage],
+    })
+    await get(origin)
+    for (const path of ['one', 'list', 'asked'] as const) {
+      expect((await get(origin, `/${path}`)).body.limits[0].policies[0]).toMatchObject({ used: 1 })
+    }
+    const guards = (['one', 'list', 'asked'] as const).map((path) => {
+      return app.get(Limits).at(Usage, Usage.prototype[path]).asCall[0]!
+    })
+    await app.close()
+    expect(guards.map(({ limiters: [limiter] }) => limiter!.isClosed)).toEqual([true, true, true])
+  })
+
+  it('charges a field once in a limiter that its method names twice', async () => {
+    const limiter = createLimiter({ policies })
+    @Controller()
+    class Twice {
+      @Get() @RateLimit({ limiter }) @RateLimit({ limits: [{ limiter }] }) get() {}
+    }
+    const { app } = await serve({ imports: [RateLimitModule.forRoot({})], controllers: [Twice] })
+    const { asField } = app.get(Limits).at(Twice, Twice.prototype.get)
+    expect(asField.flatMap(({ limiters }) => limiters)).toEqual([limiter])
+    await limiter.close()
+  })
+
   it('gives its defaults to limits and limiters', async () => {
     const imports = [
       RateLimitModule.forRoot({
@@ -278,6 +346,11 @@ describe('an application does not start', () => {
       /^key OfRequest must be a provider of the application, without dependencies that are made for each request/,
     ],
     [
+      'with a function that returns no list of limits',
+      () => RateLimit({ limits: () => undefined as never }),
+      'limits must be a list of 1 to 16, got undefined',
+    ],
+    [
       'with a name in use',
       () => RateLimit({ ...limit, name: 'default' }),
       "two limiters are named 'default'",
@@ -318,6 +391,25 @@ describe('an application does not start', () => {
     const module = await Test.createTestingModule({ imports }).compile()
     const message = expect.stringMatching(/^store must be made by memoryStore\(\) or redisStore\(\)/)
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_OPTION', message })
+  })
+
+  it.each<[string, RateLimitModuleOptions, NamedLimiterOptions[]]>([
+    ['limits of the module', { limits: [{ limit: -1, window: '1m' }] }, []],
+    ['options of the module', { maxBuffered: -1 }, []],
+    ['limiters of forFeature', {}, [{ name: 'orders', policies: [] }]],
+  ])('with invalid %s, and closes the store that was made for it', async (_, options, limiters) => {
+    const made: Store[] = []
+    const store = () => {
+      made.push(memoryStore())
+      return made.at(-1)!
+    }
+    const imports = [RateLimitModule.forRoot({ store, ...options }), RateLimitModule.forFeature(limiters)]
+    const started = Test.createTestingModule({ imports })
+      .compile()
+      .then((module) => module.init())
+    await expect(started).rejects.toBeInstanceOf(PolicyError)
+    expect(made).toHaveLength(1)
+    expect(() => made[0]!.now()).toThrow('closed')
   })
 
   it('with invalid limits, and fails again when tried again', async () => {
