@@ -117,6 +117,25 @@ describe('the caller', () => {
     expect([await countOf('ip=10.0.0.2', 0), await countOf(`ip=${B}`, 1)]).toEqual([2, 1])
   })
 
+  it('is found behind proxies in each form in which logs have X-Forwarded-For', async () => {
+    const ofCaddy = (...lines: string[]) => {
+      const [first = ''] = fixture('caddy.json').toString().split('\n')
+      return first.replace('"headers":{', `"headers":{"X-Forwarded-For":${JSON.stringify(lines)},`)
+    }
+    const ofIis = (value: string) =>
+      `#Fields: date time c-ip cs(X-Forwarded-For) sc-status\n2025-10-10 13:55:36 10.0.0.2 ${value} 200\n`
+    const logs = [
+      ofCaddy('6.6.6.6', A),
+      ofCaddy(`6.6.6.6, ${A}`),
+      ofIis(`6.6.6.6,+${A}`),
+      ofIis(`6.6.6.6,%20${A}`),
+    ]
+    for (const log of logs) {
+      const { calls } = await readAll([sourceOf('a', log)], { trustProxy: 1 })
+      expect(calls.map(({ keys }) => keys[0])).toEqual([A])
+    }
+  })
+
   it('is a header or a field where that is asked', async () => {
     expect(await keysOf('nginx.json', { selectors: [{ by: 'header:user-agent' }] })).toEqual([
       'curl/8.5.0',

@@ -174,7 +174,9 @@ class JsonFormat implements Format {
    */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
-    const text = path === undefined ? undefined : (textAt(this.#line, path) ?? textAt(this.#request, path))
+    const isHeader = name === 'forwarded' || name.startsWith('header:')
+    const textIn = isHeader ? headerAt : textAt
+    const text = path === undefined ? undefined : (textIn(this.#line, path) ?? textIn(this.#request, path))
     return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
@@ -225,6 +227,12 @@ export function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
+}
+
+/** The value of a header, as text: Caddy has its lines in a list, which are one value with commas between. */
+function headerAt(line: JsonLine, path: string): string | undefined {
+  const found = valueAt(line, path)
+  return Array.isArray(found) ? given(found.join(', ')) : textAt(line, path)
 }
 
 /**
