@@ -26,6 +26,17 @@ describe('a call in two lines', () => {
     expect(sums(reading)).toEqual({ lines: 4, read: 4, skipped: {} })
   })
 
+  it('counts for its address where the caller has no key', async () => {
+    const withKey = (id: string) =>
+      line(0, id, { req: { remoteAddress: ADDRESS, headers: { 'x-api-key': 'k' } } })
+    const log = ['1', '2']
+      .map((id) => withKey(id) + answered(1, id) + asked(2, `${id}a`) + answered(3, `${id}a`))
+      .join('')
+    const selectors = [{ by: 'header:x-api-key', orAddress: true }]
+    const { calls } = await readAll([sourceOf('a', log)], { selectors })
+    expect(calls.map(({ keys }) => keys[0])).toEqual(['k', 'k', ADDRESS, ADDRESS])
+  })
+
   it('is joined by the id of its process: others have the same ids', async () => {
     const other = { pid: 8 }
     const log =
@@ -101,6 +112,12 @@ describe('lines by their fields', () => {
       'neither caller nor answer': { lines: 1, read: 0 },
     })
     expect(reading.ledger.unread).toBe(0)
+  })
+
+  it('have no blank lines or comments among them', async () => {
+    const call = line(0, 'r', { req: { remoteAddress: ADDRESS }, res: { statusCode: 200 } })
+    const { reading } = await readAll([sourceOf('a', [call, call, call].join('\n# a comment\n'))])
+    expect([...reading.ledger.groups.values()]).toEqual([{ lines: 3, read: 3 }])
   })
 
   it('are all calls where none has an answer', async () => {

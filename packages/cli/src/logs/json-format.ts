@@ -81,7 +81,7 @@ class JsonFormat implements Format {
     { fields = {}, selectors }: ReadOptions,
   ) {
     this.#fields = fields
-    this.#callers = selectors.map(({ by = 'ip' }) => by)
+    this.#callers = selectors.flatMap(({ by = 'ip', orAddress }) => (orAddress ? [by, 'ip'] : [by]))
     this.#lines = sample
     const isStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
