@@ -135,6 +135,25 @@ describe('the caller', () => {
     expect([await countOf('ip=10.0.0.2', 0), await countOf(`ip=${B}`, 1)]).toEqual([2, 1])
   })
 
+  it('is found behind proxies in each form in which logs have X-Forwarded-For', async () => {
+    const ofCaddy = (...lines: string[]) => {
+      const [first = ''] = fixture('caddy.json').toString().split('\n')
+      return first.replace('"headers":{', `"headers":{"X-Forwarded-For":${JSON.stringify(lines)},`)
+    }
+    const ofIis = (value: string) =>
+      `#Fields: date time c-ip cs(X-Forwarded-For) sc-status\n2025-10-10 13:55:36 10.0.0.2 ${value} 200\n`
+    const logs = [
+      ofCaddy('6.6.6.6', A),
+      ofCaddy(`6.6.6.6, ${A}`),
+      ofIis(`6.6.6.6,+${A}`),
+      ofIis(`6.6.6.6,%20${A}`),
+    ]
+    for (const log of logs) {
+      const { calls } = await readAll([sourceOf('a', log)], { trustProxy: 1 })
+      expect(calls.map(({ keys }) => keys[0])).toEqual([A])
+    }
+  })
+
   it('is a header or a field where that is asked', async () => {
     expect(await keysOf('nginx.json', { selectors: [{ by: 'header:user-agent' }] })).toEqual([
       'curl/8.5.0',
@@ -192,5 +211,48 @@ describe('the place of a field', () => {
     await expect(readAll([sourceOf('x', 'hello\nworld\n')])).rejects.toThrow(
       /'time' .*no format reads it.*hello/,
     )
+  })
+})
+
+describe('a line', () => {
+  const TIMED = '[10/Oct/2025:13:55:36 +0000] "GET / HTTP/1.1" 200 5'
+
+  it.each(['a[b', '[', '[x]', 'a [b] c', '[10/Oct/2025:13:55:35 +0000]'])(
+    'whose user is named %s has its caller, behind a virtual host too',
+    async (user) => {
+      const lines = [`${A} - ${user} ${TIMED}`, `shop.example ${A} - ${user} ${TIMED}`].join('\n')
+      for (const callers of ['addresses', 'names'] as const) {
+        const { calls } = await readAll([sourceOf('a', lines)], { callers })
+        expect(calls.map(({ at, keys }) => [at, keys[0]])).toEqual([
+          [T, A],
+          [T, A],
+        ])
+      }
+    },
+  )
+
+  it('whose user is named by many brackets costs no more than its length', async () => {
+    const hostile = `${A} - ${'[a '.repeat(80_000)}\n`.repeat(10)
+    const { reading } = await readAll([sourceOf('a', `${A} - - ${TIMED}\n`, hostile)])
+    expect(sums(reading).skipped).toEqual({ 'not in the format': 10 })
+  })
+
+  it.each([
+    ['uri', '/my file', '/my file'],
+    ['uri', '/a b?c d', '/a b'],
+    ['request', 'GET /a?b HTTP/1.1', '/a'],
+    ['uri', 'POST /a HTTP/1.1', '/a'],
+  ])('of JSON whose %s is %s has the path %s', async (field, text, path) => {
+    const log = JSON.stringify({ time: T / 1e6, ip: A, [field]: text })
+    const selectors = [{ where: parseWhere(`path=${path}`) }]
+    expect((await readAll([sourceOf('a', log)], { selectors })).calls).toHaveLength(1)
+  })
+
+  it('that journald has as a list of bytes is read', async () => {
+    const entry = (text: string) => `${JSON.stringify({ MESSAGE: [...Buffer.from(text, 'latin1')] })}\n`
+    const log = entry(`${A} - \u001b[32mme\u001b[0m ${TIMED}`) + entry(`${B} - \xfc ${TIMED}`)
+    const { reading, calls } = await readAll([sourceOf('a', log)])
+    expect(reading.formats.get('a')).toBe('common in a field of JSON')
+    expect(calls.map(({ keys }) => keys[0])).toEqual([A, B])
   })
 })

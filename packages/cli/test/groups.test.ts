@@ -1,3 +1,4 @@
+import { parseWhere } from '@sluice/policies'
 import { readAll, sourceOf, sums } from './bytes.js'
 
 const T = 1_760_104_536_000
@@ -23,6 +24,17 @@ describe('a call in two lines', () => {
       ],
     )
     expect(sums(reading)).toEqual({ lines: 4, read: 4, skipped: {} })
+  })
+
+  it('counts for its address where the caller has no key', async () => {
+    const withKey = (id: string) =>
+      line(0, id, { req: { remoteAddress: ADDRESS, headers: { 'x-api-key': 'k' } } })
+    const log = ['1', '2']
+      .map((id) => withKey(id) + answered(1, id) + asked(2, `${id}a`) + answered(3, `${id}a`))
+      .join('')
+    const selectors = [{ by: 'header:x-api-key', orAddress: true }]
+    const { calls } = await readAll([sourceOf('a', log)], { selectors })
+    expect(calls.map(({ keys }) => keys[0])).toEqual(['k', 'k', ADDRESS, ADDRESS])
   })
 
   it('is joined by the id of its process: others have the same ids', async () => {
@@ -61,8 +73,15 @@ describe('a call in two lines', () => {
 
   it('may have its id at a place that is named', async () => {
     const log = (asked(0, '1') + answered(1, '1')).replaceAll('reqId', 'trace')
-    expect((await readAll([sourceOf('a', log)])).calls).toHaveLength(0)
-    expect((await readAll([sourceOf('a', log)], { fields: { id: 'trace' } })).calls).toHaveLength(1)
+    const statusIn = async (fields: Record<string, string>) =>
+      (await readAll([sourceOf('a', log)], { fields })).reading.hasStatus
+    expect([await statusIn({}), await statusIn({ id: 'trace' })]).toEqual([false, true])
+  })
+
+  it('is one call where no line with a status is known to be its answer, as of another program', async () => {
+    const other = JSON.stringify({ time: T + 2, msg: 'charged', status: 200, duration_ms: 3 })
+    const { calls } = await readAll([sourceOf('a', asked(0, 'r') + asked(1, 's') + other)])
+    expect(calls).toHaveLength(2)
   })
 })
 
@@ -95,8 +114,45 @@ describe('lines by their fields', () => {
     expect(reading.ledger.unread).toBe(0)
   })
 
+  it('have no blank lines or comments among them', async () => {
+    const call = line(0, 'r', { req: { remoteAddress: ADDRESS }, res: { statusCode: 200 } })
+    const { reading } = await readAll([sourceOf('a', [call, call, call].join('\n# a comment\n'))])
+    expect([...reading.ledger.groups.values()]).toEqual([{ lines: 3, read: 3 }])
+  })
+
   it('are all calls where none has an answer', async () => {
     const { reading } = await readAll([sourceOf('a', `${JSON.stringify({ time: T, ip: ADDRESS })}\n`)])
     expect([reading.ledger.read, reading.hasStatus]).toEqual([1, false])
+  })
+})
+
+describe('fields of an application', () => {
+  const ids = Array.from({ length: 10 }, (_, i) => `req-${i}`)
+  const calls = ids.map((id, i) => asked(2 * i, id) + answered(2 * i + 1, id, 429)).join('')
+  const where = parseWhere('method=GET,path=/a')
+
+  it.each([
+    ['once', line(30, 'req-3', { status: 'done', method: 'card', path: 'till' })],
+    [
+      'in each call',
+      ids.map((id) => line(30, id, { status: 'done', path: '/tmp/x', method: 'CARD' })).join(''),
+    ],
+    ['in most lines', line(30, '', { status: 200, path: '/tmp/x', method: 'PUT' }).repeat(100)],
+    [
+      'in most lines of calls',
+      ids.map((id) => line(30, id, { status: 'done', path: '/t', method: 'card' }).repeat(5)).join(''),
+    ],
+  ])('with the names of parts of a call, %s, hide no part of it', async (_, lines) => {
+    const read = await readAll([sourceOf('a', calls + lines)], { selectors: [{ where }] })
+    expect(read.calls.filter(({ denied }) => denied)).toHaveLength(10)
+  })
+
+  it('beside the caller and without an answer hide no part either', async () => {
+    const req = { method: 'GET', url: '/a', remoteAddress: ADDRESS }
+    const call =
+      line(0, 'r', { req, path: '/tmp/x', method: 'CARD' }).repeat(3) +
+      line(1, 'r', { req, res: { statusCode: 429 } })
+    const read = await readAll([sourceOf('a', call.repeat(5))], { selectors: [{ where }] })
+    expect(read.calls.filter(({ denied }) => denied)).toHaveLength(5)
   })
 })

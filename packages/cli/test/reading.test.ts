@@ -75,6 +75,12 @@ describe('lines', () => {
     expect(sums(reading).skipped).toEqual({ 'not in the format': 1 })
   })
 
+  it('that resemble calls cost no more than their length', async () => {
+    const hostile = `${'GET '.repeat(60_000)}\n`.repeat(20)
+    const { reading } = await readAll([sourceOf('a', lineAt(S), hostile, 'GET / 200\n')])
+    expect([sums(reading).skipped, reading.ledger.unread]).toEqual([{ 'not in the format': 21 }, 1])
+  })
+
   it('behind a thousand blank ones are read', async () => {
     const { reading } = await readAll([sourceOf('a', '\n'.repeat(1500), '\n'.repeat(500), lineAt(S))])
     expect(sums(reading)).toEqual({ lines: 2001, read: 1, skipped: { 'empty line': 2000 } })

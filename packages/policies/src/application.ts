@@ -228,8 +228,12 @@ function partReader<Req>(
     if (name === 'ip') return callerOf(req, source, clientAddress)
     if (name === 'method') return source.method(req)
     if (name === 'path') return pathOf(source.url(req) ?? '')
-    if (name === 'host') return source.header(req, 'host') ?? source.header(req, ':authority')
+    if (name === 'host')
+      return source.header(req, 'host') ?? hostIn(source.url(req)) ?? source.header(req, ':authority')
     if (name.startsWith('field:')) return fields[name.slice(6)]!(req)?.toString()
     return source.header(req, name.slice(7))
   }
 }
+
+/** The host of an absolute URL, such as that of a Request, whose Headers refuse to be asked for ':authority'. */
+const hostIn = (url = ''): string | undefined => /^https?:\/\/([^/?#]+)/i.exec(url)?.[1]

@@ -1,6 +1,7 @@
 import { type Domain, DURATION } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
 import type { Registry } from './registry.js'
+import { NAMED } from './selection.js'
 
 /**
  * The JSON Schema (2020-12) of policy files, for editors to check and complete them. It is made from the same
@@ -14,7 +15,7 @@ export function policySchema(registry: Registry = algorithms): object {
     items: { oneOf: Object.keys(registry).map((algorithm) => policyOf(algorithm, registry)) },
   }
   const textOf = (description: string, rule: object) => ({ description, type: 'string', ...rule })
-  const by = textOf('Whose calls are counted together.', { pattern: '^(ip|(header|field):.+)$' })
+  const by = textOf('Whose calls are counted together.', { pattern: `^(ip|${NAMED})$` })
   const where = textOf('Which calls are counted: path^=/api,method=POST.', { minLength: 3 })
   const texts = (description: string) => ({ description, type: 'array', items: { type: 'string' } })
   const plans = {

@@ -33,7 +33,8 @@ export function parseBy(text: unknown): string {
 
 /**
  * Reads `where`: conditions with commas between, such as `path^=/api,method=POST`. A call must fulfil all of them. `=` and `!=`
- * compare the whole value, `^=` its beginning, `$=` its end, and `*=` looks anywhere in it.
+ * compare the whole value, `^=` its beginning, `$=` its end, and `*=` looks anywhere in it. Space around names and values is
+ * left out. A `host` is compared in lower case, without its port and a final dot.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseWhere(text: unknown): Where {
@@ -55,15 +56,27 @@ export function parseWhere(text: unknown): Where {
  * a call fulfils it; a part that is missing counts as ''. For a text that is no condition it returns the error message.
  */
 function parseCondition(text: string): string | { part: string; holds: (read: ReadPart) => boolean } {
-  const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/s.exec(text) ?? []
+  const [, name = '', operator = '', given = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/s.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
     const near = nearestPart(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
     return `a condition of where must be NAME=VALUE, got '${text}': is NAME ${near}?`
   }
   const part = normalized(name)
   const compare = OPERATORS[operator]!
-  return { part, holds: (read) => compare(read(part) ?? '', value) }
+  const value = given.trim()
+  if (part !== 'host') return { part, holds: (read) => compare(read(part) ?? '', value) }
+  const host = value.toLowerCase()
+  if (withoutPort(host) !== host)
+    return `a host is compared without its port: write 'host${operator}${withoutPort(value)}', got '${text}'`
+  const wanted = operator === '^=' || operator === '*=' ? host : bareHost(host) // a beginning may end in a dot
+  return { part, holds: (read) => compare(bareHost(read(part) ?? ''), wanted) }
 }
+
+/** The name of a host as callers may write it, in one form: in lower case, without its port and the dot of a full name. */
+const bareHost = (text: string): string => withoutPort(text.toLowerCase()).replace(/\.$/, '')
+
+/** A host without its port; an address of IPv6 stands in brackets. */
+const withoutPort = (text: string): string => text.replace(/^([^:[]*|\[.*\]):\d*$/, '$1')
 
 const OPERATORS: Readonly<Record<string, (found: string, value: string) => boolean>> = {
   '=': (found, value) => found === value,
@@ -73,14 +86,19 @@ const OPERATORS: Readonly<Record<string, (found: string, value: string) => boole
   '*=': (found, value) => found.includes(value),
 }
 
-/** Whether a text names a header or a field of a call, such as `header:user-agent`. */
-const isNamed = (text: string): boolean => /^(header|field):.+/.test(text)
+/** The pattern of the names of a header, a token of RFC 9110, and of a field of a call, such as `header:user-agent`. */
+export const NAMED = "(header:[!#$%&'*+.^_`|~\\w-]+|field:.+)"
+const IS_NAMED = new RegExp(`^${NAMED}$`)
+
+const isNamed = (text: string): boolean => IS_NAMED.test(text)
 
 /** The name of a part of a call that was probably meant; undefined if there is none. */
 function nearestPart(name: string, parts: readonly string[]): string | undefined {
   const [kind = '', ...rest] = name.split(':')
   const near = nearestTo(kind, [...parts, 'header', 'field'])
-  return near === undefined || parts.includes(near) ? near : `${near}:${rest.join(':') || 'NAME'}`
+  const found =
+    near === undefined || parts.includes(near) ? near : `${near}:${rest.join(':').trim() || 'NAME'}`
+  return found === name ? undefined : found
 }
 
 /** The name under which a part of a call is looked up: the name of a header in lower case. */

@@ -4,15 +4,19 @@ import { type PolicyPath, shownPath } from './json.js'
 import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 
 /**
- * Finds policies in a file that are allowed but seldom meant, such as a policy that can never deny. Each is reported with
- * its place and line.
+ * Finds policies in a file, those of plans too, that are allowed but seldom meant, such as a policy that can never deny. Each is
+ * reported with its place and line.
  */
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
-  return limiters.flatMap(({ name, policies }) => {
-    return policies.flatMap((policy, i) => {
-      const path = ['limiters', name, 'policies', i]
-      return smellsAt(path, lineOf(path), smellsOfPolicy(policy, policies))
-    })
+  return limiters.flatMap(({ name, policies, plans = new Map<string, readonly Policy[]>() }) => {
+    const at = ['limiters', name]
+    const ofPlans = [...plans].map(([plan, list]) => [[...at, 'plans', plan], list] as const)
+    return [[[...at, 'policies'], policies] as const, ...ofPlans].flatMap(([place, list]) =>
+      list.flatMap((policy, i) => {
+        const path = [...place, i]
+        return smellsAt(path, lineOf(path), smellsOfPolicy(policy, list))
+      }),
+    )
   })
 }
 
@@ -53,12 +57,15 @@ function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]
 /**
  * Whether `policy` surely admits all calls that `other` admits; false also where that is not known. It is sure if `other`
  * never admits more than the capacity of `policy` within the span that decides about it, its reach, or if the two
- * have one shape (algorithm and window) and `other` the smaller numbers.
+ * have one shape (algorithm and window), the same boundaries of a calendar if any, and `other` the smaller numbers.
  */
 function isNoStricter(policy: Policy, other: Policy): boolean {
   const { reach } = policy.algorithm.bounds
   if (other.algorithm.bounds.most(other, reach(policy)) <= policy.capacity) return true
-  return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
+  const [own, others] = [policy, other].map(({ calendar }) => calendar)
+  const haveOneCalendar = own?.timeZone === others?.timeZone && own?.anchor === others?.anchor
+  const areAlike = other.shape === policy.shape && haveOneCalendar
+  return areAlike && other.limit <= policy.limit && other.capacity <= policy.capacity
 }
 
 /**
@@ -81,36 +88,34 @@ export function changesAgainst(
 }
 
 /**
- * The losses of callers when one limiter's policies `before` are replaced by those of `after`, as pairs of code and
- * message. If a policy's shape changes (algorithm, window), its stored state is not valid any more, and callers begin
+ * The losses of callers when one limiter's policies `before` are replaced by those of `after`, those of each plan too, as pairs
+ * of code and message. If a policy's shape changes (algorithm, window), its stored state is not valid any more, and callers begin
  * anew; otherwise limits and capacities that fall are listed.
  */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
   const names = new Set([...(before.plans ?? new Map()).keys(), ...(after.plans ?? new Map()).keys()])
   const plans = [...names].flatMap((name) => {
     const [was, is] = [before, after].map((each) => each.plans?.get(name) ?? each.policies)
-    return lostShapes(was!, is!, ` of the plan '${name}'`)
+    return changesOfList(was!, is!, ` of the plan '${name}'`)
   })
   const { by = 'ip' } = after
   const { by: wasBy = 'ip' } = before
   const counted = `by was '${wasBy}' and becomes '${by}': what was consumed is forgotten, callers begin anew`
-  const lost: Found = [
-    ...lostShapes(before.policies, after.policies, ''),
-    ...plans,
-    ...(by === wasBy ? [] : [['LOST_BY', counted] as const]),
-  ]
-  if (lost.length > 0) return lost
-  return before.policies.flatMap((policy, i): Found => {
-    const next = after.policies[i]!
-    const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])
-    if (name === undefined) return []
-    return [['FALLEN_LIMIT', `the ${name} of '${next.name}' falls from ${policy[name]} to ${next[name]}`]]
-  })
+  const lostBy: Found = by === wasBy ? [] : [['LOST_BY', counted]]
+  return [...changesOfList(before.policies, after.policies, ''), ...plans, ...lostBy]
 }
 
-/** That the state of a list of policies is lost, where the list that replaces it has other shapes. */
-function lostShapes(before: readonly Policy[], after: readonly Policy[], of: string): Found {
+/** The losses of callers whose list of policies is replaced by another: its state, or else what its numbers fall by. */
+function changesOfList(before: readonly Policy[], after: readonly Policy[], of: string): Found {
   const [was, is] = [before, after].map((policies) => policies.map(({ shape }) => shape).join(', '))
   const lost = `the shapes ${was}${of} become ${is}: what was consumed is forgotten, callers begin anew`
-  return was === is ? [] : [['LOST_SHAPE', lost]]
+  if (was !== is) return [['LOST_SHAPE', lost]]
+  return before.flatMap((policy, i): Found => {
+    const next = after[i]!
+    const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])
+    if (name === undefined) return []
+    return [
+      ['FALLEN_LIMIT', `the ${name} of '${next.name}'${of} falls from ${policy[name]} to ${next[name]}`],
+    ]
+  })
 }

@@ -33,6 +33,17 @@ describe('what smells', () => {
     ).toEqual([])
   })
 
+  it('is no policy beside one of another calendar, which ends at other times', () => {
+    const day = { algorithm: 'calendarWindow', every: 'day' }
+    const beside = (one: Entry, other: Entry) =>
+      smells({ ...day, ...one, limit: 100 }, { ...day, ...other, limit: 80, name: 'b' })
+    expect(beside({ timeZone: 'UTC' }, { timeZone: 'Asia/Tokyo' })).toEqual([])
+    expect(beside({ anchor: '2025-01-01' }, { anchor: '2025-01-01T12:00' })).toEqual([])
+    expect(beside({ timeZone: 'Asia/Tokyo' }, { timeZone: 'Asia/Tokyo' })).toEqual([
+      'VOID_POLICY policies[0]',
+    ])
+  })
+
   it('is a burst of one, unless the limit is one', () => {
     expect(smells({ ...gcra, burst: 1 })).toEqual(['BURST_ONE policies[0]'])
     expect(smells({ ...gcra, limit: 1 })).toEqual([])
@@ -63,6 +74,14 @@ describe('what smells', () => {
   })
 })
 
+it('smells in the policies of a plan, too', () => {
+  const plans = { pro: [log, { ...log, limit: 6000, window: '1h' }] }
+  const file = readPolicies(JSON.stringify({ limiters: { api: { policies: [log], plans } } }))
+  expect(smellsOf(file).map(({ code, path }) => `${code} ${path}`)).toEqual([
+    'VOID_POLICY limiters.api.plans.pro[1]',
+  ])
+})
+
 describe('against the current file', () => {
   const changes = (after: Entry[], before: Entry[]) =>
     changesAgainst(fileOf({ api: after }), fileOf({ api: before })).map(
@@ -79,6 +98,22 @@ describe('against the current file', () => {
     ])
     expect(changes([{ ...gcra, burst: 5 }], [{ ...gcra, burst: 9 }])).toEqual([
       "FALLEN_LIMIT: the capacity of '100-per-1m' falls from 9 to 5",
+    ])
+  })
+
+  it('a limit that falls for the callers of a plan is reported, whether the plan is changed, gone or new', () => {
+    const withPlans = (plans: Record<string, Entry[]>) =>
+      readPolicies(JSON.stringify({ limiters: { api: { policies: [log], plans } } }))
+    const pro = withPlans({ pro: [{ ...log, limit: 1000 }], free: [gcra] })
+    const of = (after: Record<string, Entry[]>) =>
+      changesAgainst(withPlans(after), pro).map(({ message }) => message)
+    const shapes = expect.stringContaining("of the plan 'free' become") as string
+    expect(of({ pro: [{ ...log, limit: 10 }], free: [gcra] })).toEqual([
+      "the limit of '10-per-1m' of the plan 'pro' falls from 1000 to 10",
+    ])
+    expect(of({})).toEqual(["the limit of '100-per-1m' of the plan 'pro' falls from 1000 to 100", shapes])
+    expect(of({ pro: [{ ...log, limit: 1000 }], free: [gcra], trial: [{ ...log, limit: 5 }] })).toEqual([
+      "the limit of '5-per-1m' of the plan 'trial' falls from 100 to 5",
     ])
   })
 

@@ -48,11 +48,12 @@ export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 
 /**
- * The method or the path, without its query, of a request line such as `GET /path?query HTTP/1.1`; of a URL alone its
- * path. undefined if the line has none.
+ * The method or the path, without its query, of a request line such as `GET /path?query HTTP/1.1`; of a URL alone, which may
+ * be decoded and have spaces, its path. undefined if the line has none.
  */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
-  const [method, target = method] = request?.split(' ', 2) ?? []
+  const isUrl = name === 'path' && !/^[A-Za-z][\w-]* /.test(request ?? '')
+  const [method, target = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
   return given(name === 'method' ? method : target && pathOf(target))
 }
 

@@ -63,6 +63,8 @@ class JsonFormat implements Format {
   readonly #paths = new Map<string, string | undefined>()
   readonly #fields: FieldNames
   readonly #callers: readonly string[]
+  /** The lines in which paths are looked for: at last those of the sample that are calls, or halves of them. */
+  #lines: readonly JsonLine[]
   readonly #hasDurations: boolean
   /** Whether lines of calls have an answer, a status or a duration, and whether that may be another line than that with the caller. */
   readonly #hasAnswers: boolean
@@ -79,20 +81,31 @@ class JsonFormat implements Format {
     { fields = {}, selectors }: ReadOptions,
   ) {
     this.#fields = fields
-    this.#callers = selectors.map(({ by = 'ip' }) => by)
+    this.#callers = selectors.flatMap(({ by = 'ip', orAddress }) => (orAddress ? [by, 'ip'] : [by]))
+    this.#lines = sample
+    const isStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
+    const ids = new Set(
+      sample.filter((line) => this.#has(line, this.#callers)).map((line) => this.#idOf(line)),
+    )
+    ids.delete('')
+    // Fields of other lines may have the names of an answer.
+    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || ids.has(this.#idOf(line)))
     const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
-    this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')
-    const halves = sample.map(
+    this.#hasDurations = isKnown && !isStart
+    const halves = this.#lines.map(
       (line) => [this.#has(line, this.#callers), this.#has(line, ANSWER), line] as const,
     )
     this.#hasAnswers = halves.some(([, isAnswered]) => isAnswered)
     const asked = halves.filter(([isCall, isAnswered]) => isCall && !isAnswered)
-    const ids = new Set(asked.map(([, , line]) => this.#idOf(line)).filter(Boolean))
+    const open = new Set(asked.map(([, , line]) => this.#idOf(line)).filter(Boolean))
     this.#isInHalves = halves.some(
-      ([isCall, isAnswered, line]) => isAnswered && !isCall && ids.has(this.#idOf(line)),
+      ([isCall, isAnswered, line]) => isAnswered && !isCall && open.has(this.#idOf(line)),
     )
+    const isEither = this.#isInHalves || !this.#hasAnswers
+    const ofCalls = halves.filter(([isCall, isAnswered]) => isAnswered || (isCall && isEither))
+    this.#lines = ofCalls.map(([, , line]) => line)
   }
 
   /**
@@ -161,7 +174,9 @@ class JsonFormat implements Format {
    */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
-    const text = path === undefined ? undefined : (textAt(this.#line, path) ?? textAt(this.#request, path))
+    const isHeader = name === 'forwarded' || name.startsWith('header:')
+    const textIn = isHeader ? headerAt : textAt
+    const text = path === undefined ? undefined : (textIn(this.#line, path) ?? textIn(this.#request, path))
     return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
@@ -172,20 +187,28 @@ class JsonFormat implements Format {
   }
 
   /**
-   * Finds the path of a part in the sample of first lines, among the names that loggers use for it: the first of them
-   * that more than half of the lines have, else the first that any line has. A time must be readable. `field:PATH` names
-   * the path itself.
+   * Finds the path of a part in the first lines, among the names that loggers use for it: the first of them that more than
+   * half of the lines have, else the most frequent. A time must be readable, a status and a method look like one.
+   * `field:PATH` names the path itself.
    */
   #findPath(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
     const [, header] = /^header:(.+)/.exec(name) ?? []
     const paths = header ? HEADERS.map((prefix) => prefix + header) : (PATHS[name]?.split(/\s+/) ?? [])
     const isUseful = (text = ''): boolean =>
-      text !== '' && (name !== 'time' || !Number.isNaN(this.times.read(text)))
-    const counts = paths.map((path) => this.sample.filter((line) => isUseful(textAt(line, path))).length)
-    const best = counts.findIndex((count) => count * 2 > this.sample.length)
-    return paths[best >= 0 ? best : counts.findIndex((count) => count > 0)]
+      text !== '' &&
+      (name === 'time' ? !Number.isNaN(this.times.read(text)) : LOOKS[name]?.test(text) !== false)
+    const counts = paths.map((path) => this.#lines.filter((line) => isUseful(textAt(line, path))).length)
+    const best = counts.findIndex((count) => count * 2 > this.#lines.length)
+    const most = Math.max(1, ...counts)
+    return paths[best >= 0 ? best : counts.indexOf(most)]
   }
+}
+
+/** How a part looks whose names applications use for other things too. */
+const LOOKS: Readonly<Record<string, RegExp>> = {
+  status: /^\d{1,3}$/,
+  method: /^(?:[A-Z]+|get|head|post|put|patch|delete|options)(?: |$)/,
 }
 
 /** The parts that only the line with a call's answer has. */
@@ -204,6 +227,12 @@ export function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
+}
+
+/** The value of a header, as text: Caddy has its lines in a list, which are one value with commas between. */
+function headerAt(line: JsonLine, path: string): string | undefined {
+  const found = valueAt(line, path)
+  return Array.isArray(found) ? given(found.join(', ')) : textAt(line, path)
 }
 
 /**

@@ -34,7 +34,7 @@ export class Ledger {
    * example that the report shows.
    */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
-    if (UNREAD.test(reason) || (!NO_CALL.test(reason) && CALL.test(text))) this.unread++
+    if (UNREAD.test(reason) || (!NO_CALL.test(reason) && isLikeCall(text))) this.unread++
     const known = this.skipped.get(reason)
     if (known) known.count++
     else this.skipped.set(reason, { count: 1, source, line, text: text.slice(0, 160) })
@@ -59,4 +59,11 @@ export class Ledger {
 /** Reasons for lines that are calls, and for those that are none. Of the others the text decides: a method, and behind it a status. */
 const UNREAD = /^(clock ran back|half of a call|no (time|address))$/
 const NO_CALL = /^(empty|comment|part of a) line$|^no (call|caller|cost)$/
-const CALL = /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT)\b.*(?<![\w.:-])[1-5]\d\d(?![\w.:-])/s
+const METHOD = /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT)\b/
+const STATUS = /(?<![\w.:-])[1-5]\d\d(?![\w.:-])/
+
+/** Whether a text has a method, and behind it a status. Looked for one after the other: of one expression each method would begin anew. */
+function isLikeCall(text: string): boolean {
+  const at = text.search(METHOD)
+  return at >= 0 && STATUS.test(text.slice(at))
+}

@@ -117,12 +117,7 @@ class Log {
         else ledger.skip(call, textOf(line), source.name, this.#lines)
         if (call === 'outside') ledger.outside++
         if (read === 'joined') ledger.join(format.joined!)
-        if (
-          format.group &&
-          typeof line === 'string' &&
-          read !== 'not in the format' &&
-          read !== 'part of a line'
-        )
+        if (format.group && BY_FORMAT.has(read))
           ledger.group(format.group, typeof call === 'object' || call === 'outside')
       }
       yield sorter.due()
@@ -175,6 +170,8 @@ class Log {
   }
 }
 
+/** What is returned for lines that the format itself has read, and so has a group of. */
+const BY_FORMAT: ReadonlySet<true | string> = new Set([true, 'joined', 'no call', 'half of a call'])
 const SAMPLE = 1000
 const MOST_SAMPLED = 2 ** 22
 

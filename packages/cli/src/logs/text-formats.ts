@@ -7,7 +7,9 @@ import type { TimeReader } from './times.js'
  */
 
 const ADDRESS = String.raw`(?:\d+\.\d+\.\d+\.\d+|\[?[\da-fA-F]*:[\da-fA-F]*:[\da-fA-F:.]*(?:%\w+)?\]?)(?::\d+)?`
-const NAME = String.raw`[\w.-]+`
+const NAME = String.raw`(?!- )[\w.-]+`
+/** What is in brackets before the request: the name of a user may have brackets too, and no quote. */
+const TIMED = String.raw`\[[^[\]]+\] ?"`
 const TEXT = String.raw`"([^"\\]*(?:\\.[^"\\]*)*)"`
 
 /**
@@ -19,7 +21,7 @@ const PATTERNS = [
     // Apache, nginx, lighttpd and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration
     // behind, which ingress-nginx has as the second number. API Gateway of AWS writes no space behind the time.
     name: 'common',
-    pattern: String.raw`^(?:(?!CALLER \S+ \S+ \[)([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ [^[\s]))?(CALLER) \S+ [^[]*\[([^\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
+    pattern: String.raw`^(?:(?!CALLER \S+ \S+ ${TIMED})([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ (?!${TIMED})\S))?(CALLER) \S+ (?:[^[]|(?!${TIMED})\[)*\[([^[\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
     groups: 'host ip time request status header:referer header:user-agent forwarded duration',
   },
   {

@@ -51,6 +51,7 @@ class W3cFormat implements Format {
     const [, kind, named = ''] = /^(header|field):(.*)/.exec(name) ?? []
     const columns = kind ? [kind === 'field' ? named : `cs(${named})`] : (COLUMNS[name] ?? [])
     const text = columns.map((column) => this.#at(column)).find((value) => value !== undefined)
+    if (name === 'forwarded') return text?.replace(/\+|%20/g, ' ') // as IIS and CloudFront write a space
     return name === 'path' ? requestPart(text, name) : text
   }
 

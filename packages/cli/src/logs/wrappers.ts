@@ -42,11 +42,17 @@ export function wrappers(): readonly Wrapper[] {
 /** The line in a field of a line of JSON, as journald, fluent-bit, Loki, pino and clouds have it. */
 function inField(line: string): string | undefined {
   const value = jsonOf(line) ?? {}
+  const { MESSAGE: bytes } = value
+  if (Array.isArray(bytes) && typeof bytes[0] === 'number')
+    return DECODER.decode(Uint8Array.from(bytes)).trimEnd()
   const field = ['MESSAGE', 'log', 'line', 'msg', 'message', '@message', 'textPayload'].find((name) =>
     textAt(value, name),
   )
   return field === undefined ? undefined : textAt(value, field)?.trimEnd()
 }
+
+/** journald has a text with an escape, or that is no UTF-8, as a list of its bytes. */
+const DECODER = new TextDecoder()
 
 const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/s
 
