@@ -133,11 +133,8 @@ describe('fields of an application', () => {
 
   it.each([
     ['once', line(30, 'req-3', { status: 'done', method: 'card', path: 'till' })],
-    [
-      'in each call',
-      ids.map((id) => line(30, id, { status: 'done', path: '/jobs/x', method: 'CARD' })).join(''),
-    ],
-    ['in most lines', line(30, '', { status: 200, path: '/jobs/x', method: 'PUT' }).repeat(100)],
+    ['in each call', ids.map((id) => line(30, id, { status: 'done', path: '/x', method: 'CARD' })).join('')],
+    ['in most lines', line(30, '', { status: 200, path: '/x', method: 'PUT' }).repeat(100)],
     [
       'in most lines of calls',
       ids.map((id) => line(30, id, { status: 'done', path: '/t', method: 'card' }).repeat(5)).join(''),
@@ -150,7 +147,7 @@ describe('fields of an application', () => {
   it('beside the caller and without an answer hide no part either', async () => {
     const req = { method: 'GET', url: '/a', remoteAddress: ADDRESS }
     const call =
-      line(0, 'r', { req, path: '/jobs/x', method: 'CARD' }).repeat(3) +
+      line(0, 'r', { req, path: '/x', method: 'CARD' }).repeat(3) +
       line(1, 'r', { req, res: { statusCode: 429 } })
     const read = await readAll([sourceOf('a', call.repeat(5))], { selectors: [{ where }] })
     expect(read.calls.filter(({ denied }) => denied)).toHaveLength(5)

@@ -12,7 +12,7 @@ import {
 import { createQueue, limitFetch } from '@sluice/outbound'
 import { createNoopMeter, metrics } from '@opentelemetry/api'
 import * as promClient from 'prom-client'
-import { observe, type ObserveOptions } from '../src/index.js'
+import { INSTRUMENTS, observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
 import { type Reader, READERS, sum } from './readers.js'
 import { expectWarnings } from '@sluice/harness/warnings'
@@ -304,6 +304,26 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(sum(await reader.read('decisions'))).toBe(2)
   })
 
+  it('counts the errors of a policy file once, also where its observation ended in between', async () => {
+    const watched = {
+      ageMs: 0,
+      digest: '',
+      errors: 5,
+      ready: async () => {},
+      require: () => {},
+      close: () => {},
+    }
+    const stop = observe(watched, reader.options)
+    expect(sum(await reader.read('policiesErrors'))).toBe(5)
+    stop()
+    await reader.read('policiesErrors')
+    watched.errors = 6
+    observe(watched, reader.options)()
+    const end = observe(watched, reader.options)
+    expect(sum(await reader.read('policiesErrors'))).toBe(6)
+    end()
+  })
+
   it('counts limiters of one name together, and keeps the counts of one that is closed', async () => {
     const [first, second] = [open({}), open({})]
     await first.consume('k')
@@ -342,6 +362,39 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(new Set(decisions.map(({ attributes }) => attributes['policy'])).size).toBe(33)
     expect(sum(decisions)).toBe(50)
   })
+})
+
+it('adds nothing below 0 to a counter of a meter, where a series ends or begins anew', () => {
+  const added: [name: string, value: number][] = []
+  const callbacks: ((result: { observe(): void }) => void)[] = []
+  const made = (name: string) => ({
+    add: (value: number) => void added.push([name, value]),
+    record: () => {},
+  })
+  const meter = {
+    createCounter: made,
+    createUpDownCounter: made,
+    createHistogram: made,
+    createObservableGauge: () => ({
+      addCallback: (read: (typeof callbacks)[number]) => void callbacks.push(read),
+    }),
+  }
+  const collect = () => callbacks.forEach((read) => read({ observe: () => {} }))
+  const file = (errors: number) => ({
+    ageMs: 0,
+    digest: '',
+    errors,
+    ready: async () => {},
+    require: () => {},
+    close: () => {},
+  })
+  const stop = observe(file(5), { meter })
+  collect()
+  stop()
+  collect()
+  observe(file(2), { meter })
+  collect()
+  expect(added).toEqual([5, 2].map((value) => [INSTRUMENTS.policiesErrors.name, value]))
 })
 
 describe('observe', () => {

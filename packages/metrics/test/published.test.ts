@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { INSTRUMENTS, prometheusName } from '@sluice/metrics'
+import { REASONS } from '../src/sources/policy-counts.js'
 
 const folder = resolve(__dirname, '..')
 const read = (path: string) => readFileSync(resolve(folder, path), 'utf8')
@@ -61,4 +62,10 @@ describe('what is published of the metrics', () => {
   ])('would not ask for %s', (expression, why) => {
     expect(unknownIn(expression, WAYS[0]!.attributesOf)).toEqual([why])
   })
+})
+
+it('the docs name all reasons of denials', () => {
+  const [, list = ''] = /^Reasons are ([^.]+)\./m.exec(read('../../docs/metrics.md')) ?? []
+  const named = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+  expect(new Set(named)).toEqual(new Set(REASONS))
 })

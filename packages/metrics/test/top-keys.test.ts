@@ -147,6 +147,21 @@ describe('topKeys', () => {
       await limiter.close()
     })
 
+    it('counts until the last of its observations ends', async () => {
+      const limiter = open()
+      const [first, second] = [observe(limiter, metrics()), observe(limiter, metrics())]
+      first()
+      await deny(limiter, 5)
+      expect(topKeys(limiter).denied()).toMatchObject([{ count: 5 }])
+      topKeys(limiter).stop()
+      second()
+      const ends = [observe(limiter, metrics()), observe(limiter, metrics())]
+      for (const end of ends) end()
+      await deny(limiter, 1)
+      expect(topKeys(limiter).denied()).toEqual([])
+      await limiter.close()
+    })
+
     it.each([{ size: 10 }, { window: '1m' }] as const)('begins anew with %j', async (options) => {
       const limiter = open()
       observe(limiter, metrics())

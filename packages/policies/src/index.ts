@@ -13,5 +13,5 @@ export {
 export * from './policy-file.js'
 export * from './registry.js'
 export * from './schema.js'
-export * from './selection.js'
+export { parseBy, parseWhere, type ReadPart, type Where } from './selection.js'
 export * from './smells.js'

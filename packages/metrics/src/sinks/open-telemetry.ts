@@ -48,7 +48,7 @@ export function openTelemetrySink(meter: MeterLike): Sink {
     if (kind === 'histogram') continue
     const made = meter[CREATE[kind]](instrument.name, optionsOf(instrument))
     instruments.push(made)
-    if ('add' in made) counters.push(growth(made, sources, id))
+    if ('add' in made) counters.push(growth(made, sources, id, kind))
     else
       made.addCallback((result) => {
         // With one of the gauges: the SDK calls all callbacks before it reads any instrument.
@@ -69,8 +69,16 @@ export function openTelemetrySink(meter: MeterLike): Sink {
 const RECORDS_NOTHING =
   'observe() was given a meter that records nothing, as metrics.getMeter() returns it before the SDK has started: start the SDK first'
 
-/** Returns a function that adds to a counter what each of its series has grown by since the last call, of 0 units the first time. */
-function growth(counter: CounterLike, sources: Sink['sources'], id: InstrumentId): () => void {
+/**
+ * Returns a function that adds to a counter what each of its series has grown by since the last call, of 0 units the first time. A
+ * series of the kind 'counter' never falls: one that is gone stays, and one below its former value has begun anew.
+ */
+function growth(
+  counter: CounterLike,
+  sources: Sink['sources'],
+  id: InstrumentId,
+  kind: Instrument['kind'],
+): () => void {
   let before = new Map<string, readonly [value: number, attributes: Attributes]>()
   return () => {
     const now: typeof before = new Map()
@@ -79,10 +87,12 @@ function growth(counter: CounterLike, sources: Sink['sources'], id: InstrumentId
       now.set(series, [value + (now.get(series)?.[0] ?? 0), attributes])
     })
     // A queue or store that is observed no more has nothing that waits or is kept.
-    for (const [series, [, attributes]] of before) if (!now.has(series)) now.set(series, [0, attributes])
+    for (const [series, [value, attributes]] of before)
+      if (!now.has(series)) now.set(series, [kind === 'counter' ? value : 0, attributes])
     for (const [series, [value, attributes]] of now) {
       const known = before.get(series)?.[0]
-      if (value !== known) counter.add(value - (known ?? 0), attributes)
+      const isAnew = kind === 'counter' && known !== undefined && value < known
+      if (value !== known) counter.add(isAnew ? value : value - (known ?? 0), attributes)
     }
     before = now
   }

@@ -3,7 +3,8 @@ import type { Attributes, Observe } from '../sinks/sink.js'
 import { OTHER } from './bounded-labels.js'
 
 const RESULTS = ['allowed', 'denied', 'would_deny'] as const
-const REASONS = ['none', 'limit', 'cost', 'blocked', 'held', 'degraded', 'reservations'] as const
+/** Why calls were denied, as the attribute `reason` has it. */
+export const REASONS = ['none', 'limit', 'cost', 'blocked', 'held', 'degraded', 'reservations'] as const
 const DECIDERS = ['memory', 'store', 'cache', 'lease', 'local', 'none'] as const
 const BUCKETS = [0.25, 0.5, 0.75, 0.8, 0.9, 1] as const
 

@@ -86,7 +86,7 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const settings = read(TOP_KEYS, options, { what: 'topKeys' })
   const areOfSpan = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
-  const counted = beginCounting(limiter, settings, areOfSpan ? IMPLIED.get(limiter) : undefined)
+  const counted = beginCounting(limiter, settings, areOfSpan ? IMPLIED.get(limiter)?.counts : undefined)
   known?.stop()
   COUNTED.set(limiter, counted)
   return counted
@@ -94,15 +94,18 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
 
 /**
  * Counts the keys of a limiter for a later call of `topKeys`: an operator who calls it in an incident asks about the minutes before.
- * Returns a function that ends the counting, unless `topKeys` was called for the limiter.
+ * Returns a function to be called once. The last one of a limiter ends the counting, unless `topKeys` was called for the limiter.
  */
 export function countKeys(limiter: Limiter): () => void {
-  if (COUNTED.has(limiter)) return () => {}
-  const counts = new KeyCounts(DEFAULTS.size)
-  const counted = beginCounting(limiter, DEFAULTS, counts)
-  COUNTED.set(limiter, counted)
-  IMPLIED.set(limiter, counts)
-  return () => void (IMPLIED.get(limiter) === counts && counted.stop())
+  if (COUNTED.has(limiter) && !IMPLIED.has(limiter)) return () => {}
+  const implied = IMPLIED.get(limiter) ?? { counts: new KeyCounts(DEFAULTS.size), observers: 0 }
+  if (implied.observers++ === 0) {
+    COUNTED.set(limiter, beginCounting(limiter, DEFAULTS, implied.counts))
+    IMPLIED.set(limiter, implied)
+  }
+  return () => {
+    if (--implied.observers === 0 && IMPLIED.get(limiter) === implied) COUNTED.get(limiter)!.stop()
+  }
 }
 
 /**
@@ -155,6 +158,6 @@ function startGenerations(counts: KeyCounts, windowMs: number, limiter: WeakRef<
 }
 
 const COUNTED = new WeakMap<Limiter, TopKeys>()
-/** The counts that `observe` has begun, until `topKeys` is called for the limiter. */
-const IMPLIED = new WeakMap<Limiter, KeyCounts>()
+/** The counts that `observe` has begun, and how many observe the limiter, until `topKeys` is called for it. */
+const IMPLIED = new WeakMap<Limiter, { readonly counts: KeyCounts; observers: number }>()
 const DEFAULTS = read(TOP_KEYS, {}, { what: 'topKeys' })
