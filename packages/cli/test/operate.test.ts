@@ -678,6 +678,8 @@ describe('the store', () => {
     ['none', '', 'or in SLUICE_STORE'],
     ['of a machine', '/run/sluice', 'a machineStore is that of its processes alone'],
     ['of another protocol', 'http://u:hunter2@127.0.0.1', 'a store is redis://'],
+    ['with a # in its password', 'redis://u:hunter2#x@127.0.0.1:1', "write '#' as %23"],
+    ['with a port that is none', 'postgres://u:hunter2@127.0.0.1:99999/db', 'at most 65535'],
   ])('is refused: %s', async (_, url, message) => {
     const { status, stderr } = await sluice(['overrides'], { url })
     expect([status, stderr]).toEqual([2, expect.stringContaining(message)])

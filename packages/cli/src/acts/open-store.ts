@@ -20,6 +20,10 @@ export async function openStore(url: string, settings: StoreSettings = {}): Prom
       'a store is redis://, rediss:// or postgres://; a machineStore is that of its processes alone'
     throw new PolicyError('INVALID_OPTION', `${what}, and takes no commands`)
   }
+  if (!URL.canParse(url)) {
+    const how = "in a password write '#' as %23, '/' as %2F and '?' as %3F, and a port is at most 65535"
+    throw new PolicyError('INVALID_OPTION', `the URL of the store is not valid: ${how}`)
+  }
   const { prefix = 'sluice', groups, ...table } = settings
   const others = isRedis ? ['schema', 'table'] : ['prefix', 'groups']
   const odd = others.find((name) => name in settings)
