@@ -81,6 +81,12 @@ describe('lines', () => {
     expect([sums(reading).skipped, reading.ledger.unread]).toEqual([{ 'not in the format': 21 }, 1])
   })
 
+  it('that resemble those of stern cost no more than their length', async () => {
+    const hostile = `a-b ${'a'.repeat(250_000)}\n`.repeat(20)
+    const { reading } = await readAll([sourceOf('a', lineAt(S), hostile)])
+    expect(sums(reading).skipped).toEqual({ 'not in the format': 20 })
+  })
+
   it('behind a thousand blank ones are read', async () => {
     const { reading } = await readAll([sourceOf('a', '\n'.repeat(1500), '\n'.repeat(500), lineAt(S))])
     expect(sums(reading)).toEqual({ lines: 2001, read: 1, skipped: { 'empty line': 2000 } })

@@ -66,7 +66,7 @@ const PREFIXES = Object.entries({
   compose: String.raw`[\w.@-]+ *\|(?: ${STAMP})?`,
   heroku: String.raw`${STAMP} app\[[\w.-]+\]:`,
   logcli: String.raw`${STAMP} \{[^}]*\}`,
-  stern: String.raw`(?:[a-z\d-]+ )?[a-z][a-z\d.-]*-[a-z\d]+ [a-z\d-]*[a-z][a-z\d-]*(?: ${STAMP})?`,
+  stern: String.raw`(?:[a-z\d-]+ )?[a-z][a-z\d.-]*-[a-z\d]+ (?=[\d-]*[a-z])[a-z\d-]+(?: ${STAMP})?`,
   'aws logs': String.raw`${STAMP} \S+`,
 }).map(([name, form]) => ({ name, form: new RegExp(`^${form} (.+)$`, 's') }))
 
