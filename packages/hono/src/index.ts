@@ -60,9 +60,11 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
  */
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
   if (!denied) {
-    const rest = next()
-    rest.catch(() => abandon(c))
-    return rest.then(() => complete(c))
+    const fail = (error: unknown): never => {
+      abandon(c)
+      throw error
+    }
+    return next().then(() => complete(c), fail)
   }
   if (!c.finalized) c.res = responseOf(denied.answer, c)
   complete(c)

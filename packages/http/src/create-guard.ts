@@ -106,32 +106,34 @@ function guardOfLimitsInForce<Req, Res>(
   around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   const limiters: Limiter[] = []
+  /** Those that were made here, by name. */
+  const made = new Map<string, Limiter>()
   const look = options.limits as () => unknown
   let list: unknown
   let limits: ReturnType<LimitsInForce<Req, Res>> = []
   const inForce: LimitsInForce<Req, Res> = () => {
     const now = look()
     if (now === list && limits.length > 0) return limits
-    const isFirst = limiters.length === 0
-    const byName = new Map(limiters.map((limiter) => [limiter.name, limiter]))
+    const parts = partsOf({ ...options, limits: () => now as never })
+    const counting = parts.filter(({ semaphore }) => !semaphore)
+    checkNames(counting.map(({ limiter, name = 'default' }) => limiter ?? { name }))
+    const known = new Set(made.values())
+    // What is made is kept at once, as a list that is refused comes again with the next request.
     const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {
       const { name = 'default', limiter: given } = part
-      const known = given ? undefined : byName.get(name)
-      byName.delete(name) // a second limit of this name gets another limiter, and is refused
-      return known ?? limiterOf(part)
+      const limiter = (given ? undefined : made.get(name)) ?? limiterOf(part)
+      if (!given) made.set(name, limiter)
+      return limiter
     }
     // A known limiter keeps the policies that it was made with, so those of the list are brought by each call.
     const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) =>
-      isFirst || part.limiter ? part : { ...part, limiter, policies: policiesBrought(part) }
-    const parts = partsOf({ ...options, limits: () => now as never })
-    const made = limitsOf(parts, options, platform, limiterFor, optionsFor)
-    const ofLimits = limitersOf(made)
-    checkNames(ofLimits)
-    if (!isFirst) prepareTogether(ofLimits)
+      known.has(limiter) && !part.limiter ? { ...part, limiter, policies: policiesBrought(part) } : part
+    const next = limitsOf(parts, options, platform, limiterFor, optionsFor)
+    const ofLimits = limitersOf(next)
+    if (limiters.length > 0) prepareTogether(ofLimits)
     limiters.push(...new Set(ofLimits.filter((limiter) => !limiters.includes(limiter))))
     list = now
-    limits = made
-    return made
+    return (limits = next)
   }
   const guard = new SeveralGuard([], platform, around, [inForce])
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options, inForce })
@@ -179,7 +181,7 @@ type CombinedGuard<Req, Res> = RequestGuard<Req, Res>['check'] & Pick<Guard<Req,
  * finds a decision by it. The same limiter may stand in the list twice.
  * @throws {PolicyError} INVALID_OPTION.
  */
-function checkNames(limiters: readonly Limiter[]): void {
+function checkNames(limiters: readonly Pick<Limiter, 'name'>[]): void {
   const twice = limiters.find((one, i) =>
     limiters.slice(i).some((other) => other !== one && other.name === one.name),
   )

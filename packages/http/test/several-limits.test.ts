@@ -171,6 +171,30 @@ describe('limits of a function', () => {
     expect([await ask(), guard.limiters.length]).toEqual(['200 of 2', 1])
   })
 
+  it('make no limiter again for a list that is refused at each request', async () => {
+    const shared = store()
+    const made = jest.spyOn(shared, 'keyspace')
+    let list: readonly PartOfPlain[] = [user]
+    const guard = createGuard({ limits: () => list, store: shared }, plain)
+    list = [
+      { ...user, name: 'new' },
+      { ...user, limit: -1 },
+    ]
+    for (let i = 0; i < 3; i++) await expect(pass([guard])).rejects.toThrow('limit must be')
+    const before = made.mock.calls.length
+    await expect(pass([guard])).rejects.toThrow('limit must be')
+    expect(made.mock.calls.length).toBe(before)
+  })
+
+  it('count a limit in the limiter that was made for it beside a given one of its name', async () => {
+    const { put, ask } = following(user)
+    expect([await ask(), await ask()]).toEqual(['200 of 1', '429 of 1'])
+    put({ limiter: createLimiter({ name: 'user', policies: [slidingLog({ limit: 5, window: '1m' })] }) })
+    expect(await ask()).toBe('200 of 5')
+    put(user)
+    expect(await ask()).toBe('429 of 1')
+  })
+
   it('take a limiter with no numbers beside it, as any list', () => {
     expect(() => following({ limiter: tenant, limit: 5, window: '1m' })).toThrow('exclude each other')
   })

@@ -11,6 +11,7 @@ import {
   unchecked,
 } from '@sluice/core/internal'
 import {
+  chain,
   type CombinableGuard,
   createGuard,
   getOrMake,
@@ -154,13 +155,13 @@ export class LimitMaker implements OnApplicationShutdown {
         const limit = this.#make(merged, { limiter: outer.limiter }, apart)
         return [{ ...limit, given: { ...outer.given, ...rest }, knownAs }]
       }
-      const numbers = shared !== undefined && { policies: outer.limiter.policies }
+      const numbers = shared !== undefined && numbersOf(outer, rest)
       const counted = {
         ...outer.limiter[SETTINGS],
         ...pick(rest as Options.RateLimitOptions, byLimiters),
         name: this.#free(name),
       }
-      return [{ ...this.#make(changed({ ...numbers, ...given }, rest), counted, apart), knownAs }]
+      return [{ ...this.#make(changed({ ...given, ...numbers }, rest), counted, apart), knownAs }]
     })
     return limit!
   }
@@ -326,6 +327,13 @@ const MODULE = Object.fromEntries(
 const { limiter: _limiter, store: _store, ...REPLACED } = REQUEST_LIMIT
 const OVERRIDE = { ...REPLACED, independent: unchecked() }
 const OF_LIMITERS = { ...LIMITER, limit: 0, window: 0 }
+
+/** What an override of a limit in a shared limiter keeps of its numbers: the limiter's policies, also where a function chooses none. */
+function numbersOf({ given: { policies }, limiter }: Limit, changes: Partial<Options.RateLimitOptions>) {
+  if (typeof policies !== 'function') return { policies: policies ?? limiter.policies }
+  if ('limit' in changes) return {}
+  return { policies: (call: Options.Call) => chain(policies(call), (chosen) => chosen ?? limiter.policies) }
+}
 
 /** The options `given` with `changes` in their place: `policies` replace a limit with its window, and the other way round. */
 function changed<Given extends Partial<Options.RateLimitOptions>>(

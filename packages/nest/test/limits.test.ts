@@ -513,6 +513,15 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       expect(await statuses(origin, '/b', '/b', '/a', '/a')).toEqual([200, 200, 200, 429])
     })
 
+    it('keep the limit where the function of policies chooses none', async () => {
+      @Controller()
+      class Site {
+        @Get() @OverrideRateLimit({ name: 'shared', enforce: false }) get() {}
+      }
+      const origin = await serve(Site, [{ limiter: stopped(1), policies: () => undefined }])
+      expect(await statuses(origin, '/', '/')).toEqual([200, 200])
+    })
+
     it('count in the outer limiter if only callbacks are given', async () => {
       @Controller()
       class Site {

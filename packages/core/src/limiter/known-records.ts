@@ -262,8 +262,9 @@ export class KnownRecords {
       return void (this.#isTicking = false)
     try {
       this.#end()
-    } catch {
-      return void (this.#isTicking = false) // a store without `closed` is closed: its clock throws
+    } catch (error) {
+      // A store without `closed` is closed: its clock says so.
+      if ((error as Partial<StoreError>).code === 'CLOSED') return void (this.#isTicking = false)
     }
     this.#schedule()
     if (nowMs() - this.#readAt > LOST_MS) void this.#read()

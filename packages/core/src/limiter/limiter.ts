@@ -225,12 +225,16 @@ export class Limiter {
    * event, with the milliseconds that the store took: 0 where this process decided by itself (`isHere`).
    */
   [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
-    const { set, callerKey, cost, isHere } = part
+    this.#follow(part, decision)
+    if (!this.#events.listeners.heard.decision) return
+    this.#events.decided('consume', part.cost, decision, part.isHere ? 0 : storeMs, together)
+  }
+
+  /** Copies a block that a decision began to the other lists of its key, and tells shares of a limit that are near. */
+  #follow({ set, callerKey, cost }: LimiterPart, decision: Decision): void {
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
     if (set.nearing && decision.charged) set.nearing.charged(set.policies, callerKey, cost, answer)
-    if (!this.#events.listeners.heard.decision) return
-    this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }
 
   /**
@@ -349,7 +353,9 @@ export class Limiter {
     if (this.#records.rules) await this[UNREAD]
     const part = this[OPEN_PART](key, terms.cost, options.policies)
     const { decision, storeMs } = await this[RESERVE_PART](part, terms, options.signal)
-    this.#report(() => this[REPORT_PART](part, decision, 1, storeMs), options)
+    this.#follow(part, decision)
+    if (this.#events.listeners.heard.decision)
+      this.#report(() => this.#events.decided('consume', terms.cost, decision, storeMs), options)
     return decision
   }
 
@@ -362,8 +368,9 @@ export class Limiter {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       if (this.#records.rules) await this[UNREAD]
       const ruled = this.#ruled(given, reserved.key, false)
-      // What was reserved before an exemption, or before the limit was 0, is still in the state.
-      const { keyspace } = ruled.exempt ? given : ruled
+      // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
+      const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
+      const { keyspace } = isDecided ? ruled : given
       const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
       return reservations!.change(asked)
     }

@@ -20,6 +20,8 @@ export class Reservation {
   #settling: Promise<Settlement> | undefined
   /** The failure of a settling that may have been carried out all the same. */
   #failure: unknown
+  /** @internal The real cost of a settling that has failed: one that makes up for it has the same. */
+  failedCost: number | undefined
   readonly #reservations: Pick<Reservations, 'change'> | undefined
   readonly #now: () => number
 
@@ -93,6 +95,7 @@ export class Reservation {
     } catch (error) {
       if ((error as Partial<StoreError>).sent !== false) this.#failure = error
       this.#settling = undefined
+      this.failedCost = units
       throw error
     }
   }

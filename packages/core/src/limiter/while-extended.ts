@@ -7,7 +7,7 @@ import type { ReserveOptions } from './reserving-options.js'
 
 /**
  * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time half of its `ttl` has passed.
- * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws; if the store fails at that,
+ * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws, or as `use` has tried in vain; if the store fails at that,
  * `failed` gets the error, and the units are given back at the end. Resolves or rejects as `use` does.
  */
 export async function whileExtended<T>(
@@ -34,7 +34,7 @@ export async function whileExtended<T>(
     return result
   } finally {
     clearTimer(timer!)
-    if (!reservation.isSettled) await reservation.settle(real).catch(failed)
+    if (!reservation.isSettled) await reservation.settle(reservation.failedCost ?? real).catch(failed)
   }
 }
 

@@ -132,6 +132,18 @@ describe('a reservation by its id', () => {
     expect(await used(limiter)).toBe(7)
   })
 
+  it('drains no faster under an override of 0 than the limit says', async () => {
+    expectWarnings(['RESERVATION_DRAINS'])
+    const limiter = open([gcra({ limit: 10, window: '1m' })])
+    await limiter.consume('k', { cost: 4 })
+    const { id } = await reserved(limiter, 5, '1m')
+    await limiter.override('k', { limit: 0, force: true, ...WHO })
+    clock.pass(150)
+    await limiter.reservation('k', id).settle(8)
+    await limiter.removeOverride('k')
+    expect((await limiter.peek('k')).remaining).toBe(0)
+  })
+
   it('is settled once the limit is 0', async () => {
     let policies: readonly Policy[] = TEN
     const limiter = open(() => policies)

@@ -249,6 +249,17 @@ describe('using', () => {
     expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
   })
 
+  it('settles at the real cost where the first settling failed', async () => {
+    const store = new RemoteStore(clock.now, undefined, true)
+    const limiter = budgetOf(DAILY, { store })
+    const used = limiter.using('k', { cost: 40, ttl: '1m' }, async (reservation) => {
+      store.fail('STORE_TIMEOUT')
+      await reservation.settle(30).finally(() => store.recover())
+    })
+    await expect(used).rejects.toMatchObject({ code: 'STORE_TIMEOUT' })
+    expect(await left(limiter)).toEqual({ remaining: 70, held: 0 })
+  })
+
   it('resolves as its function does where its settling failed and the store was closed', async () => {
     const store = new RemoteStore(clock.now, undefined, true)
     const limiter = budgetOf(DAILY, { store })

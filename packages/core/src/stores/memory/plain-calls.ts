@@ -45,6 +45,7 @@ export class MemoryAnswer implements Answer {
   booking: Booking | undefined
   blockedUntil: number | undefined
   used: readonly number[] | undefined
+  epoch: number | undefined
 
   /**
    * An answer decided at `now`, for a call that passes at `at` (Infinity: never); `reason` says why it is denied. Fields that few
@@ -62,6 +63,7 @@ export class MemoryAnswer implements Answer {
     this.booking = undefined
     this.blockedUntil = undefined
     this.used = undefined
+    this.epoch = undefined
   }
 }
 
