@@ -126,9 +126,9 @@ export function answerTo(
   }
 }
 
-type Reserved = Pick<Answer, 'held' | 'nextEnd'>
+type ReservedIn = Pick<Answer, 'held' | 'nextEnd'>
 
 /** What an answer says of open reservations: while there are some, a call that waits asks again before its instant. */
-export function reservedIn({ held, nextEnd }: Reserved): Reserved {
+export function reservedIn({ held, nextEnd }: ReservedIn): ReservedIn {
   return nextEnd === undefined ? {} : { held, nextEnd }
 }
