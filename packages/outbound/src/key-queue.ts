@@ -149,7 +149,7 @@ export class KeyQueue {
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const source of permitsOf(sources, key, booking.keys)) {
+      for (const source of sources.length > 0 ? permitsOf(sources, key, booking.keys) : []) {
         const { maxWait, signal } = booking.options(this.stored)
         const options = { maxWait, signal, [REPORTS]: booking }
         const permit = await source.semaphore.acquire(source.key, options)
