@@ -12,6 +12,8 @@ export interface LimiterPart extends PlacedPart {
     [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void
   }
   readonly set: PolicySet
+  /** The set of the call's list without its key's override. */
+  readonly given: PolicySet
   /** Limiters of one store and name share the state of a key. */
   readonly store: Store
   readonly callerKey: string

@@ -3,7 +3,7 @@ import { memoryStore } from '../stores/memory/index.js'
 import { giveBack } from '../stores/giving-back.js'
 import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
 import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
-import type { Report, Store } from '../stores/store.js'
+import type { Report, Reservations, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
 import { Reservation, reservedOf } from './reservation.js'
 import { ReservationDeniedError, whileExtended } from './while-extended.js'
@@ -167,7 +167,7 @@ export class Limiter {
     const { keyspace, enforce } = set
     const isHere = this.#store.local || set.exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
-    return { limiter: this, set, keyspace, enforce, store, isHere, hasRules, callerKey, key, cost }
+    return { limiter: this, set, given, keyspace, enforce, store, isHere, hasRules, callerKey, key, cost }
   }
 
   /** @internal */
@@ -185,7 +185,7 @@ export class Limiter {
    * milliseconds that the store took.
    */
   async [RESERVE_PART](
-    { set, callerKey, key, cost }: LimiterPart,
+    { set, given, callerKey, key, cost }: LimiterPart,
     { ttl, atEnd, maxWait }: ReserveTerms,
     signal?: AbortSignal,
   ): Promise<{ readonly decision: Decision; readonly storeMs: number }> {
@@ -196,7 +196,7 @@ export class Limiter {
     const reservationOf = (answer: Answer): Reservation => {
       const { degraded } = answer
       // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : reservations
+      const keeper = degraded ? degraded.by?.reservations : reservations && this.#keeperOf(given, key)
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
       const made = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
       return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
@@ -215,8 +215,8 @@ export class Limiter {
     const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
     const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
-    const given = { ...answer, ...times, ...(reservation && { reservation }) }
-    return { decision: new Decision(set, given, callerKey, cost), storeMs: asked / 1000 }
+    const told = { ...answer, ...times, ...(reservation && { reservation }) }
+    return { decision: new Decision(set, told, callerKey, cost), storeMs: asked / 1000 }
   }
 
   /**
@@ -365,16 +365,22 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     requireReserving(this)
     const reserved = reservedOf(storedKey(key), id)
+    return new Reservation(this.#keeperOf(given, reserved.key), reserved, () => this.#storeNow())
+  }
+
+  /** What changes reservations of a key that were made under a list: by the override that is in force then, if there is one. */
+  #keeperOf(given: PolicySet, key: string): Pick<Reservations, 'change'> {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
-      if (this.#records.rules) await this[UNREAD]
-      const ruled = this.#ruled(given, reserved.key, false)
+      const { rules } = this.#records
+      if (rules) await this[UNREAD]
+      const ruled = rules ? this.#ruled(given, key, false) : given
       // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
       const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
       const { keyspace } = isDecided ? ruled : given
       const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
       return reservations!.change(asked)
     }
-    return new Reservation({ change }, reserved, () => this.#storeNow())
+    return { change }
   }
 
   /**

@@ -132,6 +132,20 @@ describe('a reservation by its id', () => {
     expect(await used(limiter)).toBe(7)
   })
 
+  it.each(['by the object that reserved', 'by its id'])(
+    'is settled under the override since, %s',
+    async (how) => {
+      expectWarnings(['RESERVATION_DRAINS'])
+      const limiter = open([gcra({ limit: 60_000, window: '1m' })])
+      const reservation = await reserved(limiter, 5, '1m')
+      await limiter.override('k', { limit: 10, force: true, ...WHO })
+      for (let i = 0; i < 5; i++) await limiter.consume('k')
+      clock.pass(150)
+      await (how === 'by its id' ? limiter.reservation('k', reservation.id) : reservation).settle(4)
+      expect((await limiter.peek('k')).remaining).toBe(0)
+    },
+  )
+
   it('drains no faster under an override of 0 than the limit says', async () => {
     expectWarnings(['RESERVATION_DRAINS'])
     const limiter = open([gcra({ limit: 10, window: '1m' })])
