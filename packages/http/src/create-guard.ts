@@ -1,5 +1,5 @@
 import { type Limiter, PolicyError } from '@sluice/core'
-import { prepareTogether } from '@sluice/core/internal'
+import { OPEN_PART, prepareTogether } from '@sluice/core/internal'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import {
   checkMostParts,
@@ -125,9 +125,13 @@ function guardOfLimitsInForce<Req, Res>(
       if (!given) made.set(name, limiter)
       return limiter
     }
-    // A known limiter keeps the policies that it was made with, so those of the list are brought by each call.
-    const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) =>
-      known.has(limiter) && !part.limiter ? { ...part, limiter, policies: policiesBrought(part) } : part
+    // A known limiter keeps the policies that it was made with, so those of the list are brought by each call. It writes blocks
+    // and resets of a key under other lists that it knows, so it has to know those of `tiers`.
+    const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
+      if (part.limiter || !known.has(limiter)) return part
+      for (const tier of part.tiers ?? []) limiter[OPEN_PART]('', 0, tier, false)
+      return { ...part, limiter, policies: policiesBrought(part) }
+    }
     const next = limitsOf(parts, options, platform, limiterFor, optionsFor)
     const ofLimits = limitersOf(next)
     if (limiters.length > 0) prepareTogether(ofLimits)

@@ -114,13 +114,14 @@ describe('limits of a function', () => {
   /** A guard of the list in force, which `put` replaces; `ask` returns status and limit of a request. */
   function following(...first: PartOfPlain[]) {
     let list: readonly PartOfPlain[] = first
-    const guard = createGuard({ limits: () => list, store: store() }, plain)
+    const shared = store()
+    const guard = createGuard({ limits: () => list, store: shared }, plain)
     const put = (...next: PartOfPlain[]): void => void (list = next)
     const ask = async () => {
       const { status, headers } = await pass([guard])
       return `${status} of ${headers['X-RateLimit-Limit']}`
     }
-    return { guard, put, ask }
+    return { guard, put, ask, store: shared }
   }
 
   it('bring another limit and another window, under which what was consumed counts', async () => {
@@ -193,6 +194,17 @@ describe('limits of a function', () => {
     expect(await ask()).toBe('200 of 5')
     put(user)
     expect(await ask()).toBe('429 of 1')
+  })
+
+  it('bring tiers, under which a ban is written that no request has had yet', async () => {
+    const { guard, put, ask, store } = following(user)
+    await ask()
+    const hourly = [slidingLog({ limit: 9, window: '1h' })]
+    put({ ...user, tiers: [hourly] })
+    await ask()
+    await guard.limiters[0]!.block('k', '1h')
+    const other = createLimiter({ name: 'user', policies: hourly, store })
+    expect(await other.consume('k')).toMatchObject({ reason: 'blocked' })
   })
 
   it('take a limiter with no numbers beside it, as any list', () => {

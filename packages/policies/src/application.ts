@@ -1,5 +1,5 @@
 import { createLimiter, type Limiter, type LimiterOptions, type Policy, PolicyError } from '@sluice/core'
-import { FOLLOW, MOST_PARTS } from '@sluice/core/internal'
+import { FOLLOW, MOST_PARTS, OPEN_PART } from '@sluice/core/internal'
 import {
   byApiKey,
   byIp,
@@ -101,11 +101,20 @@ export function limiterFrom(
   if (!found) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
   const made = { tiers: [...found.plans!.values()], ...options, name }
   if (!isWatched(file)) return createLimiter({ ...made, policies: found.policies })
-  let { policies } = found
-  const ask = (): readonly Policy[] => (policies = policiesOf(file, name) ?? policies)
+  let known = found
+  const ask = (): readonly Policy[] => {
+    const now = file.current.limiters.find((each) => each.name === name)
+    if (now && now !== known) {
+      known = now
+      // The limiter has to know the lists of other plans too, as it writes blocks and resets of a key under each.
+      for (const list of now.plans!.values()) limiter[OPEN_PART]('', 0, list, false)
+    }
+    return known.policies
+  }
   const follow = file.follow?.bind(file)
   const inForce = follow ? Object.assign(ask, { [FOLLOW]: follow }) : ask
-  return createLimiter({ ...made, policies: inForce })
+  const limiter = createLimiter({ ...made, policies: inForce })
+  return limiter
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type Store } from '@sluice/core'
+import { createLimiter, memoryStore, slidingLog, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { algorithms } from '@sluice/core/store'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
@@ -70,7 +70,10 @@ let names = 0
 /** A limiter of a file that `change` replaces. */
 async function opened(store: string, open: Open, file: PolicyFile) {
   const name = `api-${++names}`
-  const named = (each: PolicyFile): PolicyFile => ({ limiters: { [name]: each.limiters['api']! } })
+  const named = ({ limiters, reset = [] }: PolicyFile): PolicyFile => ({
+    limiters: { [name]: limiters['api']! },
+    reset: reset.map(() => name),
+  })
   const { inForce, change, close } = await open(named(file))
   const limiter = limiterFrom(inForce, name, { store: stores[store]!, deadline: '10s' })
   return {
@@ -156,4 +159,23 @@ describe.each(cases)('in %s, %s, a file %s', (store, _, __, shape, open) => {
     await expect(booked).rejects.toThrow(/abort/i)
     await close()
   })
+})
+
+it.each(Object.entries(kinds))('a ban and a reset reach the plan that a file brings, %s', async (_, open) => {
+  const policies = [{ algorithm: 'gcra', limit: 10, window: '1m' }] as const
+  const pro = [{ algorithm: 'slidingLog', limit: 5, window: '1h' }] as const
+  const { limiter, change, close } = await opened('memory', open, { limiters: { api: { policies } } })
+  await change({ limiters: { api: { policies, plans: { pro } } }, reset: ['api'] })
+  const { name } = limiter
+  const other = createLimiter({
+    name,
+    policies: [slidingLog({ limit: 5, window: '1h' })],
+    store: stores['memory']!,
+  })
+  await other.consume('a', { cost: 5 })
+  await limiter.reset('a')
+  expect((await other.peek('a')).remaining).toBe(5)
+  await limiter.block('a', '1h')
+  expect(await other.consume('a')).toMatchObject({ allowed: false, reason: 'blocked' })
+  await close()
 })
