@@ -153,6 +153,25 @@ describe('messages that are counted at once', () => {
   })
 })
 
+it.each([
+  ['waits for its decision', async () => 'k'],
+  ['does not wait', () => 'k'],
+])('a message that %s comes before the end of its connection', async (_, key) => {
+  const heard: string[] = []
+  let events: WSEvents = {}
+  const application = { onMessage: () => void heard.push('message'), onClose: () => void heard.push('close') }
+  const limit = limitMessages({ limiter: stopped(2), key })
+  const app = new Hono().get('/', async (c) => {
+    events = await limit(() => application)(c)
+    return c.text('')
+  })
+  await app.request('/')
+  const ws = {} as WSContext
+  events.onMessage!({ data: 'a' } as MessageEvent, ws)
+  await events.onClose!({} as CloseEvent, ws)
+  expect(heard).toEqual(['message', 'close'])
+})
+
 describe('limitMessages', () => {
   it.each<[object, string]>([
     [{ limit: 1, window: '1m' }, 'connInfo is needed for addresses'],
