@@ -116,8 +116,10 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       last = current
     }
     /** Has the application hear that the connection has closed once it has every message before that. */
-    const onClose: WSEvents['onClose'] = (event, ws) =>
-      last ? last.then(() => events.onClose?.(event, ws)) : events.onClose?.(event, ws)
+    const onClose: WSEvents['onClose'] = (event, ws) => {
+      if (last) void last.then(() => events.onClose?.(event, ws))
+      else events.onClose?.(event, ws)
+    }
     return { ...events, onMessage, ...(events.onClose && { onClose }) }
   }
 }

@@ -159,7 +159,13 @@ it.each([
 ])('a message that %s comes before the end of its connection', async (_, key) => {
   const heard: string[] = []
   let events: WSEvents = {}
-  const application = { onMessage: () => void heard.push('message'), onClose: () => void heard.push('close') }
+  let end!: () => void
+  const ended = new Promise<void>((resolve) => (end = resolve))
+  const onClose = (): void => {
+    heard.push('close')
+    end()
+  }
+  const application = { onMessage: () => void heard.push('message'), onClose }
   const limit = limitMessages({ limiter: stopped(2), key })
   const app = new Hono().get('/', async (c) => {
     events = await limit(() => application)(c)
@@ -167,8 +173,9 @@ it.each([
   })
   await app.request('/')
   const ws = {} as WSContext
-  events.onMessage!({ data: 'a' } as MessageEvent, ws)
-  await events.onClose!({} as CloseEvent, ws)
+  events.onMessage!(new MessageEvent('message', { data: 'a' }), ws)
+  events.onClose!({} as CloseEvent, ws)
+  await ended
   expect(heard).toEqual(['message', 'close'])
 })
 
