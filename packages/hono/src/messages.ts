@@ -117,7 +117,11 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     }
     /** Has the application hear that the connection has closed once it has every message before that. */
     const onClose: WSEvents['onClose'] = (event, ws) => {
-      if (last) void last.then(() => events.onClose?.(event, ws))
+      if (last)
+        settle(
+          last.then(() => events.onClose?.(event, ws)),
+          ws,
+        )
       else events.onClose?.(event, ws)
     }
     return { ...events, onMessage, ...(events.onClose && { onClose }) }
