@@ -46,7 +46,8 @@ if has_ended then
   for _, one in ipairs(ended) do
     local charged_at, charged, stay = unpack('<ddd', list, one[1] + 8)
     local at = max(one[2], last)
-    if charged_at >= born then
+    -- A release of nothing would still move the state to its instant, and round it.
+    if charged_at >= born and charged > stay then
       --@for each policy @{cells}, _ = @{algorithm}_release(@{state}, @{numbers}, at, charged_at, charged, charged - stay)
     end
   end

@@ -43,7 +43,7 @@ if reserved > 0 and op <= COMMIT and (op == PEEK or reason ~= 0) then
         break
       end
       instant = max(instant, ends)
-      if one[1] >= born then
+      if one[1] >= born and one[2] > one[3] then
         --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(ends, last), one[1], one[2], one[2] - one[3])
       end
     end

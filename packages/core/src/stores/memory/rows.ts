@@ -132,6 +132,7 @@ export class Cursor {
    * Returns the fewest units that took effect under one of them.
    */
   release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
+    if (units === 0) return 0 // which would still move the state to now, and round it
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
