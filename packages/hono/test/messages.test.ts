@@ -174,7 +174,7 @@ it.each([
   await app.request('/')
   const ws = {} as WSContext
   events.onMessage!(new MessageEvent('message', { data: 'a' }), ws)
-  events.onClose!({} as CloseEvent, ws)
+  events.onClose!({} as Parameters<WSEvents['onClose'] & {}>[0], ws)
   await ended
   expect(heard).toEqual(['message', 'close'])
 })
