@@ -117,7 +117,7 @@ function guardOfLimitsInForce<Req, Res>(
     const parts = partsOf({ ...options, limits: () => now as never })
     const counting = parts.filter(({ semaphore }) => !semaphore)
     checkNames(counting.map(({ limiter, name = 'default' }) => limiter ?? { name }))
-    const known = new Set(made.values())
+    const isFirst = limiters.length === 0
     // What is made is kept at once, as a list that is refused comes again with the next request.
     const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {
       const { name = 'default', limiter: given } = part
@@ -128,13 +128,13 @@ function guardOfLimitsInForce<Req, Res>(
     // A known limiter keeps the policies that it was made with, so those of the list are brought by each call. It writes blocks
     // and resets of a key under other lists that it knows, so it has to know those of `tiers`.
     const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
-      if (part.limiter || !known.has(limiter)) return part
+      if (part.limiter || isFirst) return part
       for (const tier of part.tiers ?? []) limiter[OPEN_PART]('', 0, tier, false)
       return { ...part, limiter, policies: policiesBrought(part) }
     }
     const next = limitsOf(parts, options, platform, limiterFor, optionsFor)
     const ofLimits = limitersOf(next)
-    if (limiters.length > 0) prepareTogether(ofLimits)
+    if (!isFirst) prepareTogether(ofLimits)
     limiters.push(...new Set(ofLimits.filter((limiter) => !limiters.includes(limiter))))
     list = now
     return (limits = next)
