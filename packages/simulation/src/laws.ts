@@ -288,8 +288,11 @@ export const LAWS: readonly Law[] = [
       for (const { call, at, execution, end, deeds } of reservedIn(history)) {
         const extension = deeds.find(({ units }) => units === undefined)
         const settled = deeds.filter(({ units, told }) => units !== undefined && told)
-        const effects = new Set(settled.flatMap(({ told }) => (told!.late ? [] : told!.units)))
-        if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
+        // A settling that a failover has lost is made once more.
+        for (const [, those] of grouped(settled, (deed) => String(deed.execution?.life))) {
+          const effects = new Set(those.flatMap(({ told }) => (told!.late ? [] : told!.units)))
+          if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
+        }
         for (const [i, { error, units, ...again }] of deeds.entries()) {
           const before = deeds.slice(0, i).find((deed) => deed.error && deed.units === units)?.error
           const isOver = again.at > at + ttlOf(call) * 1000 + TIMER_US
