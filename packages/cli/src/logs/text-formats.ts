@@ -21,7 +21,7 @@ const PATTERNS = [
     // Apache, nginx, lighttpd and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration
     // behind, which ingress-nginx has as the second number. API Gateway of AWS writes no space behind the time.
     name: 'common',
-    pattern: String.raw`^(?:(?!CALLER \S+ \S+ ${TIMED})([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ (?!${TIMED})\S))?(CALLER) \S+ (?:[^[]|(?!${TIMED})\[)*\[([^[\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
+    pattern: String.raw`^(?:(?!CALLER \S+ \S+ ${TIMED})([\w.-]+|[[\da-fA-F:]+\]?)(?::\d+)? (?=CALLER \S+ (?!${TIMED})\S))?(CALLER) \S+ [^[]*(?:(?!${TIMED})\[[^[]*)*\[([^[\]]+)\] ?${TEXT} (\d{3}|-) (?:\d+|-)(?: ${TEXT} ${TEXT}(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?`,
     groups: 'host ip time request status header:referer header:user-agent forwarded duration',
   },
   {
