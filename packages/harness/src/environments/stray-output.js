@@ -1,6 +1,8 @@
 // The reporter that fails a run in which something was written beside results and that no test answers for: what a worker of Jest
 // or a child of it wrote past its streams, and Jest's own messages, such as that of a worker that did not exit.
 
+import { writeSync } from 'node:fs'
+
 export default class StrayOutput {
   /** @type {string[]} */
   #heard = []
@@ -17,6 +19,12 @@ export default class StrayOutput {
       this.#heard.push(args.join(' '))
       error(...args)
     }
+  }
+
+  /** Says what a run fails for below its summary, as of a long log the last lines are kept. */
+  onRunComplete() {
+    const error = this.getLastError()
+    if (error) process.once('exit', () => writeSync(2, `The run fails: ${error.message}\n`))
   }
 
   /** The error for which a run fails; undefined after a quiet one. */

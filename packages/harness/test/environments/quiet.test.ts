@@ -63,10 +63,11 @@ it('a file fails that leaves something open, and names it', async () => {
   expect(testResults[0]!.message).toContain('the file has ended and left open: TCPServerWrap')
 })
 
-it('a run fails in which a worker of Jest writes past its streams', async () => {
-  const { status, testResults } = await jestOn('past-streams')
+it('a run fails in which a worker of Jest writes past its streams, and ends with what was written', async () => {
+  const { status, stderr, testResults } = await jestOn('past-streams')
   expect(testResults[0]!.assertionResults.map((each) => each.status)).toEqual(['passed'])
   expect(status).toBe(1)
+  expect(stderr).toMatch(/\nRan all test suites\.\n[^]*The run fails: output beside results: [^]*past the streams\n+$/)
 })
 
 it('a run is quiet and passes whose tests expect what they write', async () => {
