@@ -1,5 +1,6 @@
 import { PolicyError, StoreError } from '@sluice/core'
 import { expected } from '@sluice/core/internal'
+import type { Clock } from '@sluice/core/store'
 import { hash } from 'node:crypto'
 
 /** A Pool of `pg`. Described by what is used of it, as no client need be installed. A Client, which is one connection, has no count. */
@@ -52,6 +53,16 @@ export interface Statement {
 /** Returns the statement of a text, named by its digest: Postgres cuts longer names. */
 export function statementOf(text: string): Statement {
   return { name: `sluice ${hash('sha256', text, 'hex').slice(0, 32)}`, text }
+}
+
+/** The expression of SQL for the clock of Postgres in microseconds, or for the instant in a parameter, which `instantOf` makes. */
+export function clockOf(parameter: string): string {
+  return `case when ${parameter}::bigint < 0 then (extract(epoch from clock_timestamp()) * 1000000)::bigint else ${parameter}::bigint end`
+}
+
+/** The instant of a store's own clock, in microseconds, as a statement takes it: -1 for a store that goes by Postgres's. */
+export function instantOf(clock: Clock | undefined): string {
+  return `${Math.floor(clock?.() ?? -1)}`
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { NewRecord, RecordChanges, Records, StoredRecord } from '@sluice/core/store'
 import { hash } from 'node:crypto'
-import { fields, type Row, statementOf } from './database.js'
+import { clockOf, fields, instantOf, type Row, statementOf } from './database.js'
 import { isRace, storeError } from './failure.js'
 import type { StateRows } from './rows.js'
 
@@ -30,7 +30,7 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
       }
     }
   }
-  const clock = (): string => `${Math.floor(rows.options.clock?.() ?? -1)}`
+  const clock = (): string => instantOf(rows.options.clock)
 
   const read = async (since: number, isKnown = since > 0): Promise<RecordChanges> => {
     const [[now, latest] = []] = await query(LATEST, [clock()], false)
@@ -98,11 +98,6 @@ const MOST_TRIES = 5
 /** Microseconds. */
 const A_DAY = 86_400_000_000
 const RANGE = `id > '${FIRST}' and id <= '${LAST}'`
-
-/** The clock of Postgres in microseconds, or that of the parameter, which is -1 without one. */
-function clockOf(parameter: string): string {
-  return `case when ${parameter}::bigint < 0 then (extract(epoch from clock_timestamp()) * 1000000)::bigint else ${parameter}::bigint end`
-}
 
 const LATEST = (table: string): string =>
   `select ${fields(clockOf('$1'), `coalesce((select version from ${table} where id = '${FIRST}'), 0)`)} as row`

@@ -1,5 +1,5 @@
-import { type Database, fields, statementOf } from './database.js'
-import type { StateRows } from './rows.js'
+import { clockOf, type Database, fields, instantOf, statementOf } from './database.js'
+import type { StateRows, StateRowsOptions } from './rows.js'
 
 /**
  * Deletes expired rows. It walks over the pages of the table, a slice in each statement: an index on the expiry
@@ -10,10 +10,13 @@ export class Sweep {
   #page = 0
   #isOver = false
 
-  /** Prepares the sweep of expired rows from the table of `rows`, by the latest instant that they know. */
+  /**
+   * Prepares the sweep of expired rows from the table of `rows`, by the clock that decisions go by. What an idle process heard
+   * of Postgres's clock last may lie ahead, where that was set back since.
+   */
   constructor(
     readonly database: Database,
-    readonly rows: Pick<StateRows, 'table' | 'latest'>,
+    readonly rows: Pick<StateRows, 'table'> & { readonly options: Pick<StateRowsOptions, 'clock'> },
   ) {}
 
   /** Begins to sweep, unless that has begun or the sweep is over. The timer keeps no process alive. */
@@ -33,8 +36,9 @@ export class Sweep {
    */
   async slice(): Promise<number> {
     const [from, to] = [this.#page, this.#page + SLICE_PAGES]
-    const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.rows.latest - IDLE_US)}`]
-    const [found] = await this.database.query(statementOf(sweepOf(this.rows.table)), values)
+    const { table, options } = this.rows
+    const values = [`(${from},0)`, `(${to},0)`, instantOf(options.clock)]
+    const [found] = await this.database.query(statementOf(sweepOf(table)), values)
     const [gone, pages] = found!.map(Number) as [number, number]
     this.#page = to < pages ? to : 0
     return gone
@@ -56,14 +60,14 @@ export class Sweep {
 
 /**
  * Returns the statement that deletes the expired rows of some pages of the table, but for locked rows. Its values are the first page
- * and the one behind the last, each as the `ctid` of its first row, and the instant in microseconds before which a row must have
- * expired. Its result are the number of deleted rows and the number of pages of the whole table.
+ * and the one behind the last, each as the `ctid` of its first row, and the instant of the store's own clock (`instantOf`). Its result
+ * are the number of deleted rows and the number of pages of the whole table.
  */
 function sweepOf(table: string): string {
   return `with gone as (
   delete from ${table} where ctid = any (array(
     select ctid from ${table}
-    where ctid >= $1::text::tid and ctid < $2::text::tid and expires < $3::text::bigint
+    where ctid >= $1::text::tid and ctid < $2::text::tid and expires < ${clockOf('$3')} - ${IDLE_US}
     for update skip locked
   )) returning 1
 )

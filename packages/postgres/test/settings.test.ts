@@ -63,7 +63,7 @@ async function outcomeOn(pools: readonly Pool[], schema: string, table: string):
     const permit = await semaphore!.acquire('a', { maxWait: 0 })
     expect([permit.allowed, (await semaphore!.acquire('a', { maxWait: 0 })).allowed]).toEqual([true, false])
     await permit.release()
-    const rows = { table: `"${schema}"."${table}"`, latest: 0 }
+    const rows = { table: `"${schema}"."${table}"`, options: { clock: undefined } }
     expect(await new Sweep(databaseOf(pools[0], false), rows).slice()).toBe(0)
     return 'decides'
   } catch (error) {

@@ -11,6 +11,8 @@ import {
 } from '@sluice/postgres'
 import { Client } from 'pg'
 import postgres from 'postgres'
+import { databaseOf } from '../src/database.js'
+import { StateRows } from '../src/rows.js'
 import { Sweep } from '../src/sweep.js'
 import { onePostgres } from './one-postgres.js'
 
@@ -470,7 +472,7 @@ describe('the sweep', () => {
         (await own.pool.query(text, [...values])).rows.map(({ row }) => row.slice(1).split('|')) as never,
       close: async () => {},
     }
-    const sweep = new Sweep(database, { table: 'swept', latest: 60_000_011 })
+    const sweep = new Sweep(database, { table: 'swept', options: { clock: () => 60_000_011 } })
     const gone: number[] = []
     for (let i = 0; i < 10; i++) gone.push(await sweep.slice())
     expect(Math.max(...gone)).toBeLessThanOrEqual(1000)
@@ -480,5 +482,22 @@ describe('the sweep', () => {
     ])
     await locker.query('rollback')
     await locker.end()
+  })
+
+  it('goes by the clock as it is, not by what an idle process heard before that was set back', async () => {
+    let now = 86_400_000_000
+    const database = databaseOf(own.pool, false)
+    const options = { schema: undefined, table: 'back', logged: false, createTable: true, clock: () => now }
+    const [idle, busy] = [new StateRows(database, options), new StateRows(database, options)]
+    const write = (rows: StateRows) =>
+      rows.updateMany(['a'], () => [{ state: Buffer.alloc(1), expiresAt: now + 10_000_000 }], {
+        allOrNone: false,
+      })
+    await write(idle)
+    now -= 1_800_000_000
+    await write(busy)
+    expect(await new Sweep(database, idle).slice()).toBe(0)
+    now += 1_800_000_000
+    expect(await new Sweep(database, idle).slice()).toBe(1)
   })
 })
