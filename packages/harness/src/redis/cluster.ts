@@ -95,11 +95,14 @@ async function join({ masters, replicas }: Cluster): Promise<void> {
   for (const [i, node] of replicas.entries()) await command(node, 'CLUSTER', 'REPLICATE', masters[i]!.id)
 }
 
-/** Waits until every node that runs serves: it knows a master for each slot, and a replica is in sync. */
+/** Waits until every node that runs serves, and all have heard whose replicas the others are. */
 async function settled(all: readonly ClusterNode[]): Promise<void> {
   await until('the Cluster to be ready', async () => {
     const running = (await Promise.all(all.map(alive))).flatMap((node) => node ?? [])
-    return (await Promise.all(running.map(serves))).every(Boolean)
+    if (!(await Promise.all(running.map(serves))).every(Boolean)) return false
+    const tables = await Promise.all(running.map(nodeTable))
+    const seen = running.map(({ id }) => tables.map((table) => table.find((node) => node.id === id)))
+    return seen.every((each) => new Set(each.map((node) => `${node?.role} of ${node?.masterId}`)).size === 1)
   })
 }
 
