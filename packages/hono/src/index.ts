@@ -3,6 +3,7 @@ import {
   createGuard,
   decisionAbout,
   type Denied,
+  isResponse,
   PROXY_SETTING,
   refuseSlips,
   type RequestLimitOptions,
@@ -74,7 +75,7 @@ function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<vo
 /** The response to a denied request: what `onDenied` has returned, also where that is only the body of one. */
 function responseOf(answer: unknown, c: Context): Response {
   if (typeof answer !== 'object' || answer === null) return c.body((answer ?? null) as string)
-  return 'headers' in answer ? (answer as Response) : c.json(answer as {})
+  return isResponse(answer) ? answer : c.json(answer as {})
 }
 
 /**
