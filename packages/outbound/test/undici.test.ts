@@ -4,7 +4,7 @@ import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream } from 'undici'
+import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream, upgrade } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -202,8 +202,8 @@ it('passes connection errors to the caller', async () => {
 
 describe('an upgrade', () => {
   const upgrading: Answer = (_, res) => res.writeHead(101, { connection: 'upgrade', upgrade: 'w' }).end()
-  const upgrade = async (dispatcher: Dispatcher): Promise<void> => {
-    const { socket } = await dispatcher.upgrade({ origin: other.origin, path: '/', protocol: 'w' })
+  const upgraded = async (dispatcher: Dispatcher): Promise<void> => {
+    const { socket } = await upgrade(other.origin, { dispatcher, protocol: 'w' })
     socket.destroy()
   }
 
@@ -214,7 +214,7 @@ describe('an upgrade', () => {
     const limiter = limiterOf(gcra({ limit: 1000, window: '1s' }))
     const { dispatcher } = await open(pausing, { limiter, retries: 0 })
     await (await whilePassing(request(other.origin, { dispatcher }))).body.dump()
-    await whilePassing(Promise.all([1, 2, 3, 4, 5, 6].map(() => upgrade(dispatcher))))
+    await whilePassing(Promise.all([1, 2, 3, 4, 5, 6].map(() => upgraded(dispatcher))))
     expect(Math.max(...waited().map(({ waitMs }) => waitMs))).toBeLessThan(750)
   })
 
@@ -226,7 +226,7 @@ describe('an upgrade', () => {
     limiters.push(limiter)
     const units = jest.fn(() => undefined)
     const { dispatcher } = await open(upgrading, { limiter, cost: 40, settle: { units } })
-    await upgrade(dispatcher)
+    await upgraded(dispatcher)
     expect(events.filter(({ type }) => /started|done|idle/.test(type))).toMatchObject([
       { type: 'started' },
       { type: 'done', status: 101 },
