@@ -3,12 +3,13 @@ import {
   createGuard,
   decisionAbout,
   type Denied,
+  isResponse,
   PROXY_SETTING,
   refuseSlips,
   type RequestLimitOptions,
 } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
-import { abandon, complete } from './pending.js'
+import { abandon, complete, type Listeners, listenersOn } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
@@ -47,34 +48,35 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   refuseSlips(limit, PROXY_SETTING)
   const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
+    const around = listenersOn(c)
     const outcome = guard(c, c)
-    if (!outcome || 'answer' in outcome) return proceed(outcome, c, next)
-    return outcome.then((denied) => proceed(denied, c, next))
+    if (!outcome || 'answer' in outcome) return proceed(outcome, c, next, around)
+    return outcome.then((denied) => proceed(denied, c, next, around))
   }
 }
 
 /**
  * Goes on after the limit: runs the handlers if the request may pass, and otherwise responds with the answer to the
  * denied request, what `onDenied` or the platform returned. In both cases the response gets the limit's headers last
- * (`complete`).
+ * (`complete`). `around`: the listeners that limiters around this one have left on the context.
  */
-function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
+function proceed(denied: Denied | undefined, c: Context, next: Next, around: Listeners): Promise<void> {
   if (!denied) {
     const fail = (error: unknown): never => {
-      abandon(c)
+      abandon(c, around)
       throw error
     }
-    return next().then(() => complete(c), fail)
+    return next().then(() => complete(c, around), fail)
   }
   if (!c.finalized) c.res = responseOf(denied.answer, c)
-  complete(c)
+  complete(c, around)
   return Promise.resolve()
 }
 
 /** The response to a denied request: what `onDenied` has returned, also where that is only the body of one. */
 function responseOf(answer: unknown, c: Context): Response {
   if (typeof answer !== 'object' || answer === null) return c.body((answer ?? null) as string)
-  return 'headers' in answer ? (answer as Response) : c.json(answer as {})
+  return isResponse(answer) ? answer : c.json(answer as {})
 }
 
 /**

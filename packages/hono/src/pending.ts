@@ -50,9 +50,31 @@ export function ended(c: WithPending): Promise<void> {
   })
 }
 
-/** Calls what waits for the end of a response that `complete` does not send, because the application failed. */
-export function abandon(c: WithPending): void {
-  c[LISTENERS]?.forEach((listener) => listener(false))
+/** Listeners that wait for the end of a response. */
+export type Listeners = WithPending[typeof LISTENERS]
+
+/** The listeners that limiters have left on the context so far; undefined if there are none. */
+export function listenersOn(c: WithPending): Listeners {
+  return c[LISTENERS]
+}
+
+/**
+ * Takes from the context the listeners of a limiter that ends, and of those within it; undefined if there are none. Where a limiter
+ * around it has left some (`around`), these wait with them: what comes between may still replace the response.
+ */
+function take(c: WithPending, around: Listeners): Listeners {
+  const listeners = c[LISTENERS]
+  if (listeners === around) return undefined
+  c[LISTENERS] = undefined
+  return listeners
+}
+
+/**
+ * Calls what waits for the end of a response that `complete` does not send, because the application failed. `around`: the
+ * listeners before the limiter began.
+ */
+export function abandon(c: WithPending, around: Listeners): void {
+  take(c, around)?.forEach((listener) => listener(false))
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
@@ -75,21 +97,24 @@ export function bindingsOf(c: Context): Bindings {
 /**
  * Finishes the response of a handler, or the answer to a denial, with the headers of limits. Listeners that `onSent` and
  * `ended` kept are called as `whenRead` says. Where the handler has not responded (`finalized` is false), or its response
- * comes after another that is being sent, as that of a timeout, only what waits for the end is called.
+ * comes after another that is being sent, as that of a timeout, only what waits for the end is called. `around`: the listeners
+ * before the limiter began.
  */
-export function complete(c: WithPending): void {
-  const listeners = c[LISTENERS]
+export function complete(c: WithPending, around: Listeners): void {
+  const listeners = take(c, around)
+  const call = (isSent: boolean): void => listeners?.forEach((listener) => listener(isSent))
   // The body is looked at only where something waits for it, as the server for Node makes one when it is.
-  if (!c.finalized || (listeners && (c.res.bodyUsed || c.res.body?.locked))) return abandon(c)
+  if (!c.finalized || (listeners && (c.res.bodyUsed || c.res.body?.locked))) return call(false)
   keepHeaders(c)
-  const response = withKept(c.res, c[KEPT])
-  if (response !== c.res) {
-    c.res = undefined // Hono would add the headers of the response that is replaced.
-    c.res = response
-  }
-  if (!listeners) return
-  c[LISTENERS] = undefined
-  c.res = whenRead(c.req.raw, c.res, (isSent) => listeners.forEach((listener) => listener(isSent)))
+  replace(c, withKept(c.res, c[KEPT]))
+  if (listeners) replace(c, whenRead(c.req.raw, c.res, call))
+}
+
+/** Puts `response` in place of the one that the context has, if it is another. */
+function replace(c: Context, response: Response): void {
+  if (response === c.res) return
+  c.res = undefined // Hono would copy the response, and add the headers of the one that is replaced.
+  c.res = response
 }
 
 /**

@@ -66,6 +66,30 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
+  it('leaves a response as it is that begins a WebSocket, which a server may know by identity', async () => {
+    const upgrade = Object.defineProperty(Response.error(), 'status', { value: 101 })
+    expect(await respond(() => upgrade)).toBe(upgrade)
+    expect(shouldCharge).toHaveBeenCalledTimes(1)
+  })
+
+  it('is asked about the response that is sent, where middleware between two limiters replaces another', async () => {
+    const outer = jest.fn((c: Context) => c.res.status < 400)
+    const app = new Hono()
+      .use(rateLimit({ limiter, key: () => 'other', shouldCharge: outer }))
+      .use(async (c, next) => {
+        await next()
+        c.res = new Response('sorry', { status: 503 })
+      })
+      .use(rateLimit({ limiter, key: () => 'k', shouldCharge }))
+      .get('/', (c) => c.text('served'))
+    const response = await app.request('/')
+    expect([shouldCharge.mock.calls.length, outer.mock.calls.length]).toEqual([0, 0])
+    await response.text()
+    expect([shouldCharge.mock.results, outer.mock.results]).toEqual(
+      Array(2).fill([{ type: 'return', value: false }]),
+    )
+  })
+
   it('does not hide that a handler returns no response', async () => {
     const failed = jest.fn((_error: Error, c: Context) => c.text('failed', 500))
     const app = new Hono().use(rateLimit({ limiter, key: () => 'k', shouldCharge })).onError(failed)
@@ -130,6 +154,25 @@ describe('a permit, without a server that reports what was sent', () => {
     const app = limited().get('/', handler)
     app.onError((_error, c) => c.text('failed', 500))
     await Promise.resolve(app.request('/')).catch(() => {})
+    await turn()
+    expect(semaphore.inUse).toBe(0)
+  })
+
+  it.each<[string, () => Response]>([
+    ['replaced', () => new Response('stack trace', { status: 500 })],
+    ['made where the handler returns none', () => undefined as never],
+    ['made where the handler fails', () => fail('no error')],
+  ])('is held until a response has ended that middleware between two limiters has %s', async (_, handler) => {
+    const app = limited()
+      .use(async (c, next) => {
+        await next().catch(() => {})
+        c.res = new Response('sorry', { status: 500 })
+      })
+      .use(rateLimit({ limiter, key: () => 'inner' }))
+      .get('/', handler)
+    const response = await app.request('/')
+    expect(semaphore.inUse).toBe(1)
+    expect(await response.text()).toBe('sorry')
     await turn()
     expect(semaphore.inUse).toBe(0)
   })

@@ -6,13 +6,29 @@ import type { KeptHeaders } from './platform.js'
  * moment at which the runtime has read the last of a body, and callers that hang up.
  */
 
+/** Whether a value is a response, of whichever realm or implementation. */
+export function isResponse(value: unknown): value is Response {
+  return typeof (value as Response | null | undefined)?.headers?.get === 'function'
+}
+
+/**
+ * The response to a denied request: what `onDenied` has returned, or where that is only a body, a text or an object as JSON, a
+ * response with it and the status and headers of `head`.
+ */
+export function responseOf(answer: unknown, head: ResponseInit): Response {
+  if (isResponse(answer)) return answer
+  if (typeof answer === 'object' && answer !== null) return Response.json(answer, head)
+  return new Response(answer as string | null | undefined, head)
+}
+
 /**
  * Has `change` change the headers of a response. Returns the response, or a copy of it if its own headers cannot be changed,
  * as those of a response of `fetch` or `Response.redirect`. One that begins a WebSocket (101) or is a network error (0) is
- * returned as it is: a server may know it by identity, and has no copies of it.
+ * returned as it is: a server may know it by identity, and has no copies of it. So is what is no response, for the server to
+ * refuse.
  */
 function changed(response: Response, change: (headers: Headers) => void): Response {
-  if (response.status < 200) return response
+  if (!isResponse(response) || response.status < 200) return response
   try {
     change(response.headers)
     return response

@@ -18,7 +18,7 @@ export {
 export { clientAddress } from './client-address.js'
 export { decisionAbout, keptBeside } from './decisions.js'
 export { type Denied, PROBLEM_TYPE } from './denial.js'
-export { onAborted, whenRead, withKept } from './fetch-exchange.js'
+export { isResponse, onAborted, whenRead, withKept } from './fetch-exchange.js'
 export { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 export { getOrMake } from './get-or-make.js'
 export { type CombinableGuard, combineGuards, createGuard } from './create-guard.js'

@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { onAborted, whenRead, withKept, withMissing } from './fetch-exchange.js'
+import { onAborted, responseOf, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
 import { keptBeside } from './decisions.js'
@@ -80,7 +80,7 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
     const denied = await guard(request, exchange)
     keptBeside.get(request)?.kept?.forEach((value, name) => headers.set(name, value))
     if (!denied) return { headers, finish, end }
-    const answer = denied.hungUp ? new Response(null, { status: 499 }) : (denied.answer as Response)
+    const answer = denied.hungUp ? new Response(null, { status: 499 }) : responseOf(denied.answer, exchange)
     return { denied: withMissing(answer, headers), headers, finish, end }
   }
 }

@@ -84,8 +84,8 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 }
 
 /**
- * Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. An object of headers
- * stays one where `isWrapped`.
+ * Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. A list of pairs stays
+ * one, and where `isWrapped` an object of headers does.
  */
 function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const names = res.getHeaderNames()
@@ -95,22 +95,29 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrap
     if (!makesRoom(status, names, (name) => res.removeHeader(name))) return
     return kept.forEach((value, name) => res.setHeader(name, value))
   }
-  const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn
-  const own = Array.isArray(given) ? (given.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
+  const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn, or pairs of them
+  const isList = Array.isArray(given)
+  const isPairs = isList && Array.isArray(given[0])
+  const pairs = isPairs ? (given as [string, unknown][]) : !isList && isWrapped && Object.entries(given)
+  const own = pairs
+    ? pairs.map(([name]) => name)
+    : isList
+      ? (given.filter((_, i) => i % 2 === 0) as string[])
+      : Object.keys(given)
   const removed: string[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
     removed.push(name)
   }
   if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
-  if (isWrapped && !Array.isArray(given)) {
-    const rest = Object.entries(given).filter(([name]) => !removed.includes(name))
-    args[at] = Object.fromEntries([...rest, ...kept])
+  if (pairs) {
+    const head = [...pairs.filter(([name]) => !removed.includes(name)), ...kept]
+    args[at] = isPairs ? head : Object.fromEntries(head)
     return
   }
   const head: unknown[] = [] // an object would take longer to add to
   own.forEach((name, i) => {
-    if (!removed.includes(name)) head.push(name, Array.isArray(given) ? given[2 * i + 1] : given[name])
+    if (!removed.includes(name)) head.push(name, isList ? given[2 * i + 1] : given[name])
   })
   kept.forEach((value, name) => head.push(name, value))
   args[at] = head

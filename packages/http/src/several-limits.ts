@@ -47,6 +47,7 @@ export interface OneLimit<Req, Res> {
  * them to a list and asks nothing: all limits are asked in one call later. That list is passed through the guard in place
  * of the response, which these steps do not use. The frame's `skip`, `allow` and `deny` are left out, because they are
  * asked once for all of its limits.
+ * @throws {PolicyError} INVALID_OPTION for a semaphore on a platform whose responses have no end.
  */
 export function oneLimit<Req, Res>(
   part: PartLimitOptions<Req, Res>,
@@ -56,6 +57,9 @@ export function oneLimit<Req, Res>(
 ): OneLimit<Req, Res> {
   const { allow: _allow, deny: _deny, skip: _skip, cost, ...common } = frame
   const { semaphore } = part
+  if (semaphore && !platform.ended) {
+    throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
+  }
   // Usage is read, whatever requests cost.
   const isRead = USAGE in frame && { cost: () => 0 }
   const own = { ...common, ...(cost && !semaphore && { cost }), ...part, ...isRead }
@@ -129,9 +133,6 @@ export class SeveralGuard<Req, Res> {
     })
     const all = this.#frames.flatMap(({ parts }) => parts())
     this.#isUsage = all.some(({ frame }) => USAGE in frame)
-    if (!platform.ended && all.some(({ semaphore }) => semaphore)) {
-      throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
-    }
     prepareTogether(all.filter(({ semaphore }) => !semaphore).map(({ guard }) => guard.limiter))
   }
 

@@ -1,5 +1,11 @@
 import { once } from 'node:events'
-import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  get,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type ServerResponse,
+} from 'node:http'
 import { connect, createServer as createHttp2Server, type IncomingHttpHeaders } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { limitedListener } from '../src/index.js'
@@ -11,13 +17,20 @@ const HEAD = Object.freeze({
   'Set-Cookie': ['a=1', 'b=2'],
 })
 
-const FLAT = ['X-RateLimit-Limit', '5', 'x-other', 'yes', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2']
+const PAIRS: [string, string][] = [
+  ['X-RateLimit-Limit', '5'],
+  ['x-other', 'yes'],
+  ['Set-Cookie', 'a=1'],
+  ['Set-Cookie', 'b=2'],
+]
+const FLAT = PAIRS.flat()
 
 const WAYS: [string, (res: ServerResponse, status: number) => unknown][] = [
   ['an object', (res, status) => res.writeHead(status, { ...HEAD, 'x-other': 'yes' })],
   ['an object that stays as it is', (res, status) => res.setHeader('x-other', 'yes').writeHead(status, HEAD)],
   ['a message and an object', (res, status) => res.writeHead(status, 'Fine', { ...HEAD, 'x-other': 'yes' })],
   ['names and values in turn', (res, status) => res.writeHead(status, FLAT)],
+  ['pairs of names and values', (res, status) => res.writeHead(status, PAIRS)],
   [
     'headers that are set before',
     (res, status) => {
@@ -51,10 +64,11 @@ describe('the head of an upstream that is passed on by a listener of Node', () =
     expect([headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual(['5', undefined])
   })
 
-  it('is that of the gateway over HTTP/2 too', async () => {
-    const server = createHttp2Server(
-      limited((_req, res) => res.writeHead(200, { 'x-ratelimit-limit': '5' }).end()) as never,
-    )
+  it.each<[string, OutgoingHttpHeaders | [string, string][]]>([
+    ['an object', { 'x-ratelimit-limit': '5' }],
+    ['pairs', [['x-ratelimit-limit', '5']]],
+  ])('is that of the gateway over HTTP/2 too, given as %s', async (_, head) => {
+    const server = createHttp2Server(limited((_req, res) => res.writeHead(200, head).end()) as never)
     await once(server.listen(0, '127.0.0.1'), 'listening')
     const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
     const [headers] = (await once(client.request({ ':path': '/' }).end(), 'response')) as [

@@ -90,7 +90,6 @@ export const fetchAdapter: Adapter<Request, ResponseHead> = {
     'connections without an address': 'nothing in a request shows that its connection was reset',
     'addresses of connections': 'the platform may have read the address in a header',
     'hang-ups of pipelined requests': 'the server for fetch handlers aborts only the first of them',
-    'results of onDenied': 'a fetch handler returns a Response',
   },
 }
 

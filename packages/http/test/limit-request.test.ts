@@ -156,6 +156,12 @@ describe('limited', () => {
     expect(await limited(() => none, { ...ONE, key: () => 'k' })(request())).toBeUndefined()
   })
 
+  it('returns as it is what is no response, for the server to refuse', async () => {
+    const none = { hello: 'world' } as unknown as Response
+    const options = { ...ONE, key: () => 'k', shouldCharge: () => true }
+    expect(await limited(() => none, options)(request())).toBe(none)
+  })
+
   it('gives a charge back once the body has been read', async () => {
     const { limiter } = observed(1)
     const handler = limited(() => new Response('failed', { status: 500 }), {

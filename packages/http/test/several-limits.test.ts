@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, createSemaphore, type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import { createGuard, decisionAbout } from '../src/index.js'
 import { FROM_HOME, guardOf, pass, plain, type PlainOptions, PlainResponse } from './plain-platform.js'
 
@@ -108,6 +108,7 @@ describe('limits together', () => {
 describe('limits of a function', () => {
   const store = () => memoryStore({ clock: () => 0 })
   const user: PartOfPlain = { name: 'user', limit: 1, window: '1m' }
+  const semaphore = createSemaphore({ limit: 1 })
 
   type PartOfPlain = Extract<PlainOptions['limits'], readonly unknown[]>[number]
 
@@ -164,6 +165,7 @@ describe('limits of a function', () => {
     ],
     ['a limit without a window', [{ name: 'user', limit: 5 }], 'limit and window are needed'],
     ['a limit of -1', [{ ...user, limit: -1 }], 'limit must be'],
+    ['a semaphore where no response ends', [user, { semaphore }], 'a semaphore needs a response'],
   ])('refuse %s, and keep the limiters', async (_, list, message) => {
     const { guard, put, ask } = following(user)
     put(...list)

@@ -104,7 +104,8 @@ const koa: Platform<Context, Response> = {
     res.status = status
   },
   send: (_ctx, res, _problem, text) => (res.body = text),
-  sendResult: (res, body) => void (res.body ??= body),
+  // Koa answers 204 where a body is null.
+  sendResult: (res, body) => void (res.body ??= body ?? ''),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
   ended: ({ res }) => responseEnded(res),

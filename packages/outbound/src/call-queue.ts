@@ -6,8 +6,8 @@ import { type Heeded, NO_WAIT } from './key-pause.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf, type TurnSource } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { type CallTerms, type Client, Turn } from './turn.js'
-import { NOTHING } from './settle.js'
-import { ACCEPTED, UNANSWERED, type Verdict } from './verdict.js'
+import { NOTHING, UNTOLD } from './settle.js'
+import { ACCEPTED, UNANSWERED, UNJUDGED, type Verdict } from './verdict.js'
 import { isSearched, sourcesOf, type WaitingSettings } from './waiting-options.js'
 
 /** The steps of a call once it is its turn, as its client describes them. */
@@ -119,7 +119,8 @@ export class CallQueue implements Client {
           return outcome.value
         }
       } catch (error) {
-        turn.returned()
+        if (turn.ending === UNJUDGED) this.events?.ended(turn, false, { error }) // a hook has thrown
+        turn.returned('value' in outcome ? UNTOLD : undefined)
         if ('value' in outcome) task.discard?.(outcome.value)
         throw error
       }

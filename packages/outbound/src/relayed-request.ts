@@ -15,7 +15,7 @@ import {
   type RequestContext,
   requestOf,
 } from './undici-request.js'
-import type { Verdict } from './verdict.js'
+import { ACCEPTED, type Verdict } from './verdict.js'
 
 /** One request with all its attempts. Its handler sees only the last response. */
 export class RelayedRequest implements Handler {
@@ -71,10 +71,11 @@ export class RelayedRequest implements Handler {
 
   /**
    * Sends the request when its turn has come, for the first time or again. What belonged to the attempt before is forgotten, so
-   * an abort by the caller now only ends the wait. `nested` has a limited client within leave retries to this one.
+   * an abort by the caller now only ends the wait. `nested` has a limited client within leave retries to this one. A dispatcher that
+   * throws, as an interceptor may, has failed the attempt.
    */
   async #send(turn: Promise<Turn>): Promise<void> {
-    this.#skipped = undefined
+    this.#body = this.#skipped = undefined
     this.#controller.detach()
     try {
       this.#turn = await turn
@@ -82,8 +83,8 @@ export class RelayedRequest implements Handler {
       this.settings.queue.events?.started(this.#turn)
       this.dispatch(nested(this.options), this)
     } catch (error) {
-      this.#end()
-      this.#fail(error as Error)
+      if (this.#turn) this.onResponseError(this.#controller, error as Error)
+      else this.#fail(error as Error)
     }
   }
 
@@ -93,9 +94,16 @@ export class RelayedRequest implements Handler {
     this.#controller.attach(controller)
   }
 
-  /** Passes an upgrade on, to WebSocket for example. The call ends with it, as the connection is the caller's from then on. */
+  /**
+   * Passes an upgrade on, to WebSocket for example. The call was served and ends with it, as the connection is the caller's from
+   * then on.
+   */
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
-    this.#end()
+    const reply = replyOf(status, headers, this.#history.at(-1)?.href)
+    this.#run(() => {
+      this.#observe({ ...ACCEPTED, status })
+      this.#end(new BodyEnd(this.settings.settle, reply).used(true))
+    })
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
 
@@ -114,6 +122,7 @@ export class RelayedRequest implements Handler {
     if (status < 200) return pass()
     const held = new HeldResponse(controller)
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
+    this.#body = new BodyEnd(this.settings.settle, reply)
     // Carries out the verdict. If the request is sent again (`#observe`), the response is skipped, and `#skipped` counts its
     // bytes from now on; otherwise the handler gets it. What was held until now goes the same way.
     const decide = (verdict: Verdict): void => {
@@ -123,7 +132,6 @@ export class RelayedRequest implements Handler {
         this.#skipped = 0
         this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
       } else {
-        this.#body = new BodyEnd(this.settings.settle, reply)
         pass()
       }
       held.release(this.#controller)

@@ -51,6 +51,8 @@ export type Used = (() => number | undefined) | undefined
 
 /** A call that was refused has used nothing. */
 export const NOTHING: Used = () => 0
+/** A reply of which nothing says what its call used: its cost. */
+export const UNTOLD: Used = () => undefined
 
 /**
  * Extends the reservation of a decision from now on, while its call waits for further turns and is under way, until `settleHeld` or

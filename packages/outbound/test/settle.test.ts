@@ -5,7 +5,13 @@ import axios from 'axios'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Readable } from 'node:stream'
 import { Agent, request } from 'undici'
-import { limitAxios, limitFetch, limitUndici, type SettleOptions } from '../src/index.js'
+import {
+  limitAxios,
+  limitFetch,
+  limitUndici,
+  type OutboundOptions,
+  type SettleOptions,
+} from '../src/index.js'
 import { startFakeTime } from './real-io.js'
 
 /** A budget of 100 units, of which a call reserves 40. */
@@ -24,7 +30,11 @@ const units = ({ text, isWhole }: { readonly text: string; readonly isWhole: boo
   isWhole ? Number(/"used":(\d+)/.exec(text)?.[1]) : text.length
 
 /** A client of the budget, whose fetch answers with these pieces of a body. */
-function client(answer: () => Response | Promise<Response>, settle: Partial<SettleOptions> = {}) {
+function client(
+  answer: () => Response | Promise<Response>,
+  settle: Partial<SettleOptions> = {},
+  options: Partial<OutboundOptions> = {},
+) {
   const limiter = budget()
   const sent = jest.fn(answer)
   const fetch = limitFetch(sent as typeof globalThis.fetch, {
@@ -32,6 +42,7 @@ function client(answer: () => Response | Promise<Response>, settle: Partial<Sett
     key: 'k',
     cost: 40,
     settle: { units, ...settle },
+    ...options,
   })
   return { limiter, fetch, sent }
 }
@@ -51,6 +62,11 @@ function streamed(...pieces: readonly (string | Error)[]): Response {
     { highWaterMark: 0 },
   )
   return new Response(body)
+}
+
+/** A hook with a mistake in it. */
+function mistaken(): never {
+  throw new Error('mistake')
 }
 
 afterEach(() => void jest.useRealTimers())
@@ -100,6 +116,12 @@ describe('a call that reserves', () => {
     const { limiter, fetch } = client(failed, { ...(atEnd && { atEnd }) })
     await expect(fetch('https://api.example/')).rejects.toThrow('connect')
     expect(await standing(limiter)).toEqual([used, 0])
+  })
+
+  it('is settled at its cost where a hook throws about its reply', async () => {
+    const { limiter, fetch } = client(() => new Response('{'), {}, { isRefusal: mistaken })
+    await expect(fetch('https://api.example/')).rejects.toThrow('mistake')
+    expect(await standing(limiter)).toEqual([40, 0])
   })
 
   it('gives its units back for each attempt that was refused', async () => {
@@ -290,6 +312,16 @@ describe('settle', () => {
     expect(await standing(of)).toEqual([40, 40])
     await body.text()
     expect(await standing(of)).toEqual([7, 0])
+    await agent.close()
+  })
+
+  it('asks about a reply of undici about which a hook throws', async () => {
+    const [of, agent, seen] = [limiter(), new Agent(), jest.fn(() => 9)]
+    const options = { limiter: of, key: 'k', cost: 40, settle: { units: seen }, isRefusal: mistaken }
+    const dispatcher = agent.compose(limitUndici(options))
+    await expect(request(other.origin, { dispatcher })).rejects.toThrow('mistake')
+    expect(seen).toHaveBeenCalledWith(expect.objectContaining({ text: '', isWhole: false }))
+    expect(await standing(of)).toEqual([9, 0])
     await agent.close()
   })
 })

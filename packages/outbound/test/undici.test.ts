@@ -4,7 +4,7 @@ import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream } from 'undici'
+import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream, upgrade } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -200,6 +200,47 @@ it('passes connection errors to the caller', async () => {
   await expect(request(other.origin, { dispatcher })).rejects.toThrow('other side closed')
 })
 
+describe('an upgrade', () => {
+  const upgrading: Answer = (_, res) => res.writeHead(101, { connection: 'upgrade', upgrade: 'w' }).end()
+  const upgraded = async (dispatcher: Dispatcher): Promise<void> => {
+    const { socket } = await upgrade(other.origin, { dispatcher, protocol: 'w' })
+    socket.destroy()
+  }
+
+  it('is an answer, upon which the calls that wait after a pause follow', async () => {
+    startFakeTime()
+    const pausing: Answer = (n, res, req) =>
+      n === 1 ? res.writeHead(429, { 'retry-after-ms': '200' }).end() : upgrading(n, res, req)
+    const limiter = limiterOf(gcra({ limit: 1000, window: '1s' }))
+    const { dispatcher } = await open(pausing, { limiter, retries: 0 })
+    await (await whilePassing(request(other.origin, { dispatcher }))).body.dump()
+    await whilePassing(Promise.all([1, 2, 3, 4, 5, 6].map(() => upgraded(dispatcher))))
+    expect(Math.max(...waited().map(({ waitMs }) => waitMs))).toBeLessThan(750)
+  })
+
+  it('ends its call, in events too, and is settled by its reply', async () => {
+    const limiter = createLimiter({
+      policies: [slidingLog({ limit: 100, window: '1d' })],
+      reservations: {},
+    })
+    limiters.push(limiter)
+    const units = jest.fn(() => undefined)
+    const { dispatcher } = await open(upgrading, { limiter, cost: 40, settle: { units } })
+    await upgraded(dispatcher)
+    expect(events.filter(({ type }) => /started|done|idle/.test(type))).toMatchObject([
+      { type: 'started' },
+      { type: 'done', status: 101 },
+      { type: 'idle' },
+    ])
+    expect(units).toHaveBeenCalledWith({
+      reply: expect.objectContaining({ status: 101 }),
+      text: '',
+      isWhole: true,
+    })
+    expect((await limiter.peek(other.origin)).policies).toMatchObject([{ used: 40, held: 0 }])
+  })
+})
+
 it('holds permits of the semaphore until the bodies have arrived', async () => {
   const semaphore = createSemaphore({ limit: 2 })
   const limiter = limiterOf(gcra({ limit: 1000, window: '1s' }))
@@ -317,6 +358,19 @@ describe('replies that no server sent', () => {
     }
     expect(other.arrived).toHaveLength(1)
   })
+})
+
+it('reports the end of a request that an interceptor below refuses by throwing', async () => {
+  const { limiter } = await open(ok)
+  const refusing = () => (_options: unknown, _handler: unknown) => fail()
+  const onEvent = (event: OutboundEvent) => events.push(event)
+  const dispatcher = agent.compose(refusing, limitUndici({ limiter, onEvent }))
+  await expect(request(other.origin, { dispatcher })).rejects.toThrow('thrown')
+  expect(events.filter(({ type }) => /started|failed|idle/.test(type))).toMatchObject([
+    { type: 'started' },
+    { type: 'failed', error: new Error('thrown') },
+    { type: 'idle' },
+  ])
 })
 
 it('knows a host by its name above dns()', async () => {

@@ -89,6 +89,8 @@ class WatchedPolicies implements PoliciesInForce {
   #foundAt = performance.now()
   #errors = 0
   #error: Error | undefined
+  /** The message of the error that was reported last; undefined since a read was good. */
+  #reported: string | undefined
 
   /** @internal {@link watchPolicies} makes one. */
   constructor(source: WatchedSource, options: WatchPoliciesOptions) {
@@ -163,9 +165,12 @@ class WatchedPolicies implements PoliciesInForce {
       const text = await textOf(this.#source)
       if (this.#isClosed) throw new PolicyError('INVALID_OPTION', 'the watch was closed during the read')
       this.#last = text
-      if (text === this.#text) this.#error = undefined
-      else if (isFirst || text === before) this.#take(text)
-      else return
+      if (text !== this.#text) {
+        this.#error = undefined
+        if (!isFirst && text !== before) return
+        this.#take(text)
+      }
+      this.#error = this.#reported = undefined
       this.#foundAt = startedAt
     } catch (error) {
       if (!this.#isClosed) this.#report(error as Error)
@@ -194,15 +199,15 @@ class WatchedPolicies implements PoliciesInForce {
     this.#read = next
     this.#text = text
     this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
-    this.#error = undefined
     for (const changed of this.#followers.values()) changed()
     if (isChange) this.#listeners.emit('onChange', this.#digest)
   }
 
   /** Reports an error, unless the read before had the same. */
   #report(error: Error): void {
-    const isNew = this.#error?.message !== error.message
+    const isNew = this.#reported !== error.message
     this.#error = error
+    this.#reported = error.message
     if (!isNew) return
     this.#errors++
     if (this.#listeners.heard.onError) this.#listeners.emit('onError', error)

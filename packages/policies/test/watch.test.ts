@@ -117,6 +117,11 @@ describe('a watched file', () => {
     await beat(text)
     await beat()
     expect(watched.errors).toBe(2)
+    await beat(fileOf(6))
+    expect([watched.error, limit()]).toEqual([undefined, 5]) // the next read decides
+    await beat(text)
+    await beat()
+    expect([watched.errors, watched.error?.message]).toEqual([2, expect.stringMatching(message)])
   })
 
   it('may begin anew where it names the limiter in reset', async () => {

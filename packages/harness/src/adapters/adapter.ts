@@ -40,7 +40,6 @@ export type Feature =
   | 'connections without an address'
   | 'addresses of connections'
   | 'hang-ups of pipelined requests'
-  | 'results of onDenied'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]

@@ -1,7 +1,6 @@
 import { type Decision, slidingLog } from '@sluice/core'
 import type { Adapter } from './adapter.js'
 import { INSTANCE } from './denial-ids.js'
-import { itWith } from './it-with.js'
 import { stopped, undecided } from './limits.js'
 import type { Serve } from './site.js'
 
@@ -85,17 +84,21 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(headers['content-type']).not.toMatch(PROBLEM)
     })
 
-    itWith(adapter, 'results of onDenied')(
-      'to a denied request is what onDenied returns, an object as JSON whatever its members are called',
-      async () => {
-        const answer = { error: 'limited', on: 'requests', hasRef: true }
-        const site = await serve([{ limiter: stopped(1), onDenied: () => answer }])
-        await site.send()
-        const { status, headers, text } = await site.send()
-        expect([status, JSON.parse(text)]).toEqual([429, answer])
-        expect(headers['content-type']).toMatch(/^application\/json/)
-      },
-    )
+    it('to a denied request is what onDenied returns, an object as JSON whatever its members are called', async () => {
+      const answer = { error: 'limited', on: 'requests', hasRef: true, headers: { a: 'b' }, status: 'full' }
+      const site = await serve([{ limiter: stopped(1), onDenied: () => answer }])
+      await site.send()
+      const { status, headers, text } = await site.send()
+      expect([status, JSON.parse(text)]).toEqual([429, answer])
+      expect(headers['content-type']).toMatch(/^application\/json/)
+    })
+
+    it('to a denied request stays a denial where onDenied returns null', async () => {
+      const site = await serve([{ limiter: stopped(1), onDenied: () => null }])
+      await site.send()
+      const { status, headers } = await site.send()
+      expect([status, headers['retry-after']]).toEqual([429, '60'])
+    })
 
     it('is never a denial in shadow mode, and has no Retry-After', async () => {
       const site = await serve([{ limit: 1, window: '1m', enforce: false }])

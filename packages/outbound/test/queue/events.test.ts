@@ -38,6 +38,19 @@ describe('events', () => {
     expect(events.at(-1)).toEqual({ type: 'idle', queue: 'test', limiter: 'test' })
   })
 
+  it.each(['retry', 'pauseOf', 'isRefusal'])('have the end of a call of which %s throws', async (hook) => {
+    const mistake = new Error('mistake')
+    const { queue, types, events } = open({
+      [hook]: () => {
+        throw mistake
+      },
+    })
+    outcome(queue.run(() => Promise.reject(new Error('no'))))
+    await pass(0)
+    expect(types()).toEqual(['queued', 'empty', 'started', 'failed', 'idle'])
+    expect(events).toContainEqual(expect.objectContaining({ type: 'failed', error: mistake }))
+  })
+
   it('have listeners by type, which can be removed', async () => {
     const { add, queue } = open()
     const done: string[] = []
