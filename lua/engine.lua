@@ -180,7 +180,7 @@ for call_number = 1, count do
       end
       if op == CHARGE or op == REFUND then
         effect = cost
-        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + span - 1, full_at) end
+        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + (span - 1), full_at) end
       else
         --@for each policy @{cells} = @{algorithm}_admit(@{state}, @{numbers}, at, amount)
       end
