@@ -14,7 +14,7 @@ local entry, entry_at, lives_until = nil, 0, 0
 local outcome, until_end
 local has_ended = next_end > 0 and next_end <= now or id and listed >= 192 * most
 -- The call is sent once more, with boundaries around its instant, before anything is written.
---@for each calendar if has_ended and now >= ends_@{i} and (now < before_@{i} or now >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
+--@for each calendar if has_ended and now >= ends_@{i} and (now < before_@{i} or now >= after_@{i} or ends_@{i} + @{half} > after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
 -- A peek gives back on a copy of the state, which is dropped: it writes nothing, and needs no permission to write.
 local served = call
 if op == PEEK and next_end > 0 then

@@ -158,8 +158,8 @@ for call_number = 1, count do
   end
 
   if writes then
-    -- The call is sent once more, with boundaries around its instant.
-    --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
+    -- The call is sent once more, with boundaries around its instant: these have an end for a window that begins there.
+    --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i} or ends_@{i} + @{half} > after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
     if not begun then
       begun = true
       --@for any ring call('SET', key, fixed, 'PX', '60000')
@@ -180,7 +180,7 @@ for call_number = 1, count do
       end
       if op == CHARGE or op == REFUND then
         effect = cost
-        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + span - 1, full_at) end
+        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units) if span > 0 then local left, full_at = @{algorithm}_view(@{state}, @{numbers}, at) counts = counts .. pack('<ddd', capacity_@{i} - left, units + (span - 1), full_at) end
       else
         --@for each policy @{cells} = @{algorithm}_admit(@{state}, @{numbers}, at, amount)
       end

@@ -13,6 +13,7 @@ const ANCHORS = [
   '2023-08-30T02:30',
   '2011-12-30T12:00',
   '2000-12-29T23:59:59',
+  '0050-01-31T08:00',
 ]
 
 /** The boundaries around an instant, in milliseconds. */

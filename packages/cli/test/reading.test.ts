@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { parseWhere } from '@sluice/policies'
 import { fixture, lineAt, readAll, sourceOf, sums } from './bytes.js'
 import { NoLogError } from '@sluice/cli'
+import { runsIn } from '@sluice/testing/internal'
 
 /** Mutated logs that are read. */
-const RUNS = Number(process.env['LOG_RUNS'] ?? 10_000)
+const RUNS = runsIn('LOG_RUNS', 10_000)
 const S = 1_760_104_536
 
 describe('lines', () => {

@@ -17,6 +17,7 @@ import { expectWarnings } from '@sluice/harness/warnings'
 import {
   findShapes,
   operationOf,
+  runsIn,
   Session,
   type Shape,
   starts,
@@ -48,7 +49,7 @@ interface Told {
 
 const { shapes } = findShapes()
 /** Sequences of each shape, each through three frameworks; in full 100. */
-const RUNS = Math.ceil(Number(process.env['CONFORMANCE_RUNS'] ?? 250) / 50)
+const RUNS = Math.ceil(runsIn('CONFORMANCE_RUNS', 250) / 50)
 
 let now = 0
 const stores: MemoryStore[] = []

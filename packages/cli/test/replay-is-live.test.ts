@@ -10,6 +10,7 @@ import { expectWarnings } from '@sluice/harness/warnings'
 import {
   findShapes,
   operationOf,
+  runsIn,
   Session,
   type Shape,
   starts,
@@ -24,7 +25,7 @@ const { shapes } = findShapes()
 // Of budgets in the memory of the limiters that replays are compared with.
 beforeEach(() => expectWarnings([], { perhaps: ['STORE_FORGETS'] }))
 /** A fifth of the kit's sequences, in full 1,000 of each shape: each is decided twice. */
-const RUNS = Math.min(1000, Math.ceil(Number(process.env['CONFORMANCE_RUNS'] ?? 5000) / 5))
+const RUNS = Math.min(1000, Math.ceil(runsIn('CONFORMANCE_RUNS', 5000) / 5))
 
 /** A decision as both sides report it. */
 const told = ({ allowed, policy, remaining, retryAfterMs, reason }: Decision) => ({

@@ -3,6 +3,7 @@ import { linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { runsIn } from '@sluice/testing/internal'
 import { main } from '../src/terminal/main.js'
 
 /*
@@ -10,7 +11,7 @@ import { main } from '../src/terminal/main.js'
  * they are, the command ends by itself, its text moves no cursor and is no command to a CI, and what it reads stays as it is.
  */
 
-const RUNS = Math.ceil(Number(process.env['LOG_RUNS'] ?? 10_000) / 10)
+const RUNS = Math.ceil(runsIn('LOG_RUNS', 10_000) / 10)
 
 const MOVES = [
   '\n',

@@ -6,6 +6,10 @@ const share = Number(process.env['FAULTS_SHARE'] ?? 1)
 
 /** Runs every row in full and prints a line for each, and the warnings that no row states; `node run.ts 18 20` runs those alone. */
 async function main(wanted: readonly number[]): Promise<void> {
+  if (!(share > 0))
+    throw new Error(`FAULTS_SHARE must be a number above 0, got '${process.env['FAULTS_SHARE']}'`)
+  const unknown = wanted.filter((number) => !rows.some((row) => row.number === number))
+  if (unknown.length > 0) throw new Error(`there is no row ${unknown.join(', ')}`)
   const chosen = rows.filter((row) => wanted.length === 0 || wanted.includes(row.number))
   const began = performance.now()
   console.warn = () => {} // clients with default settings do, of a permission that they can do without (row 17)

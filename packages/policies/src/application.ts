@@ -86,9 +86,10 @@ export function limitsFrom<Req>(
 }
 
 /**
- * The limiter of this name in a policy file, made with further options of `createLimiter`, such as the store. Of a file that
- * is watched its policies are looked up at each call; once the file has no such limiter, the last ones stay. `where`, `by` and
- * `exempt` are for requests: this limiter counts each call that it gets, under its key.
+ * The limiter of this name in a policy file, made with further options of `createLimiter`, such as the store; `tiers` are lists
+ * that it knows beside those of the file's plans. Of a file that is watched its policies are looked up at each call; once the file
+ * has no such limiter, the last ones stay. `where`, `by` and `exempt` are for requests: this limiter counts each call that it gets,
+ * under its key.
  * @throws {PolicyError} INVALID_OPTION for a file with errors, or without this limiter.
  */
 export function limiterFrom(
@@ -99,7 +100,7 @@ export function limiterFrom(
   const read = isWatched(file) ? file.current : readSource(file)
   const found = read.limiters.find((limiter) => limiter.name === name)
   if (!found) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
-  const made = { tiers: [...found.plans!.values()], ...options, name }
+  const made = { ...options, tiers: [...found.plans!.values()].concat(options.tiers ?? []), name }
   if (!isWatched(file)) return createLimiter({ ...made, policies: found.policies })
   let known = found
   const ask = (): readonly Policy[] => {

@@ -98,9 +98,9 @@ function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
     const [was, is] = [before, after].map((each) => each.plans?.get(name) ?? each.policies)
     return changesOfList(was!, is!, ` of the plan '${name}'`)
   })
-  const { by = 'ip' } = after
-  const { by: wasBy = 'ip' } = before
-  const counted = `by was '${wasBy}' and becomes '${by}': what was consumed is forgotten, callers begin anew`
+  // Without it an application counts by its own `key`, which need not be the address.
+  const [wasBy, by] = [before, after].map((each) => (each.by === undefined ? 'none' : `'${each.by}'`))
+  const counted = `by was ${wasBy} and becomes ${by}: what was consumed is forgotten, callers begin anew`
   const lostBy: Found = by === wasBy ? [] : [['LOST_BY', counted]]
   return [...changesOfList(before.policies, after.policies, ''), ...plans, ...lostBy]
 }

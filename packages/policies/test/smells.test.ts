@@ -121,6 +121,16 @@ describe('against the current file', () => {
     expect(changes([gcra], [log])).toEqual([expect.stringContaining('LOST_SHAPE')])
   })
 
+  it('a key of the application that becomes one of the file is reported, and one of the file that goes', () => {
+    const by = (given?: string) =>
+      readPolicies(JSON.stringify({ limiters: { api: { policies: [log], ...(given && { by: given }) } } }))
+    const of = (after: string | undefined, before: string | undefined) =>
+      changesAgainst(by(after), by(before)).map(({ code, message }) => `${code}: ${message.split(':')[0]}`)
+    expect(of('ip', undefined)).toEqual(["LOST_BY: by was none and becomes 'ip'"])
+    expect(of(undefined, 'ip')).toEqual(["LOST_BY: by was 'ip' and becomes none"])
+    expect([of('ip', 'ip'), of(undefined, undefined)]).toEqual([[], []])
+  })
+
   it('a limiter that is gone is reported', () => {
     const [lost] = changesAgainst(fileOf({ other: [log] }), fileOf({ api: [log] }))
     expect(lost).toMatchObject({ code: 'LOST_LIMITER', path: 'limiters.api' })

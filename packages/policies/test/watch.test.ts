@@ -4,7 +4,7 @@ import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore } from '@sluice/core'
+import { gcra, memoryStore } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import { expectWarnings } from '@sluice/harness/warnings'
 import { limiterFrom, limitsFrom, type PolicyFile, policiesOf, readPolicies } from '../src/index.js'
@@ -102,7 +102,8 @@ describe('a watched file', () => {
     ['nothing', '', /expected a value/],
     ['an unknown name', '{ "limits": {} }', /limits/],
     ['other shapes', fileOf(6, { policies: [{ algorithm: 'gcra', limit: 6, window: '1h' }] }), /"reset"/],
-    ['another by', fileOf(6, { by: 'header:x-team' }), /by was 'ip'.*"reset"/],
+    ['another by', fileOf(6, { by: 'header:x-team' }), /by was none and becomes 'header:x-team'.*"reset"/],
+    ['by in place of the key of the application', fileOf(6, { by: 'ip' }), /by was none and becomes 'ip'/],
     ['more than 1 MB', `${fileOf(6)}${' '.repeat(2 ** 20)}`, /1 MB/],
   ])('that has %s is refused, reported once, and the last good one stays', async (_, text, message) => {
     const { beat, limit, errors, watched } = await watching(fileOf(5))
@@ -374,5 +375,23 @@ describe('limiterFrom', () => {
     expect(() => limiterFrom(watched, 'api')).toThrow(/no limiter 'api'/)
     await limiter.close()
     await expect(limiter.consume('a')).rejects.toThrow(/closed/)
+  })
+
+  it('bans under the lists of the plans and those of its tiers', async () => {
+    const window = (limit: number, per: string) => ({ algorithm: 'fixedWindow', limit, window: per })
+    const read = readPolicies(
+      JSON.stringify({
+        limiters: { api: { policies: [window(5, '1m')], plans: { pro: [window(50, '1h')] } } },
+      }),
+    )
+    const store = memoryStore({ clock: () => 0 })
+    const own = [gcra({ limit: 9, window: '1s' })]
+    await limiterFrom(read, 'api', { store, tiers: [own] }).block('u', '10m')
+    const limiter = limiterFrom(read, 'api', { store })
+    for (const policies of [undefined, policiesOf(read, 'api', 'pro')!, own]) {
+      const { reason } = await limiter.peek('u', policies && { policies })
+      expect(reason).toBe('blocked')
+    }
+    expect(() => limiterFrom(read, 'api', { store, tiers: own as never })).toThrow(/tiers must be lists/)
   })
 })

@@ -57,7 +57,7 @@ export interface Arrival {
   /** On the clock of `performance.now()`. */
   readonly at: number
   readonly accepted: boolean
-  /** The Retry-After of one that was not. */
+  /** The Retry-After of one that was not, in milliseconds; 0 where a reply of `answer` has none in seconds. */
   readonly retryAfterMs: number
   readonly tag: number
 }
@@ -92,9 +92,12 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     if (accepted) log.push(at)
     mostAtOnce = Math.max(mostAtOnce, ++underWay)
     res.once('close', () => underWay--)
-    const seconds = Math.ceil((log[0]! + windowMs - at) / 1000)
+    // Where no accepted call counts, it has as many open as it serves at once: one of them ends with its latency.
+    const waitMs = log.length > 0 ? log[0]! + windowMs - at : Math.max(1, latencyMs)
+    const seconds = Math.ceil(waitMs / 1000)
+    const stated = own === undefined ? seconds : secondsOf(own)
     const tag = Number(new URL(req.url!, 'http://provider').searchParams.get('tag'))
-    calls.push({ at, accepted, retryAfterMs: accepted ? 0 : seconds * 1000, tag })
+    calls.push({ at, accepted, retryAfterMs: accepted ? 0 : stated * 1000, tag })
     if (own === 'nothing') return
     if (own) return void setTimeout(() => reply(res, own), latencyMs)
     if (tells) res.setHeader('RateLimit', `"calls";r=${limit - log.length};t=${seconds}`)
@@ -125,6 +128,13 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
       comeBack()
     },
   }
+}
+
+/** The Retry-After of a reply that a test has chosen, in seconds; 0 where it has none, or a date. */
+function secondsOf(own: ProviderReply | 'nothing'): number {
+  const headers = own === 'nothing' ? {} : (own.headers ?? {})
+  const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after') ?? []
+  return Number(value) || 0
 }
 
 /** Sends a reply that a test has chosen: its status, its headers, and its body, a text as it is and any other value as JSON. */

@@ -35,6 +35,13 @@ describe('assertions about responses', () => {
     expect(() => assertDenied(denied, { status: 503 })).toThrow('status is 429 and not 503')
   })
 
+  it.each([403, 420, 503, 200])('hold for a denial that is answered with %i', (status) => {
+    const answered = { status, headers: { 'Retry-After': '7' } }
+    assertDenied(answered, { status })
+    expect(() => assertDenied(answered)).toThrow(status === 503 ? 'status is 503 and not 429' : 'was allowed')
+    expect(() => assertDenied({ status: 204, headers: {} }, { status })).toThrow('was allowed')
+  })
+
   it('hold for supertest', async () => {
     const app = express().use(rateLimit(LIMIT))
     app.get('/', (_req, res) => res.end('served'))

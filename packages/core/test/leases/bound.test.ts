@@ -10,6 +10,7 @@ import {
   tokenBucket,
 } from '../../src/index.js'
 import { SlowStore, Timeline } from '@sluice/harness/stores'
+import { runsIn } from '@sluice/testing/internal'
 
 /*
  * Processes with leases call for one key, over ways on which calls and answers take their time. What was served is
@@ -145,7 +146,7 @@ function excess(told: readonly Served[], bound: Bound): string | undefined {
   return undefined
 }
 
-const RUNS = Number(process.env.LEASE_RUNS ?? 25)
+const RUNS = runsIn('LEASE_RUNS', 25)
 
 describe.each(algorithms)('%s with leases', (_, policy, bound) => {
   const isAligned = policy.algorithm.leasing!.end(policy, 0) < Infinity

@@ -66,6 +66,17 @@ describe.each([
     return { time, limiter, passed }
   }
 
+  it('ends a window that was booked for later at a boundary of its calendar, however far that is', async () => {
+    // The year of the first call ends on 1 January 2027. The next one has another anchor, which comes 68 days later: too soon.
+    const store = storeOf(() => Date.UTC(2026, 1, 1) * 1000)
+    const [first, other] = ['2024-01-01', '2024-03-10'].map((anchor) =>
+      store.keyspace('anchors', [calendarWindow({ limit: 1, every: 'year', anchor })], () => {}),
+    )
+    await first!.decide('consume', 'a', 1, 0)
+    const { at, resetAt } = await other!.decide('book', 'a', 1, 2 ** 50)
+    expect([at, resetAt]).toEqual([Date.UTC(2027, 0, 1) * 1000, Date.UTC(2028, 2, 10) * 1000])
+  })
+
   it.each(EVERY)(
     'a day back admits no more in a window of a %s, and makes no time stand still',
     async (every) => {

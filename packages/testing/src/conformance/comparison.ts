@@ -48,7 +48,7 @@ export function scenarios(
   return shapes.chain((list) =>
     fc.record({
       shapes: fc.constant(list),
-      numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS))),
+      numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS, true))),
       penalties: fc.tuple(...Array.from({ length: TIERS }, () => penalty)),
       start: starts,
       steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),

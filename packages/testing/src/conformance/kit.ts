@@ -11,6 +11,7 @@ import { combining } from './laws/combining.js'
 import { correcting } from './laws/correcting.js'
 import { deciding } from './laws/deciding.js'
 import { drifting } from './laws/drifting.js'
+import { identity } from './laws/identity.js'
 import { limits } from './laws/limits.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
@@ -18,16 +19,18 @@ import { promising } from './laws/promising.js'
 import { records } from './laws/records.js'
 import { releasing } from './laws/releasing.js'
 import { reserving } from './laws/reserving.js'
-import { severalKeys } from './laws/several-keys.js'
+import { settingBack } from './laws/setting-back.js'
+import { severalKeys, severalPenalized } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
+import { runsIn, runsOf, seedGiven } from './runs.js'
 import type { OpenStore } from './session.js'
 import { findShapes, type Shape } from './shapes.js'
 
 export interface ConformanceOptions {
   /**
-   * Random sequences that are compared with the model. Default 10,000; CONFORMANCE_RUNS overrides it, and changes `lawRuns` in
-   * proportion.
+   * Random sequences that are compared with the model, at least 1. Default 10,000; CONFORMANCE_RUNS overrides it, and changes
+   * `lawRuns` in proportion.
    */
   readonly sequences?: number
   /** Random traffic on which each law is tried. Default a 125th of `sequences`. */
@@ -55,28 +58,26 @@ const LAWS = [
   severalKeys,
   deciding,
   reserving,
+  settingBack,
 ]
 
 /**
  * Declares, as tests, what every store has to do: each law of the contract for each shape (an algorithm in one of its variants),
- * the laws of permits, boards and records, and random sequences of calls that the store and a model have to answer alike: half of them
+ * the laws of identity, permits, boards and records, and random sequences of calls that the store and a model have to answer alike: half of them
  * under one policy, 30 in 100 under two, 20 in 100 under three. An algorithm of core without a model fails.
  *
  * The test runner must provide `describe` and `it` as globals, as Jest does. `openStore` opens a store for each sequence, on a
  * clock that the sequence sets; its keys are new each time, so all may share one server. CONFORMANCE_RUNS sets the number of
  * sequences, and of runs of the laws in proportion. A failure prints its seed, and CONFORMANCE_SEED tries that seed again.
+ * @throws {PolicyError} INVALID_OPTION for numbers of runs, or a seed, that are no whole numbers.
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
-  const {
-    mostCost = () => 2 ** 31,
-    penalties = true,
-    sequences: most = 10_000,
-    lawRuns = most / 125,
-  } = options
-  const sequences = Number(process.env.CONFORMANCE_RUNS ?? most)
-  const laws = penalties ? [...LAWS, penalizing, beginningAnew] : LAWS
-  const given = process.env.CONFORMANCE_SEED
-  const seed = given === undefined ? undefined : Number(given)
+  const { mostCost = () => 2 ** 31, penalties = true } = options
+  const most = runsOf(options.sequences, 'sequences', 10_000)
+  const lawRuns = runsOf(options.lawRuns, 'lawRuns', most / 125)
+  const sequences = runsIn('CONFORMANCE_RUNS', most)
+  const seed = seedGiven()
+  const laws = penalties ? [...LAWS, penalizing, beginningAnew, severalPenalized] : LAWS
   const trial = { openStore, runs: Math.ceil((lawRuns * sequences) / most), seed }
 
   describe(`${storeName} store`, () => {
@@ -97,6 +98,7 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
       })
     }
 
+    describe('identity', () => identity(trial, shapes))
     describe('permits', () => permits(trial))
     describe('boards', () => boards(trial))
     describe('records', () => records(trial))

@@ -1,5 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import type { Policy } from '@sluice/core'
+import type { Answer } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import { operationOf } from './operation.js'
 import { options } from './numbers.js'
@@ -127,19 +128,29 @@ const MOST_INSTANTS = 50
  * @throws {Error} if answers go on naming later instants at the 50th, as a key that nothing charges must fill up.
  */
 export async function expectEqualKeys(a: Caller, b: Caller): Promise<void> {
-  const capacity = a.tiers[0]![0]!.capacity
-  const costs = new Set([0, 1, Math.ceil(capacity / 2), capacity])
   const announced = new Set<number>()
   for (let visits = 0; visits < MOST_INSTANTS; visits++) {
-    for (const cost of costs) {
-      deepStrictEqual(seen(await a.peek(cost)), seen(await b.peek(cost)))
-      announced.add(a.known.at).add(a.known.resetAt)
-    }
+    for (const { at, resetAt } of await expectEqualAnswers(a, b)) announced.add(at).add(resetAt)
     const next = Math.min(...[...announced].filter((at) => at > a.session.now))
     if (next === Infinity) return
     a.session.now = next
   }
   throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
+}
+
+/**
+ * Asserts that two keys of one session give the same answers to `peek` now, for costs of 0, 1, half and all of the capacity.
+ * Returns the answers.
+ */
+export async function expectEqualAnswers(a: Caller, b: Caller): Promise<readonly Answer[]> {
+  const capacity = a.tiers[0]![0]!.capacity
+  const answers: Answer[] = []
+  for (const cost of new Set([0, 1, Math.ceil(capacity / 2), capacity])) {
+    const answer = await a.peek(cost)
+    deepStrictEqual(seen(answer), seen(await b.peek(cost)))
+    answers.push(answer)
+  }
+  return answers
 }
 
 /**

@@ -20,8 +20,10 @@ export class KeyModel {
   /** The instant of the first write since the state was lost or reset; undefined while the key does not exist. */
   #born: bigint | undefined
   readonly #cancelled = new Set<Entry>()
-  /** For a charge that found the key full again, the writes that were dropped for it: cancelling it restores them. */
-  readonly #replaced = new Map<Entry, Entry[]>()
+  /** Of each policy the state that the dropped writes had left when the key was full again. */
+  #before: readonly unknown[] = []
+  /** For a charge that found the key full again, what was dropped for it: cancelling it restores that. */
+  readonly #replaced = new Map<Entry, { readonly writes: Entry[]; readonly before: readonly unknown[] }>()
   #blockedUntil = 0n
   #heldUntil = 0n
   readonly #refusals = new Refusals()
@@ -60,7 +62,12 @@ export class KeyModel {
       if (this.#writes.includes(booking)) this.release(booking.rules, now, booking, booking.cost)
       return false
     }
-    this.#writes = this.#replaced.get(booking) ?? this.#writes.slice(0, -1)
+    const { writes, before } = this.#replaced.get(booking) ?? {
+      writes: this.#writes.slice(0, -1),
+      before: this.#before,
+    }
+    this.#writes = writes
+    this.#before = before
     return true
   }
 
@@ -115,6 +122,7 @@ export class KeyModel {
   /** Forgets all that was written: units, block, hold and counted refusals. Returns 0, as no units take effect. */
   reset(): number {
     this.#writes = []
+    this.#before = []
     this.#born = undefined
     this.#blockedUntil = this.#heldUntil = 0n
     this.#refusals.reset()
@@ -153,7 +161,8 @@ export class KeyModel {
       (rule, i) => resetInstant(this.#standing(rule, i), rule, decidedAt) <= decidedAt,
     )
     if (!isFull || this.#last() > decidedAt) return
-    this.#replaced.set(charge, this.#writes)
+    this.#replaced.set(charge, { writes: this.#writes, before: this.#before })
+    this.#before = rules.map((rule, i) => this.#standing(rule, i))
     this.#writes = []
     this.#born = decidedAt
   }
@@ -247,7 +256,8 @@ export class KeyModel {
    * the numbers of the list that it came with, as they may change from call to call.
    */
   #standing(rule: Rule, index: number): unknown {
-    return rule.model.recount(this.#writes.map((write) => ({ ...write, rule: write.rules[index]! })))
+    const writes = this.#writes.map((write) => ({ ...write, rule: write.rules[index]! }))
+    return rule.model.recount(writes, this.#before[index])
   }
 }
 

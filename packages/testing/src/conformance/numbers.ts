@@ -16,17 +16,26 @@ const LIMITS = [1, 2, 3, 5, 7, 10, 60, 240, 1000, 100_000, 300_000, 700_000, 2 *
 
 /**
  * Draws `count` sets of options of one shape (an algorithm in one of its variants), which differ in limit and capacity alone: one
- * key may be called under any of them. The window, in milliseconds, and the options that make the shape are the same for all. A
- * draw is discarded if the contract refuses its window for this shape, or if its debts would last too long.
+ * key may be called under any of them. With `areFree` they also differ in other options on which no shape depends, as the zone of a
+ * calendar. The window, in milliseconds, and the options that make the shape are the same for all. A draw is discarded if the
+ * contract refuses its window for this shape, or if its debts would last too long.
  */
-export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]> {
-  const { onlyWindow } = shape.model
-  const windows = onlyWindow ? [onlyWindow(shape.variant)] : WINDOWS
+export function tiers(shape: Shape, count: number, areFree = false): fc.Arbitrary<readonly Tier[]> {
+  const { onlyWindow, plain, draws = [], listDraws = [] } = shape.model
+  const free = fc.oneof(fc.constant({}), fc.constantFrom({}, ...listDraws))
   return fc
-    .tuple(fc.constantFrom(...windows), fc.constantFrom({}, ...(shape.model.draws ?? [])))
-    .map(([window, extra]) => ({ ...extra, ...shape.variant, window }))
+    .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...draws), free)
+    .map(([drawn, extra, own]) => {
+      const fixed = { ...plain, ...extra, ...shape.own, ...own }
+      return { ...fixed, window: onlyWindow ? onlyWindow(fixed) : drawn }
+    })
     .filter((fixed) => dividesEvenly(shape, fixed))
-    .chain((fixed) => fc.tuple(...Array.from({ length: count }, () => numbers(shape, fixed))))
+    .chain((fixed) => {
+      const tier = fc.tuple(numbers(shape, fixed), areFree ? free : fc.constant({}))
+      return fc.tuple(
+        ...Array.from({ length: count }, () => tier.map(([own, other]) => ({ ...own, ...other }))),
+      )
+    })
     .filter((drawn) => endsInTime(shape, drawn))
 }
 

@@ -51,12 +51,14 @@ export interface Model<Standing = unknown> {
   onlyWindow?(options: Partial<Options>): number
   /** Options that lead to shapes of their own: every law is run on each, and on the plain options. */
   readonly variants?: readonly Partial<Options>[]
-  /** Further options to draw from, which make other shapes of the same variant. */
+  /** Further options to draw from, which make other shapes of the same variant. Those of a variant go before them. */
   readonly draws?: readonly Partial<Options>[]
+  /** Options on which the shape does not depend, to draw from: calls on one key may differ in them. */
+  readonly listDraws?: readonly Partial<Options>[]
   /** Whether numbers are multiplied by the window, so that a tick is a millisecond when it is above one hour. */
   multiplied(options: Partial<Options>): boolean
-  /** The state that these writes leave behind. */
-  recount(writes: readonly Write[]): Standing
+  /** The state that these writes leave behind; `before` is that of a time before the key was full again, if there was one. */
+  recount(writes: readonly Write[], before?: Standing): Standing
   /**
    * Units that fit at an instant no earlier than the last booked one: below 0 where more was charged than fits.
    * Without further writes it never falls as the instant grows.

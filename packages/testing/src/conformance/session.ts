@@ -27,9 +27,14 @@ export class Session {
     return this.#clock.now
   }
 
-  /** Moves the clock to an instant in microseconds. It never runs back: an earlier instant leaves it where it stands. */
+  /** Moves the clock to an instant in microseconds; an earlier one leaves it where it stands. Only `setBack` has it run back. */
   set now(instant: number) {
     this.#clock.now = Math.max(this.#clock.now, instant)
+  }
+
+  /** Sets the clock back by `duration` microseconds, but not to before 0. */
+  setBack(duration: number): void {
+    this.#clock.now = Math.max(0, this.#clock.now - duration)
   }
 
   /** Whether limiters may deny calls without asking the store. */
@@ -112,13 +117,13 @@ export class Caller {
   }
 
   /** The first step of a call on several keys: the answer without a charge. */
-  async try(cost: number): Promise<Answer> {
-    return this.#ask('try', cost, 0, 0)
+  async try(cost: number, tier = 0): Promise<Answer> {
+    return this.#ask('try', cost, 0, tier)
   }
 
   /** The second step of a call on several keys: a charge now that can be undone. */
-  async commit(cost: number): Promise<Answer> {
-    return this.#ask('commit', cost, 0, 0)
+  async commit(cost: number, tier = 0): Promise<Answer> {
+    return this.#ask('commit', cost, 0, tier)
   }
 
   /** Asks, when a booking's instant has come, whether it stands, or was lost with the state, or the key is held. */

@@ -10,6 +10,8 @@ export interface Shape {
   readonly algorithm: string
   /** Options that make this variant; the numbers are added to them. */
   readonly variant: Partial<Options>
+  /** Those of them that the variant gives itself, and not every shape of the algorithm. */
+  readonly own: Partial<Options>
   readonly factory: (options: Options) => Policy
   readonly model: Model
   /** How a counterexample shows it. */
@@ -71,7 +73,7 @@ function variantsOf(algorithm: string, make: PolicyFactory<never>, model: Model)
   return [{}, ...(model.variants ?? [])].map((own) => {
     const variant = { ...model.plain, ...own }
     const title = titleOf(kebab(algorithm), variant)
-    return { title, algorithm, variant, factory, model, [toStringMethod]: () => title }
+    return { title, algorithm, variant, own, factory, model, [toStringMethod]: () => title }
   })
 }
 

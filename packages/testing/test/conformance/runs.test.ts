@@ -1,28 +1,17 @@
 import { memoryStore } from '@sluice/core'
-import { conformance, type ConformanceOptions } from '../../src/index.js'
-
-const real = { describe, it, runs: process.env.CONFORMANCE_RUNS }
-afterEach(() => {
-  Object.assign(globalThis, { describe: real.describe, it: real.it })
-  delete process.env.CONFORMANCE_RUNS
-  if (real.runs !== undefined) process.env.CONFORMANCE_RUNS = real.runs
-})
+import type { ConformanceOptions } from '../../src/index.js'
+import { type Environment, testsOf } from './tests-of.js'
 
 /** The stores that one test of the kit opens: one for each sequence or run. */
 async function storesOf(test: string, options: ConformanceOptions, runs?: number): Promise<number> {
-  const declared = new Map<string, () => unknown>()
-  const inside = (_title: string, declare: () => void) => declare()
-  const collect = (title: string, run: () => unknown) => declared.set(title, run)
-  Object.assign(globalThis, { describe: inside, it: Object.assign(collect, { each: () => () => {} }) })
-  delete process.env.CONFORMANCE_RUNS
-  if (runs !== undefined) process.env.CONFORMANCE_RUNS = String(runs)
   let opened = 0
-  conformance('memory', (clock) => (opened++, memoryStore({ clock })), options)
-  await declared.get(test)!()
+  const environment = runs === undefined ? {} : { CONFORMANCE_RUNS: String(runs) }
+  const tests = testsOf((clock) => (opened++, memoryStore({ clock })), options, environment)
+  await tests.get(test)!()
   return opened
 }
-const LAW = 'changes nothing when it denies'
-const MODEL = 'for three policies' // a fifth of the sequences
+const LAW = 'gcra > changes nothing when it denies'
+const MODEL = 'answers as the model does > for three policies' // a fifth of the sequences
 
 it.each([
   [{ sequences: 500 }, undefined, 4, 100],
@@ -34,4 +23,24 @@ it.each([
   const [options, runs, laws, sequences] = row
   expect(await storesOf(LAW, options, runs)).toBe(laws)
   expect(await storesOf(MODEL, options, runs)).toBe(sequences)
+})
+
+it.each<[what: string, ConformanceOptions, Environment]>([
+  [
+    'CONFORMANCE_RUNS must be a whole number from 1 to 2147483647, got "10_000"',
+    {},
+    { CONFORMANCE_RUNS: '10_000' },
+  ],
+  ['got ""', {}, { CONFORMANCE_RUNS: '' }],
+  ['got 0', {}, { CONFORMANCE_RUNS: '0' }],
+  ['got -5', {}, { CONFORMANCE_RUNS: '-5' }],
+  ['got "1e4"', {}, { CONFORMANCE_RUNS: '1e4' }],
+  ['CONFORMANCE_SEED must be a whole number', {}, { CONFORMANCE_SEED: 'x' }],
+  ['sequences must be a whole number from 1 to 2147483647, got 0', { sequences: 0 }, {}],
+  ['sequences must be', { sequences: NaN }, {}],
+  ['lawRuns must be', { lawRuns: 0.5 }, {}],
+])('throws where nothing would be tried: %s', (message, options, environment) => {
+  const declare = () => testsOf((clock) => memoryStore({ clock }), options, environment)
+  expect(declare).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
+  expect(declare).toThrow(message)
 })

@@ -62,6 +62,18 @@ export function correcting(subject: Subject): void {
     assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
   })
 
+  ofKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
+    const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
+    for (let i = 0; i < 3; i++) {
+      let counts: readonly number[] | undefined
+      const counted = (all: readonly number[]): void => void (counts = [...all])
+      const effect = await keyspace.correct({ kind: 'charge', key, cost: 1, counted })
+      if (!counts) return // optional: limiters then know no shares that a settlement crosses
+      const { used, resetAt } = await caller.peek(0)
+      assert.deepEqual(counts, [session.now, used![0], effect, resetAt])
+    }
+  })
+
   law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     if (2 * policy.capacity > subject.mostCost) return

@@ -14,7 +14,7 @@ import { HISTORY, starts, traffic } from '../traffic.js'
 export function limits(subject: Subject): void {
   const { shape } = subject
   const scenario = fc.record({
-    tiers: tiers(shape, 2),
+    tiers: tiers(shape, 2, true),
     start: starts,
     steps: traffic({ kinds: HISTORY, most: 8 }),
   })

@@ -85,15 +85,17 @@ export function penalizing(subject: Subject): void {
     await fill(caller)
     const { capacity } = caller.tiers[0]![0]!
     const { at } = await caller.peek(1, 1)
-    // None of these counts: a read, two calls without the penalty, a cost that never fits, a call during a hold, one during a
-    // block.
+    // None of these counts: a read, two calls without the penalty, a cost that never fits, the second step of a call on several
+    // keys, a call during a hold, one during a block.
     await caller.consume(0, 1)
     await caller.consume(1, 0)
     await caller.book(1, 0, 0)
     if (capacity < subject.mostCost) await caller.consume(capacity + 1, 1)
+    assert.equal((await caller.commit(1, 1)).reason, 'limit')
     await caller.hold(1)
     await caller.consume(1, 1)
     session.now += 1
+    assert.equal((await caller.peek(0)).reason, undefined) // the next block would replace that of a penalty
     await caller.block(1)
     await caller.consume(1, 1)
     session.now += 1
@@ -109,6 +111,15 @@ export function penalizing(subject: Subject): void {
     const until = Math.max(at, session.now + value.penalty.block)
     assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', until, undefined])
     assert.equal((await caller.book(1, 2 ** 50, 1)).reason, 'blocked')
+  })
+
+  law(subject, 'counts a try that is refused', drawn, async (session, value) => {
+    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    await fill(caller)
+    const { at } = await caller.peek(1)
+    const tried = await caller.try(1, 1)
+    assert.deepEqual([tried.reason, tried.at], ['limit', Math.max(at, session.now + value.penalty.block)])
+    assert.equal((await caller.peek(0)).reason, 'blocked')
   })
 
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {

@@ -2,16 +2,20 @@ import {
   consumeAll,
   createLimiter,
   type Limiter,
+  type LimiterOptions,
+  type PenaltyOptions,
   type Policy,
+  reserveAll,
   slidingLog,
   type WholeDecision,
 } from '@sluice/core'
-import { guard, type Store } from '@sluice/core/store'
+import { guard, type Penalty, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { expectEqualKeys, law, past, replay, seen, type Subject } from '../law.js'
-import { options } from '../numbers.js'
-import type { Caller, Session } from '../session.js'
+import { options, penalties } from '../numbers.js'
+import { Caller, type Session } from '../session.js'
+import type { TrafficOptions } from '../traffic.js'
 
 /**
  * Declares the laws of a call on several keys, which charges all of them or none, and of what it is made of: `try`, the answer
@@ -21,18 +25,7 @@ import type { Caller, Session } from '../session.js'
  */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
-  const others = fc.constantFrom(...subject.shapes).chain((shape) =>
-    options(shape).map((own) => ({
-      policies: [shape.factory(own)],
-      mostCost: subject.mostCostWith(shape),
-    })),
-  )
-  const several = fc.tuple(
-    past(subject),
-    fc.array(others, { minLength: 1, maxLength: 3 }),
-    fc.integer({ min: 0, max: 5 }),
-  )
-  const drawn = several.map(([before, more, used]) => ({ ...before, more, used }))
+  const drawn = several(subject)
 
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
@@ -74,6 +67,54 @@ export function severalKeys(subject: Subject): void {
       assert.equal((await decide(session, keys)).allowed, true)
     }
   })
+
+  const watched = fc.constantFrom<Terms>({}, { enforce: false })
+  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
+
+  law(
+    seldomTried(subject),
+    'reserves units of every key as calls by themselves would, or of none',
+    several(subject, { consume: 8, refund: 2, charge: 1 }),
+    async (session, value) => {
+      const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
+      const max = 100
+      const keysOf = () =>
+        lists.map((policies) => {
+          const keyspace = session.store.keyspace('conformance', policies, () => {}, undefined, { max })
+          return new Caller(session, [keyspace], session.freshKey())
+        })
+      const [whole, twins] = [keysOf(), keysOf()]
+      if (!twins[0]!.keyspaces[0]!.reservations) return // optional, and no part of any other promise
+      await replay(subject, value.steps, whole[0]!, twins[0]!)
+      for (const keys of [whole, twins]) await consumeOneByOne(keys.slice(1), value.used)
+      const parts = (keys: readonly Caller[]) =>
+        keys.map(({ key, tiers }) => {
+          return {
+            limiter: limiterOf(session, tiers[0]!, { reservations: { max } }),
+            key,
+            ttl: '1h' as const,
+          }
+        })
+      for (let i = 0; i < 3; i++) {
+        const reserved = await reserveAll(parts(whole))
+        const alone = await Promise.all(twins.map((twin) => twin.peek(1)))
+        const isAllowed = alone.every(({ reason }) => reason === undefined)
+        assert.deepEqual(
+          [reserved.allowed, reserved.reservations.length],
+          [isAllowed, isAllowed ? lists.length : 0],
+        )
+        if (isAllowed) {
+          const each = parts(twins).map(async ({ limiter, key, ttl }) => limiter.reserve(key, { ttl }))
+          const decisions = await Promise.all(each)
+          if (i === 1) {
+            await reserved.settle(0)
+            for (const decision of decisions) await decision.settle(0)
+          }
+        }
+        for (const [j, twin] of twins.entries()) await expectSame(twin, whole[j]!)
+      }
+    },
+  )
 
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
@@ -170,38 +211,139 @@ export function severalKeys(subject: Subject): void {
   )
 }
 
+/** Declares the law that a whole counts refusals for the penalties of its parts as calls by themselves would. */
+export function severalPenalized(subject: Subject): void {
+  const terms = fc.oneof(
+    fc.constant<Terms>({}),
+    penalties.map((penalty): Terms => ({ penalty: { ...penalty, after: Math.min(penalty.after, 2) } })),
+  )
+  withTerms(subject, 'counts a refused part of a whole for its penalty, and no other part', terms)
+}
+
+/** The options of the limiter of one part. */
+interface Terms {
+  readonly enforce?: false
+  readonly penalty?: Penalty
+}
+
+/**
+ * Declares a law of wholes whose parts have limiters on drawn terms. Each is compared with a twin, a key of the same past: the
+ * whole passes if every enforced part would by itself. Then each twin consumes, and otherwise it tries, which counts a refusal and
+ * charges nothing.
+ */
+function withTerms(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): void {
+  const drawn = fc
+    .tuple(several(subject), fc.array(terms, { minLength: MOST_KEYS, maxLength: MOST_KEYS }))
+    .map(([before, drawnTerms]) => ({ ...before, terms: drawnTerms }))
+  law(seldomTried(subject), name, drawn, async (session, value) => {
+    const lists = [[subject.shape.factory(value.options)], ...value.more.map(({ policies }) => policies)]
+    const keysOf = () => lists.map((policies, i) => session.callerUnder([value.terms[i]!.penalty], policies))
+    const [whole, twins] = [keysOf(), keysOf()]
+    await replay(subject, value.steps, whole[0]!, twins[0]!)
+    for (const keys of [whole, twins]) await consumeOneByOne(keys.slice(1), value.used)
+    for (let i = 0; i < 4; i++) {
+      const alone = await Promise.all(twins.map((twin) => twin.peek(1)))
+      const isAllowed = alone.every(({ reason }, j) => !reason || value.terms[j]!.enforce === false)
+      const { allowed, decisions } = await decide(session, whole, value.terms)
+      assert.equal(allowed, isAllowed)
+      assert.deepEqual(
+        decisions.map(({ charged }) => charged),
+        alone.map(({ reason }) => isAllowed && !reason),
+      )
+      for (const twin of twins) await (isAllowed ? twin.consume(1) : twin.try(1))
+      for (const [j, twin] of twins.entries()) await expectSame(twin, whole[j]!)
+      // Every other time the next call finds a part that has just become free.
+      const later = alone.map(({ at }) => at).filter((at) => at > session.now && at < Infinity)
+      if (i % 2 && later.length > 0) session.now = Math.min(...later)
+    }
+  })
+}
+
+/** The subject with a quarter of its runs, for laws that make many calls in each and go by the store more than by the shape. */
+function seldomTried(subject: Subject): Subject {
+  return { ...subject, runs: Math.ceil(subject.runs / 4) }
+}
+
+/** The most keys of a call in these laws. */
+const MOST_KEYS = 4
+
+/** Draws a past of a key of this shape, and one to three further keys of any shape, each after `used` calls. */
+function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
+  const others = fc.constantFrom(...subject.shapes).chain((shape) =>
+    options(shape).map((own) => ({
+      policies: [shape.factory(own)],
+      mostCost: subject.mostCostWith(shape),
+    })),
+  )
+  return fc
+    .tuple(
+      past(subject, kinds),
+      fc.array(others, { minLength: 1, maxLength: MOST_KEYS - 1 }),
+      fc.integer({ min: 0, max: 5 }),
+    )
+    .map(([before, more, used]) => ({ ...before, more, used }))
+}
+
 /** Denied calls for each run of a law, at a time so many: 10,000 where the laws run in full. */
 const DENIED_A_RUN = 125
 const AT_ONCE = 25
 
 /** One call on all keys: each is charged one unit under its first list of policies, or none is. Returns the decision. */
-function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecision> {
-  return consumeAll(keys.map(({ key, tiers }) => ({ limiter: limiterOf(session, tiers[0]!), key })))
+function decide(
+  session: Session,
+  keys: readonly Caller[],
+  terms: readonly Terms[] = [],
+): Promise<WholeDecision> {
+  return consumeAll(
+    keys.map(({ key, tiers }, i) => {
+      const { penalty, ...others } = terms[i] ?? {}
+      return {
+        limiter: limiterOf(session, tiers[0]!, { ...others, ...(penalty && { penalty: inMs(penalty) }) }),
+        key,
+      }
+    }),
+  )
 }
 
+/** A penalty as the option of a limiter has it, whose durations are texts: small numbers would be warned of. */
+function inMs({ block, maxBlock, forgetAfter, ...others }: Penalty): PenaltyOptions {
+  return {
+    ...others,
+    block: `${block / 1000}ms`,
+    maxBlock: `${maxBlock / 1000}ms`,
+    forgetAfter: `${forgetAfter / 1000}ms`,
+  }
+}
+
+type Settings = Pick<LimiterOptions, 'enforce' | 'penalty' | 'reservations'>
+
 /** The limiters of a store, which is that of one session: a list of policies may be tried on several. */
-const LIMITERS = new WeakMap<Store, (policies: readonly Policy[]) => Limiter>()
+const LIMITERS = new WeakMap<Store, (policies: readonly Policy[], settings: Settings) => Limiter>()
 
 /**
  * A limiter that decides on the same state of a key as the callers of the session do, since it has their store, their policies
  * and the name of their keyspaces. A call on several keys needs it, as such calls are made through limiters. One limiter is made
- * for each store and list of policies: LIMITERS keeps for each store the function that makes and remembers them.
+ * for each store and list of policies, on the `settings` of its first use: LIMITERS keeps for each store the function that makes
+ * and remembers them.
  */
-function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
+function limiterOf({ store }: Session, policies: readonly Policy[], settings: Settings = {}): Limiter {
   const open = LIMITERS.get(store) ?? limitersOf(withoutCache(store))
   LIMITERS.set(store, open)
-  return open(policies)
+  return open(policies, settings)
 }
 
 /**
  * Returns a function that makes the limiter of a list of policies on this store, once for each list. An error of the store is
  * thrown, and not decided by a failure mode, so that a law sees it.
  */
-function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
-  const settings = { name: 'conformance', store, onStoreError: 'throw', deadline: '1m' } as const
+function limitersOf(store: Store): (policies: readonly Policy[], settings: Settings) => Limiter {
+  const common = { name: 'conformance', store, onStoreError: 'throw', deadline: '1m' } as const
   const limiters = new Map<readonly Policy[], Limiter>()
-  return (policies) => {
-    const limiter = limiters.get(policies) ?? createLimiter({ ...settings, policies })
+  return (policies, settings) => {
+    const known = limiters.get(policies)
+    if (known) return known
+    const limiter = createLimiter({ ...common, ...settings, policies })
+    if (settings.reservations) limiter.on('warning', () => {}) // units of a debt drain, which is no fault of a store
     limiters.set(policies, limiter)
     return limiter
   }

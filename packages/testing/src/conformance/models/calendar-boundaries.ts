@@ -24,7 +24,8 @@ export function offsetOf(zone: string, instant: number): number {
     FORMATS.set(zone, format)
   }
   const at = Object.fromEntries(format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]))
-  const wall = Date.UTC(at['year']!, at['month']! - 1, at['day'], at['hour'], at['minute'], at['second'])
+  const seconds = (at['hour']! * 60 + at['minute']!) * 60 + at['second']!
+  const wall = midnightOf(at['year']!, at['month']! - 1, at['day']!) + 1000 * seconds
   return wall - 1000 * Math.floor(instant / 1000)
 }
 
@@ -44,6 +45,11 @@ function firstAt(zone: string, local: number): number {
   return local - before < high ? local - before : Math.max(high, local - after)
 }
 
+/** Midnight of a day in UTC, of any year: `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */
+function midnightOf(year: number, month: number, day: number): number {
+  return new Date(0).setUTCFullYear(year, month, day)
+}
+
 const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 }
 const MEAN_DAYS = { day: 1, week: 7, month: 30.436_875, quarter: 91.310_625, year: 365.2425 }
 
@@ -53,9 +59,9 @@ function localOf(every: Every, anchor: string, i: number): number {
   const months = MONTHS[every]
   if (months === undefined) return at.getTime() + i * MEAN_DAYS[every] * DAY
   const [year, month] = [at.getUTCFullYear(), at.getUTCMonth() + i * months]
-  const days = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
-  const timeOfDay = at.getTime() - Date.UTC(year, at.getUTCMonth(), at.getUTCDate())
-  return Date.UTC(year, month, Math.min(at.getUTCDate(), days)) + timeOfDay
+  const days = new Date(midnightOf(year, month + 1, 0)).getUTCDate()
+  const timeOfDay = at.getTime() - midnightOf(year, at.getUTCMonth(), at.getUTCDate())
+  return midnightOf(year, month, Math.min(at.getUTCDate(), days)) + timeOfDay
 }
 
 /** All boundaries from the instant `from` to `to`, in order. Equal ones are one. */

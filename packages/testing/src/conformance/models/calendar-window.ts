@@ -3,24 +3,42 @@ import type { Model, Options, Rule } from '../rule.js'
 import { boundariesAround, type Every } from './calendar-boundaries.js'
 
 const DAY_MS = 86_400_000
-/** The longest period. */
-const WINDOWS_MS: Readonly<Record<string, number>> = { day: DAY_MS, month: 31 * DAY_MS }
+/** The fewest and the most days of each period. */
+const DAYS: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  day: [1, 1],
+  week: [7, 7],
+  month: [28, 31],
+  quarter: [89, 92],
+  year: [365, 366],
+}
+/** The most by which a zone moves its clocks. */
+const MOST_MOVED_MS = 3 * 3_600_000
 
 /**
  * Calendar window: at most `limit` in each period of the calendar. Only the newest booked window is remembered, with its end: a refund
  * that arrives in another one has no effect. A release takes units out of its own window while that lasts. A charge saturates at
- * 2 x limit in its window and never lowers what is there.
+ * 2 x limit in its window and never lowers what is there. Calls may bring other zones and anchors: a window that has begun ends when it
+ * was to end, and the next one begins there.
  */
 export const model: Model<Count> = {
   refunds: 'newest until now',
   plain: { every: 'month' },
   variants: [{ every: 'day', timeZone: 'Europe/Berlin', anchor: '2025-01-31T02:30' }],
-  onlyWindow: ({ every }) => WINDOWS_MS[String(every)]!,
+  draws: [{ every: 'week' }, { every: 'quarter' }, { every: 'year' }],
+  listDraws: [
+    { timeZone: 'America/New_York', anchor: '2024-03-10T02:30' },
+    { timeZone: 'Australia/Lord_Howe', anchor: '2024-02-29' },
+    { timeZone: 'UTC', anchor: '2025-12-31T23:59:59' },
+  ],
+  onlyWindow: ({ every }) => DAYS[String(every)]![1] * DAY_MS,
   multiplied: () => false,
 
-  /** The newest window that was written to, with its units. A write to a later window begins with 0 units there. */
-  recount(writes) {
-    let newest: Count = { start: -1n, end: 0n, units: 0n }
+  /**
+   * The newest window that was written to, with its units. A write to a later window begins with 0 units there. A key that is full
+   * again keeps the window that has ended, as the next one begins there.
+   */
+  recount(writes, before = NO_WINDOW) {
+    let newest: Count = { ...before, units: 0n }
     const holds = (at: bigint): boolean => at >= newest.start && at < newest.end
     for (const { kind, at, cost, charge, rule } of writes) {
       if (kind === 'release' || kind === 'refund') {
@@ -28,7 +46,7 @@ export const model: Model<Count> = {
         if (isOwn) newest = { ...newest, units: newest.units > cost ? newest.units - cost : 0n }
         continue
       }
-      if (at >= newest.end) newest = { ...windowAt(rule, at), units: 0n }
+      if (at >= newest.end) newest = { ...windowBehind(newest, rule, at), units: 0n }
       const after = newest.units + cost
       const most = newest.units > 2n * rule.limit ? newest.units : 2n * rule.limit
       newest = { ...newest, units: kind === 'charge' && after > most ? most : after }
@@ -54,6 +72,20 @@ interface Window {
 
 interface Count extends Window {
   readonly units: bigint
+}
+
+const NO_WINDOW: Count = { start: -1n, end: 0n, units: 0n }
+
+/**
+ * The window of a charge at an instant at which `before` has ended. Where that was in the midst of a window of the calendar, as it
+ * was of another one, the rest of it is the window, and the whole next one too if less than half of the shortest period is left.
+ */
+function windowBehind(before: Window, rule: Rule, instant: bigint): Window {
+  const { start, end } = windowAt(rule, instant)
+  if (before.start < 0n || before.end <= start) return { start: start < 0n ? 0n : start, end }
+  const [least] = DAYS[String(rule.options['every'])]!
+  const isShort = 2n * (end - before.end) < BigInt(least * DAY_MS - MOST_MOVED_MS) * 1000n
+  return { start: before.end, end: isShort ? windowAt(rule, end).end : end }
 }
 
 /** The windows that were found by the calendar, the newest last. */

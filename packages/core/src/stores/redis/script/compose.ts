@@ -376,7 +376,8 @@ function placeSlots(all: readonly ScriptPolicy[], start: number) {
 
 /**
  * Returns the words `@{...}` of one policy, for a line that is repeated for each: its cells and numbers, whose names end with its
- * number in the list, the condition under which its cells are sound, and the body of its `take`.
+ * number in the list, half of the shortest period of its calendar, the condition under which its cells are sound, and the body of
+ * its `take`.
  */
 function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
   const { i, policy, cells } = part
@@ -392,6 +393,7 @@ function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
     cells: cells.join(', '),
     state: state.join(', '),
     numbers,
+    half: `${(calendar?.shortest ?? 0) / 2}`,
     slowest: `slowest_${i}, ${shape}`,
     cleared: cells.map((cell) => (cell === `cap_${i}` ? cell : '0')).join(', '),
     sane: [...isWhole, ...part.valid].join(' and '),

@@ -1,0 +1,32 @@
+import { strict as assert } from 'node:assert'
+import { lawsAfter, past, type Subject } from '../law.js'
+
+/**
+ * Declares the law of a clock that is set back by less than the window: a key keeps what it has consumed, and is denied no longer
+ * than it was to be. `ofKey` declares a test on a new key with a random past of calls behind it.
+ */
+export function settingBack(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, past(subject))
+
+  ofKey(
+    'keeps what was consumed while the clock is set back by less than a window',
+    async (caller, { session, policy }) => {
+      await caller.charge(1)
+      const written = session.now
+      const { capacity } = policy
+      const look = async () => {
+        const answers = [await caller.peek(1), await caller.peek(capacity)]
+        return answers.map(({ reason, remaining, resetAt, at }) => [reason, remaining, resetAt, reason && at])
+      }
+      const before = await look()
+      session.setBack(policy.window - 1)
+      assert.deepEqual(await look(), before)
+      // A call that is denied then is denied until the instant that was announced, and a charge adds to what there is.
+      if (before[0]![0]) assert.equal((await caller.consume(1)).at, before[0]![3])
+      await caller.charge(1)
+      session.now = written
+      const { remaining } = await caller.peek(1)
+      assert.equal(remaining, Math.max(0, Number(before[0]![1]) - 1))
+    },
+  )
+}
