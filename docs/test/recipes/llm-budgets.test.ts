@@ -106,7 +106,11 @@ describe('the recipe for budgets of a language model', () => {
     failing.isOut = false
     await jest.advanceTimersByTimeAsync(1000)
     jest.useRealTimers()
-    for (const [name, key] of [['organisation', 'acme'], ['team', 'acme/search'], ['user', 'ann']] as const)
+    for (const [name, key] of [
+      ['organisation', 'acme'],
+      ['team', 'acme/search'],
+      ['user', 'ann'],
+    ] as const)
       expect(await spent(name, key)).toEqual([3000, 0])
   })
 
@@ -141,6 +145,7 @@ describe('the recipe for budgets of a language model', () => {
   })
 
   it('leaves the money charged of a call whose process died once the provider was asked', async () => {
+    expectWarnings(['STORE_FORGETS', 'RESERVATION_LATE'])
     const hangUp = new AbortController()
     const dead = metered(silent, store)(callOf({ signal: hangUp.signal }))
     await new Promise(setImmediate)

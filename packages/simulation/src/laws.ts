@@ -311,7 +311,9 @@ export const LAWS: readonly Law[] = [
           const extended = extension?.execution
           const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
           // One that was sent before may have settled it in time.
-          const isAgain = deeds.some((deed) => deed.units !== undefined && deed.told !== told && deed.at <= settledAt)
+          const isAgain = deeds.some(
+            (deed) => deed.units !== undefined && deed.told !== told && deed.at <= settledAt,
+          )
           if (told!.late ? own.clock < last : own.clock >= last && !isAgain)
             yield `call ${call.id} was settled ${own.clock - last} us after its end, late: ${told!.late}`
         }
@@ -658,7 +660,8 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const unitsOf = (those: readonly Deed[]): number[] => those.map(({ told, units }) => told?.units ?? units!)
   return [
     Math.min(...charges, ...lost) + Math.max(0, ...unitsOf(kept)),
-    Math.max(...charges, ...lost) + Math.max(0, ...(kept.length > 0 ? unitsOf(kept) : [...unknown, ...unitsOf(late)])),
+    Math.max(...charges, ...lost) +
+      Math.max(0, ...(kept.length > 0 ? unitsOf(kept) : [...unknown, ...unitsOf(late)])),
   ]
 }
 

@@ -42,7 +42,9 @@ async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decis
   const sentAt = performance.now()
   const parts = keys.map(opened)
   // Unlike a peek, a try counts refusals for a penalty. What parts of one key reserve together is tried as one.
-  const twins = parts.map((part) => parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key))
+  const twins = parts.map((part) =>
+    parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key),
+  )
   const asked = new Map<OpenedPart, Promise<Answer>>()
   for (const all of twins) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
   const tried = await Promise.all(twins.map(([first]) => asked.get(first!)!))

@@ -167,7 +167,8 @@ async function pausedAcrossEnds(server: RedisServer, count: number): Promise<Out
   )
   await pause(ttl / 2)
   server.pause()
-  const settleAll = (): Promise<unknown> => Promise.allSettled(made.map(({ reservation }) => reservation!.settle(REAL)))
+  const settleAll = (): Promise<unknown> =>
+    Promise.allSettled(made.map(({ reservation }) => reservation!.settle(REAL)))
   for (let i = 0; i < 3; i++) await settleAll()
   await pause(ttl)
   server.resume()

@@ -133,7 +133,8 @@ export function callFor({ tenants, users }: Limiters, tenant: string, user: stri
     { limiter: users, key: user },
   ]
   const permits = semaphore ? [{ semaphore, key: tenant }] : []
-  if (tenants.reserves) return reserveAll([...keys.map((key) => ({ ...key, ttl: '1h' as const })), ...permits])
+  if (tenants.reserves)
+    return reserveAll([...keys.map((key) => ({ ...key, ttl: '1h' as const })), ...permits])
   return consumeAll([...keys, ...permits])
 }
 

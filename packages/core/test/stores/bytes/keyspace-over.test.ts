@@ -61,7 +61,12 @@ describe('a keyspace over bytes', () => {
     const keyspace = openReserving()
     const reserve = (id: number) => {
       const call = { key: 'a', cost: 1, id, ttl: 60_000_000, atEnd: 0 }
-      return { key: 'a', id, decidedAt: (keyspace.reservations!.reserve(call) as Answer).now, end: now + call.ttl }
+      return {
+        key: 'a',
+        id,
+        decidedAt: (keyspace.reservations!.reserve(call) as Answer).now,
+        end: now + call.ttl,
+      }
     }
     reserve(1)
     const older = new Map(states)

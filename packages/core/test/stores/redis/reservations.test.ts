@@ -146,7 +146,9 @@ it('reads of a key with open reservations as much as of one that never reserved,
   const watching = await monitor(server)
   await limiter.consume('k')
   const commands = (await watching.stop()).filter((line) => line.includes(' lua]'))
-  expect(commands.map((line) => line.replace(/^.* lua\] /, '').replace(/"[^"]*:plain:[^"]*"/, 'key'))).toEqual([
+  expect(
+    commands.map((line) => line.replace(/^.* lua\] /, '').replace(/"[^"]*:plain:[^"]*"/, 'key')),
+  ).toEqual([
     expect.stringMatching(/^"GETRANGE" key "0" "\d+"$/i),
     expect.stringMatching(/^"SETRANGE" key /i),
   ])

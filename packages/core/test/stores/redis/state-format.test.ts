@@ -52,7 +52,9 @@ const RESERVING = { format: 4, digest: 'f65db993bcb28aac0e3d93f1ee712f97b303267f
 
 it('has the layout of reservations that belongs to its format', async () => {
   const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])
-  const states = await Promise.all(lists.map((policies, i) => stateAfterReservations(policies, `reserving ${i}`)))
+  const states = await Promise.all(
+    lists.map((policies, i) => stateAfterReservations(policies, `reserving ${i}`)),
+  )
   const digest = createHash('sha256').update(Buffer.concat(states)).digest('hex')
   expect({ format: STATE_FORMAT, digest }).toEqual(RESERVING)
 })
