@@ -107,7 +107,8 @@ export function metered(provider: Provider, store: Store = memoryStore()) {
 function settleLater(settle: () => Promise<unknown>, error: unknown, left = 60): void {
   if (!(error instanceof StoreError)) throw error
   if (left === 0) return // what stays charged at the end does
-  setTimeout(() => settle().catch((later) => settleLater(settle, later, left - 1)), 1000).unref()
+  const again = (): void => void settle().catch((later) => settleLater(settle, later, left - 1))
+  setTimeout(again, 1000).unref()
 }
 
 /** A budget is spent, or too many calls are under way. */

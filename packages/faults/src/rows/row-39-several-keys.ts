@@ -154,9 +154,7 @@ async function permitRace(
     place,
     tenant: 'with permits',
     // Those that reserve race for units too.
-    policy: reserves
-      ? ['fixedWindow', { limit: TENANT_LIMIT, window: '365d' }]
-      : ['slidingLog', { limit: 10_000, window: '1d' }],
+    policy: ['slidingLog', { limit: reserves ? TENANT_LIMIT : 10_000, window: '1d' }],
     reserves,
     users: namesFor('permits'),
     calls: (USERS.length * TRIES) / members.length,
