@@ -3,13 +3,14 @@ elseif op == CHANGE then
   local own, decided_at, real, stay
   own, decided_at, until_end, real, lasts, stay = unpack('<dddddd', argument, rest)
   rest = #argument + 1
-  local is_known = next_end > 0 and listed_since <= decided_at
   local charged_at, charged, stays_now, ends, done
-  -- Entries are in the order of their charges: twenty are read at a time, the newest first, then by halves.
-  local low, high, start = 0, listed, max(0, listed - 960)
-  while is_known and low < high do
+  -- Entries are in the order of their charges: twenty are read at a time, the newest first, then by halves; and then all, as that of a
+  -- charge made after the clock was set back, and of a late settling, lie behind others.
+  local low, high, size = 0, listed, 960
+  local start = max(0, high - size)
+  while low < high do
     local first = @{length} - listed + start
-    local list = call('GETRANGE', key, first, first + min(960, high - start) - 1)
+    local list = call('GETRANGE', key, first, first + min(size, high - start) - 1)
     local place = string.find(list, pack('<d', own), 1, true)
     while place and place % 48 ~= 1 do
       place = string.find(list, pack('<d', own), place + 1, true)
@@ -20,22 +21,26 @@ elseif op == CHANGE then
     elseif start > low and #list > 15 and unpack('<d', list, 9) >= decided_at then
       high = start
     else
-      low = start + 960
+      low = start + size
     end
     start = low + floor((high - low) / 1920) * 960
+    if low >= high and high > 0 and size < listed then
+      low, high, start, size = 0, listed, 0, listed
+    end
   end
-  local is_open = ends and ends > now and done == HUGE
+  local is_open = done == HUGE
   outcome = 1
-  if ends and ends > now and not is_open then
-    effect, until_end = done, ends
+  if ends and not is_open then
+    outcome, effect = charged > 0 and 1 or 2, done
   elseif is_open and real < 0 then
-    -- Never to an earlier instant: whoever asks before an end that it had, and finds it gone, takes it for settled.
+    -- Never to an earlier instant: whoever asks before an end that it had, and finds it gone, may take it for settled.
     outcome, until_end = 0, max(ends, now + lasts)
     stays_now = min(charged, stay < 0 and stays_now or stay)
     entry = pack('<dddddd', own, charged_at, charged, stays_now, until_end, HUGE)
     lives_until, writes, version = until_end, true, nonce
-  elseif is_open or not is_known or now >= until_end then
-    -- A reservation that is not found is late, if its end has passed or the state that knew it is lost; otherwise it was settled.
+  elseif is_open or now >= until_end or until_end > forgotten_until or listed_since > decided_at then
+    -- A reservation that is not found was settled if its end is to come and its mark may be forgotten. Otherwise its state is lost or its
+    -- end has passed: it is late.
     outcome = is_open and 1 or 2
     local difference = real - (is_open and charged or 0)
     if real >= 0 and difference > 0 then
@@ -49,7 +54,11 @@ elseif op == CHANGE then
       effect = 0 - effect
     end
     if is_open then
-      reserved, until_end = reserved - 1, ends
-      entry = pack('<ddddd', own, charged_at, charged, stays_now, ends)
+      reserved, lives_until = reserved - 1, ends + MARKED
+      entry = pack('<ddddd', own, charged_at, charged, stays_now, lives_until)
+    elseif real > 0 then
+      entry_at, listed, lives_until = listed, listed + 48, now + MARKED
+      entry = pack('<ddddd', own, max(now, written), 0, 0, lives_until)
+      if next_end == 0 then listed_since, next_end = now, lives_until end
     end
   end

@@ -1,25 +1,33 @@
 -- In the script of a limiter that reserves, before a call is decided: reads what a call that reserves brings, and gives back what the
 -- key's reservations hold that have ended, each as of its end, the earliest first. Of each the list behind the slots has 48 bytes: id,
 -- the instant of the charge, its cost, the units that stay charged, the end, and the units that took effect when it was settled; HUGE
--- while it is open. What was settled leaves such a mark until its end. Part of the engine, whose variables it sets.
+-- while it is open. What was settled leaves such a mark until MARKED after its end, and one of no cost where it was settled when
+-- nothing was known of it. Part of the engine, whose variables it sets.
 -- Of a call that reserves: its number, how long, what stays charged at the end, and how many may be open.
 local id, lasts, stays, most
 if op == RESERVE then
   op = CONSUME
   id, lasts, stays, most, rest = unpack('<dddd', argument, rest)
+elseif op == CHANGE then
+  most = unpack('<d', argument, rest + 48)
 end
 -- The bytes of the entry that this call writes, and where in the list; how long the key must live for it.
 local entry, entry_at, lives_until = nil, 0, 0
 -- Of a change: what became of the reservation, and its end.
 local outcome, until_end
-local has_ended = next_end > 0 and next_end <= now or id and listed >= 192 * most
+local has_ended = op ~= RESET and op ~= CONFIRM and next_end > 0 and (next_end <= now or most and listed >= 192 * most)
 -- The call is sent once more, with boundaries around its instant, before anything is written.
 --@for each calendar if has_ended and now >= ends_@{i} and (now < before_@{i} or now >= after_@{i} or ends_@{i} + @{half} > after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', now)) end
--- A peek gives back on a copy of the state, which is dropped: it writes nothing, and needs no permission to write.
-local served = call
-if op == PEEK and next_end > 0 then
-  local copy = call('GET', key)
-  call = function(command, _, from, bytes)
+-- A decision gives back, and tries, on a copy of the state, which is made with its first change. It is written where the call is
+-- charged and dropped otherwise: a peek and a denial write nothing, and need no permission to write.
+local on_copy
+copy = nil
+if op <= COMMIT and next_end > 0 then
+  on_copy = function(command, _, from, bytes)
+    if command == 'GETRANGE' and not copy then
+      return redis.call(command, key, from, bytes)
+    end
+    copy = copy or redis.call('GET', key)
     if command == 'GETRANGE' then
       return string.sub(copy, from + 1, bytes < 0 and bytes or bytes + 1)
     elseif command == 'SETRANGE' then
@@ -29,6 +37,7 @@ if op == PEEK and next_end > 0 then
     end
     return copy
   end
+  call = on_copy
 end
 if has_ended then
   local from = @{length} - listed
@@ -52,7 +61,7 @@ if has_ended then
     end
   end
   -- The oldest marks are forgotten.
-  local surplus = id and #kept >= 4 * most and #kept - 3 * most or 0
+  local surplus = most and #kept >= 4 * most and #kept - 3 * most or 0
   local bytes, soonest, latest_end = {}, HUGE, 0
   for _, one in ipairs(kept) do
     if one[3] ~= HUGE and surplus > 0 then
@@ -71,7 +80,7 @@ if has_ended then
   end
   local behind_list = call('GETRANGE', key, from + listed, -1)
   call('SET', key, call('GETRANGE', key, 0, from - 1) .. table.concat(bytes) .. behind_list, 'KEEPTTL')
-  writes, version, listed = true, nonce, 48 * #bytes
+  writes, version, listed = op > COMMIT, nonce, 48 * #bytes
 end
 -- As many are open as may be: it is asked how the key stands.
 local is_full = id and reserved >= most

@@ -158,8 +158,10 @@ for call_number = 1, count do
   end
 
   if writes then
+    --@reserving call = redis.call
     -- The call is sent once more, with boundaries around its instant: these have an end for a window that begins there.
     --@for each calendar if amount > 0 and at >= ends_@{i} and (at < before_@{i} or at >= after_@{i} or ends_@{i} + @{half} > after_@{i}) then return redis.error_reply('OUTSIDE ' .. string.format('%.0f', at)) end
+    --@reserving if copy then call('SET', key, copy, 'KEEPTTL') copy = nil end
     if not begun then
       begun = true
       --@for any ring call('SET', key, fixed, 'PX', '60000')
@@ -199,7 +201,7 @@ for call_number = 1, count do
 
   --@reserving if id and amount > 0 then
   --@reserving entry_at, lives_until = listed, now + lasts
-  --@reserving entry = pack('<dddddd', id, at, cost, stays, lives_until, HUGE)
+  --@reserving entry = pack('<dddddd', id, max(at, written), cost, stays, lives_until, HUGE)
   --@reserving if next_end == 0 then listed_since = now end
   --@reserving next_end = reserved > 0 and min(next_end, lives_until) or lives_until
   --@reserving listed, reserved = listed + 48, reserved + 1
@@ -269,6 +271,7 @@ if writes or exists and op ~= PEEK then
     expires = min(needed + @{longest}, NEVER)
     ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
+  --@reserving call = redis.call
   -- The latest write stays the latest where the clock was set back.
   --@for any calendar now = max(now, written)
   local offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
@@ -290,7 +293,7 @@ if writes or exists and op ~= PEEK then
     end
     call('SETRANGE', key, offset, bytes)
   end
-  --@reserving if entry then call('SETRANGE', key, @{length} - listed + entry_at, id and entry .. behind or entry) end
+  --@reserving if entry then call('SETRANGE', key, @{length} - listed + entry_at, entry_at + 48 == listed and entry .. behind or entry) end
   --@for any penalty if refusals then refused = pack('<dd', refusals, forgotten) end
   local rest_now = (epoch > 0 and pack('<dddd', epoch, held, blocked, last) or '') .. refused
   if writes and rest_now ~= behind then
@@ -303,5 +306,5 @@ if writes or exists and op ~= PEEK then
 end
 --@for any slotted if unsound then @{discard} end
 --@for any slotted if unsound and not broken and op ~= PEEK then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
---@reserving call = served
+--@reserving call = redis.call
 return reply .. booking

@@ -15,6 +15,7 @@ if reserved > 0 and op <= COMMIT and (op == PEEK or reason ~= 0) then
   table.sort(ones, function(a, b) return a[4] < b[4] or a[4] == b[4] and a[5] < b[5] end)
   local saved = pack('<@{cell_formats}', @{all_cells})
   --@for any bucketed local saved_fixed, saved_at, saved_edit, saved_to = fixed, edited, edit, changed_to
+  --@for any ring call = on_copy
   --@for any ring local saved_string = call('GET', key)
   do
     -- A table, as a list of ten calendars leaves Lua no variable for each policy.

@@ -1,10 +1,12 @@
 -- The engine for one list of policies, in the script for calls on several keys (together.lua). Its function runs one operation on
 -- the key `of`, with cost, limits and operation as the packed numbers of `argument` (argument.lua), and returns the packed reply.
 local key, fixed, latest, replaced
+--@reserving local copy
 @{modules}
 @{part_function}
 lists[@{number}] = function(of, argument)
   key, replaced = of, nil
+  --@reserving call = redis.call
   fixed = @{load}
   --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
   --@for any bucketed edited, changed_to = nil, 0

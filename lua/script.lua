@@ -15,6 +15,8 @@ local fixed
 local latest
 -- During a booking: offset and bytes of every slot that is overwritten.
 local replaced
+-- The state of a key that reserves with what a decision has given back, until that is written or dropped.
+--@reserving local copy
 -- The result of TIME, in microseconds. It may change within a script, so it is read once.
 local time
 -- Whether this is one call. Equal calls on one key travel as those on several keys do.
@@ -100,6 +102,7 @@ for _, i in ipairs(others) do
   --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
   --@for any bucketed edited, changed_to = nil, 0
   local ran, reply = pcall(decide, @{call})
+  --@reserving call = redis.call
   if not ran or type(reply) == 'table' then
     @{failure}
   end

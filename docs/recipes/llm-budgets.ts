@@ -8,6 +8,7 @@ import {
   reserveAll,
   slidingWindow,
   type Store,
+  StoreError,
 } from '@sluice/core'
 
 /** A call of a model: whom it is for, and the most that it can cost in micro-dollars and in tokens. */
@@ -36,7 +37,7 @@ const TTL = '10m'
 /**
  * Calls a model under budgets of an organisation, a team and a user, a calendar month each; under tokens and calls a minute of the
  * user; and four at once. All admit a call, or none is charged. The most that it can cost is reserved before, and what it has cost
- * is settled after it, also if it fails or the caller hangs up. A process that dies before the request has left gives all back, and
+ * is settled after it, also if it fails or the caller hangs up; an answer that was paid for waits for no store that is out. A process that dies before the request has left gives all back, and
  * one that dies later leaves the money charged, as the provider bills it.
  * @throws {OverBudget}
  */
@@ -92,13 +93,22 @@ export function metered(provider: Provider, store: Store = memoryStore()) {
       return answer
     } finally {
       const cost = Math.ceil(dollars)
+      const settle = () => whole.settle([cost, cost, cost, used, count])
       try {
-        await whole.settle([cost, cost, cost, used, count])
+        await settle().catch((error) => settleLater(settle, error))
       } finally {
         await whole.release()
       }
     }
   }
+}
+
+/** Settles once more each second where the store has not answered, for a minute: however often, it acts once. */
+function settleLater(settle: () => Promise<unknown>, error: unknown, left = 60): void {
+  if (!(error instanceof StoreError)) throw error
+  if (left === 0) return // what stays charged at the end does
+  const again = (): void => void settle().catch((later) => settleLater(settle, later, left - 1))
+  setTimeout(again, 1000).unref()
 }
 
 /** A budget is spent, or too many calls are under way. */

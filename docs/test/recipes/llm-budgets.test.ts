@@ -1,7 +1,32 @@
-import { calendarWindow, createLimiter, memoryStore, type MemoryStore } from '@sluice/core'
+import {
+  calendarWindow,
+  createLimiter,
+  memoryStore,
+  type MemoryStore,
+  type Store,
+  StoreError,
+} from '@sluice/core'
+import type { Reservations } from '@sluice/core/store'
 import { expectWarnings } from '@sluice/harness/warnings'
 import { FakeClock } from '@sluice/testing'
 import { type Call, metered, OverBudget, type Piece, type Provider } from '../../recipes/llm-budgets.js'
+
+/** The store, in which nothing of a reservation can be changed while it `isOut`. */
+function outOf(store: MemoryStore): Store & { isOut: boolean } {
+  const keyspace: Store['keyspace'] = (...limiter) => {
+    const opened = store.keyspace(...limiter)
+    const { reservations } = opened
+    const change: Reservations['change'] = (asked) => {
+      if (failing.isOut) throw new StoreError('STORE_TIMEOUT', 'out', { sent: true })
+      return reservations!.change(asked)
+    }
+    return Object.assign(opened, {
+      reservations: reservations && { reserve: reservations.reserve.bind(reservations), change },
+    })
+  }
+  const failing = { local: true, forgets: true, keyspace, isOut: false, now: () => store.now(), close() {} }
+  return failing
+}
 
 describe('the recipe for budgets of a language model', () => {
   let clock: FakeClock
@@ -68,6 +93,27 @@ describe('the recipe for budgets of a language model', () => {
       await expect(ask(callOf({ mostDollars: 1000 }))).rejects.toMatchObject({ code: 'INVALID_COST' })
   })
 
+  it('hands the answer over where the store does not answer, and settles it once that does', async () => {
+    jest.useFakeTimers()
+    const failing = outOf(store)
+    const ask = metered(async function* (...call) {
+      yield* provider(...call)
+      failing.isOut = true
+    }, failing)
+    expect(await ask(callOf())).toBe('an answer')
+    expect(await spent('user', 'ann')).toEqual([5_000_000, 5_000_000])
+    await jest.advanceTimersByTimeAsync(5000)
+    failing.isOut = false
+    await jest.advanceTimersByTimeAsync(1000)
+    jest.useRealTimers()
+    for (const [name, key] of [
+      ['organisation', 'acme'],
+      ['team', 'acme/search'],
+      ['user', 'ann'],
+    ] as const)
+      expect(await spent(name, key)).toEqual([3000, 0])
+  })
+
   it('charges nobody for what one budget refuses', async () => {
     const ask = metered(provider, store)
     const refused = ask(callOf({ mostDollars: 21_000_000 }))
@@ -99,6 +145,7 @@ describe('the recipe for budgets of a language model', () => {
   })
 
   it('leaves the money charged of a call whose process died once the provider was asked', async () => {
+    expectWarnings(['STORE_FORGETS', 'RESERVATION_LATE'])
     const hangUp = new AbortController()
     const dead = metered(silent, store)(callOf({ signal: hangUp.signal }))
     await new Promise(setImmediate)

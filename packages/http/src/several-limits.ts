@@ -70,7 +70,8 @@ export function oneLimit<Req, Res>(
     ask: (req, list, key, cost) =>
       chain(guard.choosePolicies?.(req), (policies) => {
         const counted = list as unknown as Counts<Req, Res>
-        if (semaphore) counted.permits.push({ part: one, call: { semaphore, key } })
+        const enforce = frame.enforce !== false
+        if (semaphore) counted.permits.push({ part: one, call: { semaphore, key, enforce } })
         else counted.keys.push({ part: one, call: { limiter, key, cost, ...(policies && { policies }) } })
         return undefined
       }),
@@ -91,7 +92,11 @@ interface Counted<Req, Res> {
 /** The limits under which a request is counted, and beside them those whose permits it takes. */
 interface Counts<Req, Res> {
   readonly keys: Counted<Req, Res>[]
-  readonly permits: { readonly part: OneLimit<Req, Res>; readonly call: PermitPart }[]
+  readonly permits: {
+    readonly part: OneLimit<Req, Res>
+    /** In shadow mode, which does not `enforce`, a request goes on without its permit. */
+    readonly call: PermitPart & { readonly enforce: boolean }
+  }[]
 }
 
 /** One of the limits under which a request is counted, and the decision about it. */

@@ -1,7 +1,7 @@
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
 import { grouped, type Law } from './law.js'
-import { LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
+import { type Deed, LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
 import { type Call, type FaultName, type Plan, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './in-force.js'
@@ -290,18 +290,17 @@ export const LAWS: readonly Law[] = [
         const settled = deeds.filter(({ units, told }) => units !== undefined && told)
         // A settling that a failover has lost is made once more.
         for (const [, those] of grouped(settled, (deed) => String(deed.execution?.life))) {
-          const effects = new Set(those.flatMap(({ told }) => (told!.late ? [] : told!.units)))
+          // A late settling at nothing leaves no mark.
+          const effects = new Set(those.flatMap(({ told }) => (told!.late ? told!.units || [] : told!.units)))
           if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
         }
         for (const [i, { error, units, ...again }] of deeds.entries()) {
           const before = deeds.slice(0, i).find((deed) => deed.error && deed.units === units)?.error
-          const isOver = again.at > at + ttlOf(call) * 1000 + TIMER_US
+          const isOver = again.at > at + ttlOf(call) * 1000 + REPEATED_US
           if (!before || extension || isClockMoved(history)) continue
           if (error === before && !isOver) yield `call ${call.id} was not settled again at ${again.at}`
-          if (again.told?.late && isOver && before.sent !== false)
-            yield `call ${call.id} was settled once more after its end`
         }
-        for (const { told, execution: own } of settled) {
+        for (const { told, execution: own, at: settledAt } of settled) {
           if (!own || !execution) continue
           count(1)
           const isLost = emptied.some((life) => life > execution.life && life <= own.life)
@@ -311,7 +310,11 @@ export const LAWS: readonly Law[] = [
           if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
           const extended = extension?.execution
           const last = extended && extended.number < own.number ? extended.clock + ttlOf(call) * 1000 : end
-          if (told!.late !== own.clock >= last)
+          // One that was sent before may have settled it in time.
+          const isAgain = deeds.some(
+            (deed) => deed.units !== undefined && deed.told !== told && deed.at <= settledAt,
+          )
+          if (told!.late ? own.clock < last : own.clock >= last && !isAgain)
             yield `call ${call.id} was settled ${own.clock - last} us after its end, late: ${told!.late}`
         }
       }
@@ -484,6 +487,8 @@ const UNDONE_US = 1_000_000
 const START_US = 1_000_000
 /** By how much a timer may be late: deadlines are checked to the millisecond. */
 const TIMER_US = 2000
+/** How long after its end, at least, a settling without an answer may be sent again. */
+const REPEATED_US = 29_000_000
 
 function decided({ records }: History, isChosen: (record: Record) => boolean): Record[] {
   return records.filter((record) => record.call.does !== 'ledger' && isChosen(record))
@@ -638,7 +643,7 @@ function reservedIn({ members }: History): Reserved[] {
   return members.flatMap((member) => member.reserved)
 }
 
-/** The least and the most that a reservation counts in the end, with its late settlings, whose units count beside what stayed. */
+/** The least and the most that a reservation counts in the end, with its late settling, whose units count beside what stayed, once. */
 function countedBy({ call, execution, deeds }: Reserved, { server, faults }: History): [number, number] {
   const settlings = deeds.filter(({ units }) => units !== undefined)
   const isHere = (in_: typeof execution): boolean => server.losses.length === 0 || in_?.life === server.life
@@ -651,11 +656,12 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
     : [call.units]
   const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
   const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
-  const sum = (list: readonly number[]): number => list.reduce((whole, units) => whole + units, 0)
   const kept = late.filter((each) => isHere(each.execution))
+  const unitsOf = (those: readonly Deed[]): number[] => those.map(({ told, units }) => told?.units ?? units!)
   return [
-    Math.min(...charges, ...lost) + sum(kept.map(({ units }) => units!)),
-    Math.max(...charges, ...lost) + sum([...unknown, ...late.map(({ units }) => units!)]),
+    Math.min(...charges, ...lost) + Math.max(0, ...unitsOf(kept)),
+    Math.max(...charges, ...lost) +
+      Math.max(0, ...(kept.length > 0 ? unitsOf(kept) : [...unknown, ...unitsOf(late)])),
   ]
 }
 

@@ -319,7 +319,7 @@ export interface PolicyState {
    * than fits. Where places are booked ahead, the units that count at the last of them. 0 where nothing was asked that knows.
    */
   readonly used: number
-  /** Of these, the units that open reservations hold, rounded up: of a peek, a `reserve` and a denial. Otherwise 0. */
+  /** Of these, the units that open reservations hold, rounded up, as a peek and a denial say; otherwise 0. */
   readonly held: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number

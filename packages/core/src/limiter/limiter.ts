@@ -378,7 +378,9 @@ export class Limiter {
       const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
       const { keyspace } = isDecided ? ruled : given
       const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
-      return reservations!.change(asked)
+      const effect = await reservations!.change(asked)
+      if (effect.state === 'late' && asked.kind === 'settle' && asked.units > 0) this.warn(...LATE)
+      return effect
     }
     return { change }
   }
@@ -644,6 +646,10 @@ export class Limiter {
   }
 }
 
+const LATE = [
+  'RESERVATION_LATE',
+  'a reservation was settled after its end, or after the store had lost it: its real cost was charged beside what others have got since',
+] as const
 const NO_WINDOW = 'nearing needs a calendarWindow or fixedWindow in each list: others have no end'
 
 /**

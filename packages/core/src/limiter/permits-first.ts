@@ -25,12 +25,12 @@ export function isPermitPart(part: unknown): part is PermitPart {
  * Takes a permit of each part, all at once and without waiting, and then has `decide` charge the keys of the call. Returns what
  * `as` makes of the decisions and of the permits, which the call holds if all decisions allow it. Otherwise they are released
  * before the result is known, and so if `decide` or a semaphore fails. Where a permit is refused, no key is asked about, and the
- * one decision is that of the semaphore.
+ * one decision is that of the semaphore; unless the part says `enforce: false`, which goes on without a permit.
  *
  * Permits come first because they are given back exactly: a charge that is given back may have drained or left its window.
  */
 export async function permitsFirst<T>(
-  parts: readonly PermitPart[],
+  parts: readonly (PermitPart & { readonly enforce?: boolean })[],
   decide: () => MaybePromise<readonly Decision[]>,
   as: (decisions: readonly Decision[], permits: readonly Permit[]) => MaybePromise<T>,
 ): Promise<T> {
@@ -42,7 +42,7 @@ export async function permitsFirst<T>(
   }
   try {
     await Promise.all(asked) // rejects as the first that failed
-    const refused = permits.findIndex(({ allowed }) => !allowed)
+    const refused = permits.findIndex(({ allowed }, i) => !allowed && parts[i]!.enforce !== false)
     const decisions = refused < 0 ? await decide() : [refusalOf(parts[refused]!)]
     if (decisions.every(({ allowed }) => allowed)) return as(decisions, permits)
     release()

@@ -1,4 +1,4 @@
-import type { ReservationChange, Reserved } from '../stores/reservations.js'
+import { MARKED, type ReservationChange, type Reserved } from '../stores/reservations.js'
 import type { Reservations } from '../stores/store.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
@@ -14,12 +14,10 @@ export interface Settlement {
 
 /** Units that are charged until they are settled, or until an end at which the store itself gives them back. */
 export class Reservation {
-  /** Names it in any process, to `limiter.reservation`. */
-  readonly id: string
   #reserved: Reserved
   #settling: Promise<Settlement> | undefined
-  /** The failure of a settling that may have been carried out all the same. */
-  #failure: unknown
+  /** The first failure of a settling that may have been carried out all the same, and until when it may be sent again. */
+  #failure: { readonly error: unknown; readonly until: number } | undefined
   /** @internal The real cost of a settling that has failed: one that makes up for it has the same. */
   failedCost: number | undefined
   readonly #reservations: Pick<Reservations, 'change'> | undefined
@@ -30,11 +28,15 @@ export class Reservation {
    * time, as far as this process knows it.
    */
   constructor(reservations: Pick<Reservations, 'change'> | undefined, reserved: Reserved, now: () => number) {
-    const { id, decidedAt, end } = reserved
-    this.id = [id, decidedAt, end].map((number) => number.toString(36)).join('-')
     this.#reservations = reservations
     this.#reserved = reserved
     this.#now = now
+  }
+
+  /** Names it in any process, to `limiter.reservation`, and until when it lasts: after `extend` it is another one. */
+  get id(): string {
+    const { id, decidedAt, end } = this.#reserved
+    return [id, decidedAt, end].map((number) => number.toString(36)).join('-')
   }
 
   /** Whether `settle` or `release` was called, and is not to be called again after a failure. */
@@ -49,8 +51,8 @@ export class Reservation {
 
   /**
    * Corrects the cost to the real one and ends the reservation: once, however often it is called and from whichever process.
-   * After a failure it may be called again until the reservation's end, and after that only where it was surely not carried out.
-   * Once the reservation has ended, the real cost is charged now (`late`).
+   * Once the reservation has ended, the real cost is charged now (`late`). After a failure it may be called again until half a minute
+   * after the reservation's end, or after the first call if that came later; then only where it was surely not carried out.
    * @throws {InputError} INVALID_COST; {StoreError} when the store fails.
    */
   settle(realCost: number): Promise<Settlement> {
@@ -59,7 +61,7 @@ export class Reservation {
     } catch (error) {
       return Promise.reject(error)
     }
-    if (this.#isOver) return Promise.reject(this.#failure)
+    if (this.#isOver) return Promise.reject(this.#failure!.error)
     return (this.#settling ??= this.#settle(realCost))
   }
 
@@ -89,24 +91,29 @@ export class Reservation {
   async #settle(units: number): Promise<Settlement> {
     if (!this.#reservations) return { units: 0, late: false }
     const change: ReservationChange = { ...this.#reserved, kind: 'settle', units }
+    const until = Math.max(this.#reserved.end, this.#time) + MARKED / 2
     try {
       const { state, effect } = await this.#reservations.change(change)
       return { units: effect, late: state === 'late' }
     } catch (error) {
-      if ((error as Partial<StoreError>).sent !== false) this.#failure = error
+      if ((error as Partial<StoreError>).sent !== false) this.#failure ??= { error, until }
       this.#settling = undefined
       this.failedCost = units
       throw error
     }
   }
 
-  /** Whether it was perhaps settled and has ended: it is not settled again then, as the store keeps no mark of it. */
+  /** Whether it was perhaps settled so long ago that the store may keep no mark of it: it is not settled again then. */
   get #isOver(): boolean {
-    if (this.#failure === undefined) return false
+    return this.#failure !== undefined && this.#time >= this.#failure.until
+  }
+
+  /** The store's time; 0 once the store is closed, which it says to whoever settles. */
+  get #time(): number {
     try {
-      return this.#now() >= this.#reserved.end
+      return this.#now()
     } catch {
-      return false // the store is closed, and says so to whoever settles
+      return 0
     }
   }
 }

@@ -1,5 +1,7 @@
+import type { Answer } from '../stores/store.js'
 import { isWholeDenied } from '../stores/together.js'
 import { REPORT_PART, RESERVE_PART, UNREAD } from '../values/contract.js'
+import { checkCost } from '../values/cost.js'
 import { openPart } from './decide-together.js'
 import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
@@ -16,9 +18,9 @@ export interface ReservePart extends Omit<ReserveOptions, 'maxWait' | 'signal'> 
 
 /**
  * Reserves units of several keys: all of them admit the call, or none is charged. Parts may be permits too, which come first. All
- * keys are tried, then all are reserved; what was reserved of a call that lost a race in between is released, which a gcra, a token
- * bucket or a leaky bucket gives back as far as it has not drained meanwhile. Each decision has its `reservation`, and `settle` of
- * the whole settles them.
+ * keys are tried, one that several parts have for the sum of their costs, then all are reserved; what was reserved of a call that lost a
+ * race in between is released, which a gcra, a token bucket or a leaky bucket gives back as far as it has not drained meanwhile. Each
+ * decision has its `reservation`, and `settle` of the whole settles them.
  * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST, INVALID_DURATION; {PolicyError} INVALID_OPTION for a limiter that was made
  * without `reservations`; {StoreError} under `onStoreError: 'throw'` of a part, and where the store of a semaphore fails.
  */
@@ -39,16 +41,26 @@ async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decis
   await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
   const parts = keys.map(opened)
-  // Unlike a peek, a try counts refusals for a penalty.
-  const tried = await Promise.all(
-    parts.map(async ({ keyspace, key, cost }) => keyspace.decide('try', key, cost, 0)),
+  // Unlike a peek, a try counts refusals for a penalty. What parts of one key reserve together is tried as one.
+  const twins = parts.map((part) =>
+    parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key),
   )
+  const asked = new Map<OpenedPart, Promise<Answer>>()
+  for (const all of twins) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
+  const tried = await Promise.all(twins.map(([first]) => asked.get(first!)!))
   const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, tried[i]!, callerKey, undefined))
   const decisions = isWholeDenied(parts, tried) ? uncharged : await reserveEach(parts, uncharged)
   const storeMs = performance.now() - sentAt
   for (const [i, part] of parts.entries())
     part.limiter[REPORT_PART](part, decisions[i]!, parts.length, storeMs)
   return decisions
+}
+
+/** Tries what parts of one key reserve together. */
+async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
+  const { keyspace, key } = twins[0]!
+  const sum = twins.reduce((total, { cost }) => total + cost, 0)
+  return keyspace.decide('try', key, checkCost(sum, 'the sum of the costs of a key'), 0)
 }
 
 /** Reserves units of each part. If one is denied or fails, the others are released, and have the decisions of before. */

@@ -14,7 +14,7 @@ export interface ReserveOptions extends AcquireOptions {
   readonly atEnd?: number
   /**
    * The longest wait for units, up to 1 day; a number is in milliseconds. While units are reserved, the call asks again each
-   * second.
+   * second, and at the next end.
    * @default 0
    */
   readonly maxWait?: Duration

@@ -10,7 +10,7 @@ import { clearTimer, setTimer } from '../values/clock.js'
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
 
-/** How often a call asks again while units of its key are reserved, in microseconds. */
+/** The longest until a call asks again while units of its key are reserved, in microseconds. */
 const SECOND = 1_000_000
 
 /** How long a queue that closes waits for the store to take places back, in milliseconds. */
@@ -49,8 +49,9 @@ export class WaitQueue {
 
   /**
    * Waits for units of a limiter that reserves, which books no turns: asks again and again, until the call is allowed, or denied for
-   * longer than `maxWait`. While units are reserved it asks each second, as they may be settled long before their end; otherwise at
-   * the instant at which the cost passes. Where a penalty counts refusals, it peeks meanwhile, and only the last question counts.
+   * longer than `maxWait`. While units are reserved it asks each second, as they may be settled long before their end, and at the next end
+   * where that comes sooner, but not twice within a second; otherwise at the instant at which the cost passes. Where a penalty counts
+   * refusals, it peeks meanwhile, and only the last question counts.
    * Rejects as `turn` does, and gives back what an answer has charged that comes later.
    */
   async again(set: PolicySet, { ask, undo, charge, maxWait, signal }: PatientCall): Promise<WaitEnd> {
@@ -58,6 +59,7 @@ export class WaitQueue {
     const most = set.enforce ? maxWait : 0 // in shadow mode no call waits
     let asked = 0
     let isCounted = false
+    let wasShort = false
     const left = (): number => most - (this.store.now() - start)
     const answerTo = async (how: PatientAsk): Promise<Answer> => {
       const sent = this.store.now()
@@ -72,7 +74,7 @@ export class WaitQueue {
       const { reason, at, now, nextEnd, blockedUntil } = answer
       const isBlocked = reason === 'blocked' || blockedUntil !== undefined
       if (!isDenied(answer) || reason === 'cost' || isBlocked) return 0
-      if (nextEnd !== undefined) return Math.min(SECOND, left())
+      if (nextEnd !== undefined) return Math.min(wasShort ? SECOND : nextEnd - now, SECOND, left())
       return at - now > left() ? 0 : at - now
     }
     for (;;) {
@@ -86,6 +88,7 @@ export class WaitQueue {
       const pause = pauseAfter(answer)
       const now = this.store.now()
       if (pause <= 0) return { answer, waited: now - start, late: 0, asked }
+      wasShort = pause < SECOND
       await this.#sleep(now + pause, signal)
     }
   }

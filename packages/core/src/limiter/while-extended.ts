@@ -6,9 +6,10 @@ import type { Reservation } from './reservation.js'
 import type { ReserveOptions } from './reserving-options.js'
 
 /**
- * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time half of its `ttl` has passed.
- * One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws, or as `use` has tried in vain; if the store fails at that,
- * `failed` gets the error, and the units are given back at the end. Resolves or rejects as `use` does.
+ * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time a third of its `ttl` has passed, or
+ * a tenth since an extension failed. One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws, or
+ * as `use` has tried in vain; if the store fails at that, `failed` gets the error, and the units are given back at the end. Resolves or
+ * rejects as `use` does.
  */
 export async function whileExtended<T>(
   reservation: Reservation,
@@ -16,23 +17,28 @@ export async function whileExtended<T>(
   use: (reservation: Reservation) => T | PromiseLike<T>,
   failed: (error: unknown) => void,
 ): Promise<T> {
-  const halfMs = Math.ceil(parseDuration(ttl, 'ttl') / 2)
+  const ttlMs = parseDuration(ttl, 'ttl')
   let timer: TimerHandle
-  const extendAgain = (): void => {
+  let isOver = false
+  const extendAfter = (ms: number): void => {
     timer = setTimer(() => {
       if (reservation.isSettled) return
-      reservation.extend(ttl).catch(() => {})
-      extendAgain()
-    }, halfMs)
+      extendAfter(ttlMs / 3)
+      reservation.extend(ttl).catch((error: Partial<SluiceError>) => {
+        clearTimer(timer)
+        if (!isOver && error.code !== 'RESERVATION_ENDED') extendAfter(ttlMs / 10)
+      })
+    }, Math.ceil(ms))
     timer.unref?.()
   }
-  extendAgain()
+  extendAfter(ttlMs / 3)
   let real = atEnd
   try {
     const result = await use(reservation)
     real = cost
     return result
   } finally {
+    isOver = true
     clearTimer(timer!)
     if (!reservation.isSettled) await reservation.settle(reservation.failedCost ?? real).catch(failed)
   }

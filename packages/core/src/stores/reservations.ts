@@ -3,6 +3,12 @@
  * reserves has a state of its own, apart from that of keyspaces of the same name and shapes that do not.
  */
 
+/**
+ * How long, in microseconds, the mark of a settled reservation stays after its end, and that of one settled later after that. So a
+ * settling that is sent again while the end passes acts once.
+ */
+export const MARKED = 60_000_000
+
 /** How a limiter reserves. */
 export interface ReservationSettings {
   /** Most reservations of a key that are open at once. */
@@ -41,7 +47,7 @@ export type ReservationChange =
 
 /**
  * What became of a change. `open`: it was extended. `settled`: it is settled, by this call or an earlier one. `late`: it had ended
- * before, or its state was lost; units that it was to be settled at were charged now.
+ * before, or its state was lost; units that it was to be settled at were charged, by this call or an earlier one.
  */
 export interface ReservationEffect {
   readonly state: 'open' | 'settled' | 'late'

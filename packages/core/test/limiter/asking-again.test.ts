@@ -45,8 +45,8 @@ describe.each(each)('%s that asks again', (_, call) => {
       const late = outcome(call(limiter, { maxWait: '5s' }))
       await pass(1500)
       expect(early.value).toMatchObject({ allowed: false, reason: 'limit', waitMs: 1500 })
-      await pass(1500)
-      expect(late.value).toMatchObject({ allowed: true, waitMs: 3000 })
+      await pass(1000)
+      expect(late.value).toMatchObject({ allowed: true, waitMs: 2500 })
       expect(held.isSettled).toBe(false)
       expect(await limiter.consume('k')).toMatchObject({ reason: 'limit' })
       expect(await limiter.peek('k', { cost: 0 })).toMatchObject({ reason: 'blocked' })
@@ -82,6 +82,21 @@ describe.each(each)('%s that asks again', (_, call) => {
       await pass(0)
       expect(decided.value).toMatchObject({ allowed: true, wouldDeny: true, waitMs: 0 })
     })
+  })
+
+  it('asks again at the next end, each second, and not twice within one', async () => {
+    const store = new RemoteStore(clock, undefined, true)
+    const limiter = reserving({ store, policies: [fixedWindow({ limit: 3, window: '1d' })] })
+    for (const ttl of [1200, 1300, 1400]) await limiter.reserve('k', { ttl })
+    const before = store.arrived.length
+    const waiting = outcome(call(limiter, { cost: 3, maxWait: '5s' }))
+    const asked: number[] = []
+    for (let ms = 0; waiting.value === undefined; ms += 100) {
+      if (store.arrived.length > before + asked.length) asked.push(ms)
+      await pass(100)
+    }
+    expect(asked).toEqual([0, 1000, 1200])
+    expect(waiting.value).toMatchObject({ allowed: true, waitMs: 2200 })
   })
 
   it('rejects as soon as its store is closed', async () => {

@@ -84,7 +84,7 @@ describe('the wait of a denial while units are reserved', () => {
 })
 
 it('a block after which a key begins anew forgets its reservations', async () => {
-  expectWarnings(['PENALTY_FRESH'])
+  expectWarnings(['PENALTY_FRESH', 'RESERVATION_LATE'])
   const limiter = open(TEN, { penalty: { after: 1, block: '1m', then: 'fresh' } })
   const reservation = await reserved(limiter, 10, '5m')
   await limiter.consume('k')
@@ -94,6 +94,7 @@ it('a block after which a key begins anew forgets its reservations', async () =>
 })
 
 it('a reservation is never extended to an earlier end, so that its real cost is charged once it has ended', async () => {
+  expectWarnings(['RESERVATION_LATE'])
   const limiter = open([fixedWindow({ limit: 200, window: '1d' })])
   await reserved(limiter, 1, '20m')
   const reservation = await reserved(limiter, 100, '10m')

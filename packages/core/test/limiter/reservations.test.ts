@@ -16,6 +16,7 @@ import {
 import { FakeClock } from '@sluice/testing'
 import { mainShapes } from '@sluice/testing/internal'
 import { RemoteStore } from '@sluice/harness/stores'
+import { expectWarnings } from '@sluice/harness/warnings'
 
 let clock: FakeClock
 beforeEach(() => void (clock = new FakeClock()))
@@ -98,16 +99,36 @@ describe('a reservation', () => {
     expect((await left(limiter)).remaining).toBe(remaining)
   })
 
-  it('is late after its end: the real cost is charged then, once for each object', async () => {
+  it('is late after its end: the real cost is charged then, once for a minute, from whichever process', async () => {
     const limiter = budgetOf()
+    const warnings: string[] = []
+    limiter.on('warning', ({ code }) => warnings.push(code))
     const reservation = await reserved(limiter)
+    const again = () => limiter.reservation('k', reservation.id).settle(30)
     clock.pass(60_000)
     expect(await reservation.settle(25)).toEqual({ units: 25, late: true })
-    expect(await reservation.settle(25)).toEqual({ units: 25, late: true })
+    for (let i = 0; i < 2; i++) {
+      expect(await again()).toEqual({ units: 25, late: true })
+      expect(await left(limiter)).toEqual({ remaining: 75, held: 0 })
+      clock.pass(59_999)
+    }
+    expect(await again()).toEqual({ units: 30, late: true })
+    expect(warnings).toEqual(['RESERVATION_LATE'])
+  })
+
+  it('is settled once where it is settled again after its end', async () => {
+    const limiter = budgetOf()
+    const reservation = await reserved(limiter)
+    await reservation.settle(25)
+    for (const ms of [60_000, 59_999]) {
+      clock.pass(ms)
+      expect(await limiter.reservation('k', reservation.id).settle(25)).toEqual({ units: -15, late: false })
+    }
     expect((await left(limiter)).remaining).toBe(75)
   })
 
   it('is late where its state was lost', async () => {
+    expectWarnings(['RESERVATION_LATE'])
     const limiter = budgetOf()
     const reservation = await reserved(limiter)
     await limiter.reset('k')
@@ -142,6 +163,33 @@ describe('a reservation', () => {
     expect((await left(limiter)).remaining).toBe(95)
   })
 
+  it('is forgotten until its latest end, which its id names', async () => {
+    const limiter = budgetOf(DAILY, { reservations: { max: 1 } })
+    const first = await reserved(limiter, { cost: 10, ttl: '1m' })
+    await first.extend('10m')
+    await first.settle(1)
+    for (let i = 0; i < 4; i++) await (await reserved(limiter, { cost: 10, ttl: '10m' })).settle(1)
+    clock.pass(61_000)
+    expect(await limiter.reservation('k', first.id).settle(9)).toEqual({ units: 0, late: false })
+    expect((await left(limiter)).remaining).toBe(95)
+  })
+
+  it('keeps a bounded number of marks, also of those that are settled late', async () => {
+    expectWarnings(['RESERVATION_LATE'])
+    const limiter = budgetOf([fixedWindow({ limit: 10_000, window: '1d' })], { reservations: { max: 1 } })
+    const ids: string[] = []
+    for (let i = 0; i < 6; i++) {
+      ids.push((await reserved(limiter, { cost: 10, ttl: '1s' })).id)
+      clock.pass(1000)
+    }
+    const used = async () => (await limiter.peek('k')).policies[0]!.used
+    for (const id of [...ids, ...ids]) await limiter.reservation('k', id).settle(1)
+    // Of four marks at most the oldest is forgotten, and so each of six comes too late.
+    expect(await used()).toBe(12)
+    for (const id of [...ids.slice(-2), ...ids.slice(-2)]) await limiter.reservation('k', id).settle(1)
+    expect(await used()).toBe(12)
+  })
+
   it('is denied beyond max on a key, and says when the next one ends', async () => {
     const limiter = budgetOf(DAILY, { reservations: { max: 2 } })
     await reserved(limiter, { cost: 1, ttl: '1m' })
@@ -174,6 +222,9 @@ describe('a reservation', () => {
     sweep()
     expect(store.size).toBe(1)
     expect(await reservation.settle(50)).toEqual({ units: 10, late: false })
+    clock.pass(60_000)
+    sweep()
+    expect(store.size).toBe(1) // for its mark
     clock.pass(60_000)
     sweep()
     expect(store.size).toBe(0)
@@ -224,6 +275,28 @@ describe('using', () => {
     expect(await left(limiter)).toEqual({ remaining: 55, held: 0 })
     await limiter.using('k', { cost: 40, ttl: '1m' }, (reservation) => reservation.settle(1))
     expect(await left(limiter)).toEqual({ remaining: 54, held: 0 })
+  })
+
+  it.each([
+    ['', 0],
+    [' where the store fails for half of its ttl', 30],
+  ])('holds its units for as long as its function runs%s', async (_, outage) => {
+    jest.useFakeTimers()
+    const store = new RemoteStore(clock.now, undefined, true)
+    const limiter = budgetOf(DAILY, { store, onStoreError: 'throw' })
+    const used = limiter.using('k', { cost: 40, ttl: '1m' }, async (reservation) => {
+      for (let second = 1; second < 300; second++) {
+        if (second === 75 && outage > 0) store.fail('STORE_UNAVAILABLE')
+        if (second === 75 + outage) store.recover()
+        clock.pass(1000)
+        await jest.advanceTimersByTimeAsync(1000)
+      }
+      jest.useRealTimers()
+      expect(await left(limiter)).toEqual({ remaining: 60, held: 40 })
+      return reservation.settle(30)
+    })
+    expect(await used).toEqual({ units: -10, late: false })
+    expect(await left(limiter)).toEqual({ remaining: 70, held: 0 })
   })
 
   it('rejects where the call is denied', async () => {
@@ -315,6 +388,16 @@ describe('reserveAll', () => {
     ])
   })
 
+  it('denies what parts of one key do not fit together, as consumeAll does', async () => {
+    const limiter = budgetOf()
+    const call = (...costs: number[]) =>
+      reserveAll(costs.map((cost) => ({ limiter, key: 'k', ttl: '1m', cost })))
+    expect((await call(60, 60)).denied).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
+    expect((await call(60, 40)).allowed).toBe(true)
+    expect((await call(1)).denied).toMatchObject({ reason: 'limit', retryAfterMs: 60_000 })
+    expect(await left(limiter)).toEqual({ remaining: 0, held: 100 })
+  })
+
   it('counts refusals for a penalty', async () => {
     const limiter = budgetOf(DAILY, { penalty: { after: 2, block: '10m' } })
     const call = () => reserveAll([{ limiter, key: 'k', cost: 60, ttl: '1m' }])
@@ -325,27 +408,28 @@ describe('reserveAll', () => {
     expect((await call()).denied).toMatchObject({ reason: 'blocked' })
   })
 
-  it.each(
-    Object.entries({
-      'a part is denied': [{ cost: 40 }, { cost: 101 }],
-      'a race for units was lost': [{ cost: 60 }, { cost: 60 }],
-    }),
-  )('reports no part as charged where %s, and each part once', async (_, costs) => {
+  it.each([
+    ['a part is denied', 101],
+    ['a race for units was lost', 60],
+  ])('reports no part as charged where %s, and each part once', async (_, cost) => {
     const limiter = budgetOf()
     const events: DecisionEvent[] = []
     limiter.on('decision', (event) => events.push(event))
-    const call = () => reserveAll(costs.map((each) => ({ limiter, key: 'k', ttl: '1m', ...each })))
-    const whole = await call()
+    const call = (key: string) =>
+      reserveAll([
+        { limiter, key, cost: 40, ttl: '1m' },
+        { limiter, key: 'k', cost, ttl: '1m' },
+      ])
+    const [, whole] = await Promise.all([call('winner'), call('loser')])
     expect(whole.decisions.map(({ allowed, charged }) => [allowed, charged])).toEqual([
       [true, false],
       [false, false],
     ])
-    expect(events.map(({ decision }) => decision)).toEqual(whole.decisions)
-    expect(events).toMatchObject([
-      { charged: false, together: 2, cost: costs[0]!.cost },
-      { charged: false, together: 2, cost: costs[1]!.cost },
+    expect(events.filter(({ decision }) => whole.decisions.includes(decision))).toMatchObject([
+      { charged: false, together: 2, cost: 40 },
+      { charged: false, together: 2, cost },
     ])
-    expect(await left(limiter)).toEqual({ remaining: 100, held: 0 })
+    expect(await left(limiter, 'loser')).toEqual({ remaining: 100, held: 0 })
   })
 
   it('reports the parts of an allowed call as charged, together', async () => {

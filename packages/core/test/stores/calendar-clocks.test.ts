@@ -47,7 +47,10 @@ describe.each([
   ['bytes', bytesStore],
 ])('a store in %s whose clock was set', (_, storeOf) => {
   /** A limiter in such a store on a clock of its own, and how many of `calls` pass. */
-  function limiterUnder(policies: Policy[], options: Pick<LimiterOptions, 'penalty' | 'tiers'> = {}) {
+  function limiterUnder(
+    policies: Policy[],
+    options: Pick<LimiterOptions, 'penalty' | 'tiers' | 'reservations'> = {},
+  ) {
     const time = { now: NOON }
     const store = storeOf(() => time.now)
     const limiter = createLimiter({
@@ -164,6 +167,29 @@ describe.each([
     expect(await decision.settle(1)).toBe(-3)
     expect((await limiter.peek('a')).remaining).toBe(3)
   })
+
+  it.each([0, 1])(
+    'settles and ends reservations of before and after, %i h after the key began',
+    async (hours) => {
+      const month = [calendarWindow({ limit: 100, every: 'month' })]
+      const { time, limiter, passed } = limiterUnder(month, { reservations: {} })
+      if (hours > 0) await passed(1)
+      time.now += hours * 3_600_000_000
+      const reserve = async (cost: number) => (await limiter.reserve('a', { cost, ttl: '10m' })).reservation!
+      const before = await Promise.all(Array.from({ length: 30 }, () => reserve(1)))
+      time.now -= 1_000_000
+      const after = await Promise.all(Array.from({ length: 30 }, () => reserve(1)))
+      for (const each of [after[9]!, before[9]!])
+        expect(await each.settle(3)).toEqual({ units: 2, late: false })
+      const standing = async () => {
+        const { used, held } = (await limiter.peek('a')).policies[0]!
+        return [used - hours, held]
+      }
+      expect(await standing()).toEqual([64, 58])
+      time.now += 601_000_000
+      expect(await standing()).toEqual([6, 0])
+    },
+  )
 
   it('gives no units of it back beside a window that was forgotten, but those of later charges', async () => {
     const { time, limiter, passed } = limiterUnder([

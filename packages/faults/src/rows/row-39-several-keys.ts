@@ -53,6 +53,7 @@ async function callOnSeveral(share: number): Promise<Outcome> {
       await races('Cluster', members, () => ({ cluster: addressesOf(cluster) })),
       await permitRace('Redis', members, { redis: { host, port } }),
       await permitRace('Cluster', members, { cluster: addressesOf(cluster) }),
+      await permitRace('Redis, reserved', members, { redis: { host, port } }, true),
       await deaths(cluster, folder, Math.max(4, Math.round(100 * share))),
       ...(await cutShort(cluster, Math.max(2, Math.round(20 * share)))),
     ])
@@ -143,11 +144,18 @@ async function race(members: readonly Member[], job: WholeJob, forgets: boolean)
 }
 
 /** Users of one tenant race for what he has and for two permits: who gets no permit is charged nothing, and none stays taken. */
-async function permitRace(title: string, members: readonly Member[], place: Place): Promise<Outcome> {
+async function permitRace(
+  title: string,
+  members: readonly Member[],
+  place: Place,
+  reserves = false,
+): Promise<Outcome> {
   const job: WholeJob = {
     place,
     tenant: 'with permits',
-    policy: ['slidingLog', { limit: 10_000, window: '1d' }],
+    // Those that reserve race for units too.
+    policy: ['slidingLog', { limit: reserves ? TENANT_LIMIT : 10_000, window: '1d' }],
+    reserves,
     users: namesFor('permits'),
     calls: (USERS.length * TRIES) / members.length,
     callers: CALLERS,

@@ -1,6 +1,14 @@
 import { createLimiter, fixedWindow, type Limiter, type Reservation } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, pause, type RedisServer, startProxy, startRedis } from '@sluice/harness/redis'
+import {
+  type Address,
+  command,
+  pause,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  until,
+} from '@sluice/harness/redis'
 import { Builds } from '../builds.js'
 import { everyAlgorithm, isCalendar } from '../every-algorithm.js'
 import { startMember } from '../fleet.js'
@@ -35,6 +43,8 @@ async function reserve(share: number): Promise<Outcome> {
     outcomes.push(await killed(server, size, Math.max(6, 2 * Math.round(250 * share)), runs))
     outcomes.push(await settledAgain(server, Math.max(50, Math.round(1000 * share))))
     outcomes.push(await repliesLost(server, Math.max(50, Math.round(1000 * share))))
+    outcomes.push(await pausedAcrossEnds(server, Math.max(20, Math.round(100 * share))))
+    outcomes.push(await olderCopy(server))
     outcomes.push(await besideAnOlderBuild(server))
     outcomes.push(await stopped(server))
   } finally {
@@ -143,6 +153,49 @@ async function repliesLost(redis: Address, count: number): Promise<Outcome> {
   await proxy.close()
   const figure = `${lost} replies of settlings lost with ${cuts} connections: ${state!.used} used of ${made * REAL}`
   return { pass: lost >= count && late === 0 && state!.used === made * REAL && state!.held === 0, figure }
+}
+
+/** The server stands still across the ends of reservations whose settlings are sent again and again meanwhile: each is charged once. */
+async function pausedAcrossEnds(server: RedisServer, count: number): Promise<Outcome> {
+  const store = redisStore({ host: server.host, port: server.port })
+  const options = { deadline: '50ms', onStoreError: 'throw', reservations: {} } as const
+  const limiter = createLimiter({ name: 'reserving', policies: YEAR, store, ...options })
+  limiter.on('warning', () => {})
+  const ttl = 1000
+  const made = await Promise.all(
+    Array.from({ length: count }, () => limiter.reserve('paused', { cost: COST, ttl })),
+  )
+  await pause(ttl / 2)
+  server.pause()
+  const settleAll = (): Promise<unknown> =>
+    Promise.allSettled(made.map(({ reservation }) => reservation!.settle(REAL)))
+  for (let i = 0; i < 3; i++) await settleAll()
+  await pause(ttl)
+  server.resume()
+  const isSettled = async (): Promise<boolean> => {
+    await settleAll()
+    return made.every(({ reservation }) => reservation!.isSettled)
+  }
+  await until('the settlings to be answered', isSettled, 20_000)
+  const [state] = (await limiter.peek('paused')).policies
+  await store.close()
+  const figure = `${count} settled again and again while the server stood still at their ends: ${state!.used} used of ${count * REAL}`
+  return { pass: state!.used === count * REAL && state!.held === 0, figure }
+}
+
+/** A copy of the state comes back that is older than a reservation, as after a failover: its real cost is charged, and said to be late. */
+async function olderCopy(server: RedisServer): Promise<Outcome> {
+  const { limiter, close } = open(server)
+  await taken(limiter, 'older')
+  const [key] = await command<string[]>(server, 'KEYS', '*:older')
+  await command(server, 'COPY', key!, 'copy')
+  const reservation = await taken(limiter, 'older')
+  await command(server, 'COPY', 'copy', key!, 'REPLACE')
+  const { late } = await reservation.settle(REAL)
+  const [state] = (await limiter.peek('older')).policies
+  await close()
+  const figure = `settled after an older copy came back: late ${late}, ${state!.used} used of ${COST + REAL}`
+  return { pass: late && state!.used === COST + REAL && state!.held === COST, figure }
 }
 
 /** Settlings that are sent at once, as calls on one key are, and lose one connection. */

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { consumeAll, createLimiter, createSemaphore, type Limiter, type LimiterOptions } from '@sluice/core'
+import { consumeAll, createLimiter, createSemaphore, reserveAll } from '@sluice/core'
+import type { Limiter, LimiterOptions } from '@sluice/core'
 import type { Semaphore, Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { machineStore } from '@sluice/machine'
@@ -26,6 +27,8 @@ export interface WholeJob {
   readonly callers: number
   /** Permits of the tenant, of which each call takes one beside the keys. Default: the calls take none. */
   readonly atOnce?: number
+  /** Whether each call reserves its units. */
+  readonly reserves?: boolean
   /** A file that gets a byte for each call that passed, before its caller calls again. */
   readonly passes?: string
 }
@@ -44,7 +47,7 @@ export async function openWholes(job: WholeJob) {
   const seen = { passed: 0, undone: 0, refused: 0 }
   const opened = storeAt(place)
   const count = (step: string): void => void (step === 'cancel' && seen.undone++)
-  const limiters = limitersOf('cluster' in place ? watched(opened, count) : opened, policy)
+  const limiters = limitersOf('cluster' in place ? watched(opened, count) : opened, policy, settingsOf(job))
   const semaphore = job.atOnce === undefined ? undefined : semaphoreOf(opened, job.atOnce)
   await limiters.tenants.peek(tenant)
   const file = passes === undefined ? undefined : openSync(passes, 'a')
@@ -86,9 +89,10 @@ function semaphoreOf(store: Store, limit: number): Semaphore {
 }
 
 /** Units that are charged to the tenant, and to all users. */
-export async function chargedTo({ place, tenant, policy, users }: WholeJob): Promise<readonly number[]> {
+export async function chargedTo(job: WholeJob): Promise<readonly number[]> {
+  const { place, tenant, policy, users } = job
   const store = storeAt(place)
-  const limiters = limitersOf(store, policy)
+  const limiters = limitersOf(store, policy, settingsOf(job))
   const ofUsers = await Promise.all(users.map((user) => usedOf(limiters.users, user)))
   const charged = [await usedOf(limiters.tenants, tenant), ofUsers.reduce((sum, units) => sum + units, 0)]
   await closeAt(place, store)
@@ -101,6 +105,11 @@ export async function usedOf(limiter: Limiter, key: string): Promise<number> {
   return limit - remaining
 }
 
+const SETTINGS = { deadline: '30s', onStoreError: 'throw' } as const
+
+const settingsOf = ({ reserves }: WholeJob): Partial<LimiterOptions> =>
+  reserves ? { ...SETTINGS, reservations: {} } : SETTINGS
+
 export interface Limiters {
   readonly tenants: Limiter
   readonly users: Limiter
@@ -110,7 +119,7 @@ export interface Limiters {
 export function limitersOf(
   store: Store,
   [factory, options]: PolicySpec,
-  settings: Partial<LimiterOptions> = { deadline: '30s', onStoreError: 'throw' },
+  settings: Partial<LimiterOptions> = SETTINGS,
 ): Limiters {
   const open = (name: string, limit: number): Limiter =>
     createLimiter({ name, policies: [policyOf([factory, { ...options, limit }])], store, ...settings })
@@ -119,11 +128,14 @@ export function limitersOf(
 
 /** One call on two keys, that of a tenant and that of a user, and on a permit of the tenant if there is a semaphore: all, or none. */
 export function callFor({ tenants, users }: Limiters, tenant: string, user: string, semaphore?: Semaphore) {
-  return consumeAll([
+  const keys = [
     { limiter: tenants, key: tenant },
     { limiter: users, key: user },
-    ...(semaphore ? [{ semaphore, key: tenant }] : []),
-  ])
+  ]
+  const permits = semaphore ? [{ semaphore, key: tenant }] : []
+  if (tenants.reserves)
+    return reserveAll([...keys.map((key) => ({ ...key, ttl: '1h' as const })), ...permits])
+  return consumeAll([...keys, ...permits])
 }
 
 /** A store on what a place names; in memory the one that it holds. */

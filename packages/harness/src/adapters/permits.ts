@@ -102,6 +102,18 @@ export function permitCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(semaphore.inUse).toBe(0)
     })
 
+    it('go on without one in shadow mode, and count', async () => {
+      const limits = [{ name: 'shadowed', limit: 2, window: '1d' }, { semaphore }] as const
+      const site = await serve([{ limits, key: () => 'k', enforce: false }])
+      await semaphore.acquire('k')
+      for (const left of ['1', '0', '0']) {
+        const { status, headers } = await site.send()
+        expect([status, headers['x-ratelimit-remaining']]).toEqual([200, left])
+      }
+      await site.idle()
+      expect(semaphore.inUse).toBe(1)
+    })
+
     it('are refused without one that counts, and with options that a permit does not have', async () => {
       await expect(serve([{ limits: [{ semaphore }] }])).rejects.toThrow('one that counts')
       const cost = () => 1

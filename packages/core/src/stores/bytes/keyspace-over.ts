@@ -184,7 +184,7 @@ class KeyspaceOver implements Keyspace {
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
-      if (!isCharged && !isCounted && !isOutlived) return { result: answer, isPeek: ask === 'peek' }
+      if (!isCharged && !isCounted && !isOutlived) return { result: answer }
       // A block that ends with a full allowance has begun: the bookings of before are lost.
       const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
       const epoch = isAnew || !before ? random() : before.epoch
@@ -268,12 +268,9 @@ class KeyspaceOver implements Keyspace {
       const state = bytes && this.#read(bytes, time)
       const now = this.#still > 0 ? Math.max(time, state?.written ?? 0) : time
       this.#table.load(state, now)
-      const hasEnded = this.#reserving?.giveBackEnded(KEY) === true
-      const operated = operate(state, now, time)
-      const { result, isReset = false, isPeek = false } = operated
-      // What has ended was given back, so the state is another one.
-      const { epoch, version } =
-        hasEnded && !isPeek ? { epoch: state!.epoch, version: random(), ...operated } : operated
+      // An operation that writes nothing leaves what has ended to the next one.
+      this.#reserving?.giveBackEnded(KEY)
+      const { result, isReset = false, epoch, version } = operate(state, now, time)
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.report({ event: 'healed', key })
@@ -304,8 +301,6 @@ type Operate<T> = (state: KeptState | undefined, now: number, time: number) => O
 interface Operated<T> {
   readonly result: T
   readonly isReset?: boolean
-  /** Nothing is written, whatever has ended. */
-  readonly isPeek?: boolean
   readonly epoch?: number
   readonly version?: number
 }

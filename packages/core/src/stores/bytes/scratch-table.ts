@@ -35,7 +35,8 @@ export class ScratchTable implements TableOwner<Table> {
 
   /** What decides on the loaded state, and reserves at most `max` times, under one list of policies. */
   reserving(list: PolicyList, max: number): ReservingKeyspace {
-    return new ReservingKeyspace(() => ({ table: this.#table, list }), list.policies, undefined, max)
+    const open = () => ({ table: this.#table, list, written: this.#written })
+    return new ReservingKeyspace(open, list.policies, undefined, max)
   }
 
   now(): number {

@@ -1,13 +1,15 @@
-import type { ReserveCall } from '../reservations.js'
+import { MARKED, type ReserveCall, type Reserved } from '../reservations.js'
 
 /** A reservation that is open, or the mark that it was settled. */
 export interface ReservationEntry {
   readonly id: number
   /** The instant at which it was charged. */
   readonly at: number
+  /** Its units; 0 in the mark of one that was settled when nothing was known of it. */
   readonly cost: number
   /** Units that stay charged at the end. */
   atEnd: number
+  /** Its end; of a mark the instant until which it is kept. */
   end: number
   /** Units that took effect when it was settled; Infinity while it is open. */
   effect: number
@@ -22,7 +24,7 @@ export class KeyReservations {
   nextEnd = Infinity
   /** How many are open. */
   open = 0
-  /** The latest end of a mark that was forgotten: until then a reservation that is not found was settled. */
+  /** Until when a mark that was forgotten would have been kept, the latest of all. */
   #forgottenUntil = 0
   #entries: ReservationEntry[] = []
 
@@ -75,21 +77,26 @@ export class KeyReservations {
     })
   }
 
-  /** Adds a reservation that was charged at the instant `at`. */
-  add({ id, cost, ttl, atEnd }: ReserveCall, at: number): void {
-    const end = at + ttl
+  /** Adds a reservation that was charged at the instant `at`, and lasts from `now`. */
+  add({ id, cost, ttl, atEnd }: ReserveCall, now: number, at: number): void {
+    const end = now + ttl
     this.#entries.push({ id, at, cost, atEnd, end, effect: Infinity })
     this.nextEnd = this.open++ > 0 ? Math.min(this.nextEnd, end) : end
   }
 
-  /** The reservation of this id, unless it has ended at `now`. */
-  find(id: number, now: number): ReservationEntry | undefined {
-    return this.#entries.find((entry) => entry.id === id && entry.end > now)
+  /** The reservation of this id, or its mark. */
+  find(id: number): ReservationEntry | undefined {
+    return this.#entries.find((entry) => entry.id === id)
+  }
+
+  /** Whether one that is not found was settled, as its mark was forgotten: it was made at `decidedAt`, and `end` is to come. */
+  wasForgotten({ decidedAt, end }: Reserved, now: number): boolean {
+    return this.begun <= decidedAt && now < end && end <= this.#forgottenUntil
   }
 
   /**
-   * Moves the end of an open reservation, never to an earlier instant: whoever asks before an end that it had, and finds it gone, takes
-   * it for settled.
+   * Moves the end of an open reservation, never to an earlier instant: whoever asks before an end that it had, and finds it gone, may
+   * take it for settled.
    */
   extend(entry: ReservationEntry, end: number, atEnd: number): void {
     entry.end = Math.max(entry.end, end)
@@ -99,7 +106,15 @@ export class KeyReservations {
   /** Makes an open reservation a mark that it was settled, and that so many units took effect. */
   settled(entry: ReservationEntry, effect: number): void {
     entry.effect = effect
+    entry.end += MARKED
     this.open--
+  }
+
+  /** Adds the mark of a reservation that was settled at `now`, when nothing was known of it. */
+  settledLate(id: number, effect: number, now: number): void {
+    const end = now + MARKED
+    this.#entries.push({ id, at: now, cost: 0, atEnd: 0, end, effect })
+    if (this.nextEnd === Infinity) this.nextEnd = end
   }
 
   /** Removes what has ended at `now`, and returns the open reservations of it, the earliest end first. */

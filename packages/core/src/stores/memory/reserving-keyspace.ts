@@ -10,6 +10,8 @@ import type { Table } from './table.js'
 export interface OpenTable {
   readonly table: Table
   readonly list: PolicyList
+  /** The latest write to the state, where the clock may have been set back behind it. */
+  readonly written?: number
 }
 
 /**
@@ -73,7 +75,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, own, now } = this.#at(key)
+    const { table, own, now, written = 0 } = this.#at(key)
     own?.makeRoom(now, this.max)
     if (own && own.open >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
@@ -84,52 +86,56 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     }
     const answer = this.decide('consume', key, cost, 0)
     if (isDenied(answer)) return answer
-    const row = table.cursor.rows.find(key)
-    const kept = own ?? new KeyReservations(answer.now)
-    table.reserved.set(row, kept)
-    kept.add(call, answer.now)
+    this.#kept(table, key, answer.now).add(call, answer.now, Math.max(answer.now, written))
     return answer
   }
 
   /**
    * Extends a reservation, or settles it: charges or gives back the difference between its cost and `units`. One that was settled
-   * before is not changed. One that is no longer known is 'late': a settlement then charges all `units`.
+   * before is not changed. One that is not known is 'late': a settlement then charges all `units`, and leaves a mark of that.
    */
   change(change: ReservationChange): ReservationEffect {
-    const { key, id, decidedAt, end, kind } = change
+    const { key, id, end, kind } = change
     const { table, list, row, own, now } = this.#at(key)
-    const isKnown = own !== undefined && own.begun <= decidedAt
-    const entry = isKnown ? own.find(id, now) : undefined
-    if (entry && entry.effect !== Infinity) return { state: 'settled', effect: entry.effect, end: entry.end }
+    own?.makeRoom(now, this.max)
+    const entry = own?.find(id)
+    if (entry && entry.effect !== Infinity)
+      return { state: entry.cost > 0 ? 'settled' : 'late', effect: entry.effect, end }
     if (entry && kind === 'extend') {
       own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
       return { state: 'open', effect: 0, end: entry.end }
     }
-    // Its end has not come, and the state that knew it is not lost: so it was settled, and its mark was forgotten.
-    if (!entry && isKnown && now < end) return { state: 'settled', effect: 0, end }
+    if (!entry && own?.wasForgotten(change, now)) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
     const difference = change.units - (entry?.cost ?? 0)
     let effect = 0
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
     if (difference < 0) effect = 0 - table.giveBack(list, row, entry!, -difference, now)
-    if (!entry) return { state: 'late', effect, end }
-    own!.settled(entry, effect)
-    return { state: 'settled', effect, end: entry.end }
+    if (entry) own!.settled(entry, effect)
+    else if (difference > 0) this.#kept(table, key, now).settledLate(id, effect, now)
+    return { state: entry ? 'settled' : 'late', effect, end }
   }
 
-  /** Gives back the key's reservations that have ended. Returns whether there were any. */
-  giveBackEnded(key: string): boolean {
-    return this.#at(key).hasEnded
+  /** The reservations of a key that has state, from now on also where it had none. */
+  #kept({ cursor, reserved }: Table, key: string, now: number): KeyReservations {
+    const row = cursor.rows.find(key)
+    const kept = reserved.get(row) ?? new KeyReservations(now)
+    reserved.set(row, kept)
+    return kept
+  }
+
+  /** Gives back the key's reservations that have ended. */
+  giveBackEnded(key: string): void {
+    this.#at(key)
   }
 
   /** Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. */
   #at(key: string) {
-    const { table, list } = this.open()
+    const { table, list, written } = this.open()
     const row = table.cursor.rows.find(key)
     const now = table.now()
     let own = table.reserved.get(row)
-    const hasEnded = own !== undefined && own.nextEnd <= now
-    if (own && hasEnded) {
+    if (own && own.nextEnd <= now) {
       for (const entry of own.takeEnded(now))
         table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
       if (own.nextEnd <= now) {
@@ -137,6 +143,6 @@ export class ReservingKeyspace implements Keyspace, Reservations {
         own = undefined
       }
     }
-    return { table, list, row, own, now, hasEnded }
+    return { table, list, written, row, own, now }
   }
 }

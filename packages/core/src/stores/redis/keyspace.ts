@@ -59,7 +59,10 @@ export class RedisKeyspace implements Keyspace {
     this.#group = options.group()
   }
 
-  /** The reservations of a keyspace that reserves. On a sliding log a real cost is bounded as any cost. */
+  /**
+   * The reservations of a keyspace that reserves. A real cost is not bounded as that of a call is: it has to be charged in one step,
+   * together with its mark.
+   */
   get reservations(): Reservations | undefined {
     const { max } = this.options
     if (max === undefined) return undefined
@@ -71,10 +74,8 @@ export class RedisKeyspace implements Keyspace {
       },
       change: (change) => {
         const { key, id, decidedAt, end, kind } = change
-        if (kind === 'settle' && change.units > this.#mostUnits)
-          return Promise.reject(tooCostly(change.units))
         const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
-        const token = packed([id, decidedAt, end, ...rest])
+        const token = packed([id, decidedAt, end, ...rest, max])
         return this.#ask({ operation: 'change', token, read: unpackReservation }, key)
       },
     }

@@ -51,15 +51,42 @@ describe('a keyspace over bytes', () => {
     expect(states.size).toBe(5)
   })
 
-  it('writes nothing for a peek that finds reservations ended, which the next charge gives back', () => {
+  const openReserving = () => {
     const report = (notice: Notice) => notices.push(notice)
-    const keyspace = keyspaceOver(update, 'x', [fixedWindow({ limit: 5, window: '1d' })], report, undefined, {
-      max: 9,
-    })
+    const policies = [fixedWindow({ limit: 5, window: '1d' })]
+    return keyspaceOver(update, 'x', policies, report, undefined, { max: 9 })
+  }
+
+  it('says of a reservation that is lost with an older copy of the state that it is late', () => {
+    const keyspace = openReserving()
+    const reserve = (id: number) => {
+      const call = { key: 'a', cost: 1, id, ttl: 60_000_000, atEnd: 0 }
+      return {
+        key: 'a',
+        id,
+        decidedAt: (keyspace.reservations!.reserve(call) as Answer).now,
+        end: now + call.ttl,
+      }
+    }
+    reserve(1)
+    const older = new Map(states)
+    now += 1000
+    const lost = reserve(2)
+    states = older
+    for (const units of [3, 4])
+      expect(keyspace.reservations!.change({ ...lost, kind: 'settle', units })).toMatchObject({
+        state: 'late',
+        effect: 3,
+      })
+  })
+
+  it('writes nothing for a peek or a denial that finds reservations ended, which the next charge gives back', () => {
+    const keyspace = openReserving()
     void keyspace.reservations!.reserve({ key: 'a', cost: 3, id: 1, ttl: 1_000_000, atEnd: 0 })
     now += 2_000_000
     const bytes = [...states.values()][0]
     for (let i = 0; i < 2; i++) expect((keyspace.decide('peek', 'a', 5, 0) as Answer).reason).toBeUndefined()
+    expect((keyspace.decide('consume', 'a', 6, 0) as Answer).reason).toBe('cost')
     expect([writes, [...states.values()]]).toEqual([1, [bytes]])
     expect((keyspace.decide('consume', 'a', 5, 0) as Answer).reason).toBeUndefined()
     expect(writes).toBe(2)

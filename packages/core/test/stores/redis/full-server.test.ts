@@ -2,8 +2,9 @@ import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/
 import { expectWarnings } from '@sluice/harness/warnings'
 import { findShapes } from '@sluice/testing/internal'
 import { Redis } from 'ioredis'
-import { createSemaphore, gcra, type Policy, slidingLog } from '../../../src/index.js'
+import { createLimiter, createSemaphore, gcra, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
+import { withoutRecords } from './one-redis.js'
 import { composeScript, composeTogether } from '../../../src/stores/redis/script/compose.js'
 import { modules } from '../../../src/stores/redis/script/modules.gen.js'
 import { OPERATIONS, packed, packRequest, packWhole } from '../../../src/stores/redis/script/wire.js'
@@ -50,6 +51,8 @@ describe('the first write of a script is one that needs memory', () => {
     'a state': (key, policies) => run(composeScript(policies), [key], [argument(policies, 'consume', 3)]),
     'an exhausted state': (key, policies) =>
       run(composeScript(policies), [key], [argument(policies, 'consume', 5)]),
+    'a state with a reservation': (key, policies) =>
+      run(composeScript(policies, undefined, true), [key], [argument(policies, 'reserve', 3)]),
     'bytes of another program': (key) => client.set(key, 'x'.repeat(200)),
     'another type': (key) => client.rpush(key, 'x'),
     'a state whose slots are broken': async (key, policies) => {
@@ -70,7 +73,7 @@ describe('the first write of a script is one that needs memory', () => {
     const hasToken = ['release', 'confirm', 'cancel'].includes(operation)
     const ofReserving = {
       reserve: { reserving: [7, MINUTE, 0, 10] },
-      change: { token: packed([7, START, START + MINUTE, cost, 0, 0]) },
+      change: { token: packed([7, START, START + MINUTE, cost, 0, 0, 10]) },
     }[operation as string]
     const request = {
       operation,
@@ -183,7 +186,7 @@ describe('the first write of a script is one that needs memory', () => {
 
   it('and no other script is sent', () => {
     const sent = ['script', 'together', 'semaphore', 'board', 'records']
-    const calls = Object.keys(modules).filter((name) => /redis\.call\b/.test(modules[name]!))
+    const calls = Object.keys(modules).filter((name) => /^local .*\bredis\.call\b/m.test(modules[name]!))
     expect(calls.toSorted()).toEqual(sent.toSorted())
   })
 })
@@ -222,6 +225,31 @@ describe('a full server', () => {
     expect(String(await permits('take', 'held', 'two:1', START))).toBe('0')
     await permits('release', 'held', 'one:1', START)
     expect(String(await permits('poll', 'held', 'one:2', START))).toBe('2')
+  })
+
+  it.each(LISTS)('denies exhausted callers that reserve, under $title', async ({ policies }) => {
+    expectWarnings([], { perhaps: ['RESERVATION_DRAINS', 'CLIENT_REPLAYS'] })
+    const time = { now: START }
+    const store = withoutRecords(redisStore(client, { clock: () => time.now, denialCache: false }))
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+    const open = (name: string) =>
+      createLimiter({ name, policies, store, deadline: '10s', onStoreError: 'throw', reservations: {} })
+    const [held, ended] = [open('held'), open('ended')]
+    for (const limiter of [held, ended]) {
+      await limiter.reserve('k', { cost: 3, ttl: '10s' })
+      await limiter.reserve('k', { cost: 2, ttl: '5ms', atEnd: 2 })
+      if (limiter === ended) time.now += 6000
+    }
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '3mb')
+    const COST = { cost: 5 }
+    const lines = await watched(async () => {
+      for (const limiter of [held, ended])
+        for (const denied of [limiter.consume('k', COST), limiter.reserve('k', { ...COST, ttl: '1s' })])
+          expect(await denied).toMatchObject({ allowed: false, degraded: undefined })
+    })
+    expect(lines.filter((line) => / lua\] "(set|setrange|del|pexpire)"/i.test(line))).toEqual([])
+    for (const limiter of [held, ended]) await limiter.reset('k')
+    await store.close()
   })
 
   it('takes no new key beside one that is reset, and resets', async () => {

@@ -1,4 +1,4 @@
-import { startRedis } from '@sluice/harness/redis'
+import { monitor, startRedis } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
 import {
   consumeAll,
@@ -14,7 +14,7 @@ import {
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
 
-const { client } = oneRedis()
+const { client, server } = oneRedis()
 const YEAR = [fixedWindow({ limit: 100, window: '365d' })]
 
 let now: number
@@ -87,6 +87,7 @@ it('extends a reservation to no earlier end', async () => {
 })
 
 it('charges a lost state, and one that is late', async () => {
+  expectWarnings(['RESERVATION_LATE'])
   const limiter = open('lost')
   const [lost, late] = [await reserved(limiter), await reserved(limiter)]
   await limiter.reset('k')
@@ -96,6 +97,78 @@ it('charges a lost state, and one that is late', async () => {
   now += 60_000_000
   expect(await late.settle(3)).toEqual({ units: 3, late: true })
   expect(await stateOf(limiter)).toEqual([7, 0])
+})
+
+it('is late where an older copy of its state came back', async () => {
+  expectWarnings(['RESERVATION_LATE'])
+  const limiter = open('older')
+  await reserved(limiter, 1)
+  const [key] = await client.keys('*:older:*')
+  await client.copy(key!, 'older copy')
+  now += 1000
+  const lost = await reserved(limiter, 40)
+  await client.copy('older copy', key!, 'REPLACE')
+  for (let i = 0; i < 2; i++) expect(await lost.settle(35)).toEqual({ units: 35, late: true })
+  expect(await limiter.reservation('k', lost.id).settle(9)).toEqual({ units: 35, late: true })
+  expect(await stateOf(limiter)).toEqual([36, 1])
+})
+
+it('settles a log at more units than a call may cost, once', async () => {
+  const store = redisStore(client, { clock: () => now })
+  const policies = [slidingLog({ limit: 10_000, window: '1h' })]
+  const limiter = createLimiter({ name: 'more', policies, store, deadline: '10s', reservations: {} })
+  const reservation = (await limiter.reserve('k', { cost: 900, ttl: '1m' })).reservation!
+  const again = () => limiter.reservation('k', reservation.id).settle(7500)
+  for (const each of [reservation.settle(7500), again(), again()])
+    expect(await each).toEqual({ units: 6600, late: false })
+  expect(await stateOf(limiter)).toEqual([7500, 0])
+  now += 3_600_000_000
+  expect(await stateOf(limiter)).toEqual([0, 0])
+})
+
+it('finds settlings of a long list wherever they lie', async () => {
+  expectWarnings(['RESERVATION_LATE'])
+  const limiter = open('long', 1000)
+  const all = await Promise.all(Array.from({ length: 90 }, () => reserved(limiter, 1)))
+  now += 60_000_000
+  for (const [i, each] of all.entries()) {
+    expect(await each.settle(1)).toEqual({ units: 1, late: true })
+    now += i % 2
+  }
+  for (const each of all)
+    expect(await limiter.reservation('k', each.id).settle(1)).toEqual({ units: 1, late: true })
+  expect(await stateOf(limiter)).toEqual([90, 0])
+})
+
+it('reads of a key with open reservations as much as of one that never reserved, for a plain call', async () => {
+  const limiter = open('plain')
+  for (let i = 0; i < 5; i++) await reserved(limiter, 1)
+  const watching = await monitor(server)
+  await limiter.consume('k')
+  const commands = (await watching.stop()).filter((line) => line.includes(' lua]'))
+  expect(
+    commands.map((line) => line.replace(/^.* lua\] /, '').replace(/"[^"]*:plain:[^"]*"/, 'key')),
+  ).toEqual([
+    expect.stringMatching(/^"GETRANGE" key "0" "\d+"$/i),
+    expect.stringMatching(/^"SETRANGE" key /i),
+  ])
+})
+
+it('keeps its state where the turn of a booking is confirmed after an end', async () => {
+  const notices: string[] = []
+  const store = redisStore(client, { clock: () => now })
+  const policies = [fixedWindow({ limit: 10, window: '1h' })]
+  const terms = [undefined, { max: 10 }] as const
+  const keyspace = store.keyspace('confirm', policies, ({ event }) => notices.push(event), ...terms)
+  const call = { key: 'k', cost: 10, id: 7, ttl: 60_000_000, atEnd: 0 }
+  const { now: decidedAt } = await keyspace.reservations!.reserve(call)
+  const end = decidedAt + call.ttl
+  await keyspace.reservations!.change({ key: 'k', id: 7, decidedAt, end, kind: 'settle', units: 10 })
+  const { at, booking } = await keyspace.decide('book', 'k', 1, 7_200_000_000)
+  now = at
+  expect(await keyspace.confirm(booking!)).toBe('stands')
+  expect((await keyspace.decide('consume', 'k', 1, 0)).remaining).toBe(8)
+  expect(notices).toEqual([])
 })
 
 it.each(['before', 'behind'])('counts a log that reserves %s another key of a call', async (place) => {
@@ -121,7 +194,7 @@ it('keeps a key no longer than one that never reserved', async () => {
   for (let i = 0; i < 8; i++) await (await reserved(limiter, 1)).settle(1)
   await reserved(limiter, 1)
   expect(await length()).toBeGreaterThan(before)
-  now += 60_000_000
+  now += 120_000_000 // a mark stays for a minute after its end
   await limiter.consume('k')
   expect(await length()).toBe(before)
 })
@@ -271,12 +344,20 @@ describe('a settling without an answer', () => {
     await store.close()
   })
 
-  it('is not sent again after that end', async () => {
+  it.each([
+    ['before', 0, { units: -6, late: false }],
+    ['after', 60_000_000, { units: 4, late: true }],
+  ])('that was carried out %s that end acts once, and is not sent again later', async (_, us, settled) => {
     const store = redisStore(client, { clock: () => now })
-    const limiter = createLimiter({ name: 'over', policies: YEAR, store, reservations: {} })
+    const limiter = createLimiter({ name: `over ${us}`, policies: YEAR, store, reservations: {} })
+    limiter.on('warning', () => {})
     const reservation = await reserved(limiter)
-    await settleUnheard(reservation)
-    now += 60_000_000
+    now += us
+    for (let i = 0; i < 3; i++) await settleUnheard(reservation)
+    now += 88_000_000 - us
+    expect(await stateOf(limiter)).toEqual([4, 0])
+    expect(await limiter.reservation('k', reservation.id).settle(4)).toEqual(settled)
+    now += 3_000_000
     await expect(reservation.settle(4)).rejects.toMatchObject({ code: 'STORE_TIMEOUT' })
     expect(await stateOf(limiter)).toEqual([4, 0])
     await store.close()

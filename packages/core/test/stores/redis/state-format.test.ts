@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { findShapes } from '@sluice/testing/internal'
 import type { Policy } from '../../../src/index.js'
-import { composeScript } from '../../../src/stores/redis/script/compose.js'
+import { composeScript, composeTogether } from '../../../src/stores/redis/script/compose.js'
 import { modules } from '../../../src/stores/redis/script/modules.gen.js'
 import { STATE_FORMAT } from '../../../src/stores/redis/key.js'
-import { packCharge, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
+import { packCharge, packed, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
 import { oneRedis } from './one-redis.js'
 
 /*
@@ -32,18 +32,58 @@ it('has the layout that belongs to its format', async () => {
 })
 
 /** The scripts of limiters that do not reserve, as they were before others could; but for the format of the state. */
-const SCRIPTS = '62c2db5bf318b0a5d85d9fb123d36dc83f3ba76a5fda2bc3972f396e348c3e12'
+const SCRIPTS = '61ea1c2cf39a028ffdc5aaf4f3b03714759e42c9295e3a4a0f6142d67e7ff69a'
 
 it('leaves the scripts of limiters that do not reserve as they are, to the byte', () => {
   const hash = createHash('sha256')
-  for (const { factory, variant } of findShapes().shapes)
-    hash.update(composeScript([factory({ ...numbers, ...variant })]))
+  const policies = findShapes().shapes.map(({ factory, variant }) => factory({ ...numbers, ...variant }))
+  for (const [i, policy] of policies.entries()) {
+    const other = policies[(i + 1) % policies.length]!
+    hash.update(composeScript([policy]))
+    for (const then of [undefined, 'fresh'] as const)
+      hash.update(composeScript([policy, other], { ...penalty, ...(then && { then }) }))
+    hash.update(composeTogether([{ policies: [policy] }, { policies: [other, policy], penalty }]))
+  }
   expect(hash.digest('hex')).toBe(SCRIPTS)
 })
 
+/** What lies in Redis of limiters that reserve: as for LAYOUTS. */
+const RESERVING = { format: 4, digest: 'f65db993bcb28aac0e3d93f1ee712f97b303267f57a59303f5d725ef5caef9ee' }
+
+it('has the layout of reservations that belongs to its format', async () => {
+  const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])
+  const states = await Promise.all(
+    lists.map((policies, i) => stateAfterReservations(policies, `reserving ${i}`)),
+  )
+  const digest = createHash('sha256').update(Buffer.concat(states)).digest('hex')
+  expect({ format: STATE_FORMAT, digest }).toEqual(RESERVING)
+})
+
+/** The state of a key with a reservation that is open, the mark of one that was settled, and that of one that was settled late. */
+async function stateAfterReservations(policies: readonly Policy[], key: string): Promise<Buffer> {
+  const script = composeScript(policies, undefined, true)
+  const changeOf = (id: number, end: number, real: number) => ({
+    operation: 'change' as const,
+    token: packed([id, START, START + end, real, 0, 0, 10]),
+  })
+  const calls: readonly (readonly [seconds: number, request: Omit<ScriptRequest, 'policies'>])[] = [
+    [0, { operation: 'reserve', cost: 2, reserving: [1, 30_000_000, 1, 10] }],
+    [1, { operation: 'reserve', cost: 1, reserving: [2, 40_000_000, 0, 10] }],
+    [2, changeOf(1, 30_000_000, 3)],
+    [3, changeOf(3, 1_000_000, 1)],
+    [4, { operation: 'hold', span: 5_000_000 }],
+  ]
+  for (const [i, [seconds, request]] of calls.entries()) {
+    const argument = packRequest({ ...request, policies }, START + seconds * 1_000_000, i + 1)
+    await client.callBuffer('EVAL', script, 1, key, argument)
+  }
+  return (await client.getBuffer(key))!
+}
+
+const penalty = { after: 2, block: 60_000_000, factor: 2, maxBlock: 600_000_000, forgetAfter: 600_000_000 }
+
 /** The state that a penalty leaves after its first block. */
 async function stateAfterRefusals(policies: readonly Policy[], key: string): Promise<Buffer> {
-  const penalty = { after: 2, block: 60_000_000, factor: 2, maxBlock: 600_000_000, forgetAfter: 600_000_000 }
   for (const [i, cost] of [5, 1, 1].entries()) {
     const argument = packRequest({ operation: 'consume', policies, cost }, START + i * 1_000_000, i + 1)
     await client.callBuffer('EVAL', composeScript(policies, penalty), 1, key, argument)

@@ -1,7 +1,13 @@
 import { strict as assert } from 'node:assert'
 import { createLimiter, memoryStore, type Policy } from '@sluice/core'
 import type { Answer, DatedCharge, Keyspace, Store } from '@sluice/core/store'
-import type { Penalty, ReservationChange, Reservations, ReservationSettings } from '@sluice/core/store'
+import type {
+  Penalty,
+  ReservationChange,
+  ReservationEffect,
+  Reservations,
+  ReservationSettings,
+} from '@sluice/core/store'
 import * as fc from 'fast-check'
 import { law, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
@@ -21,6 +27,9 @@ const DEEDS = [
   'hold',
   'reset',
 ] as const
+
+/** How long a mark stays after the end of its reservation. */
+const MARKED = 60_000_000
 
 /** One deed on a key, whose numbers are parts of its policy's. */
 const deeds = fc.array(
@@ -75,8 +84,8 @@ export function reserving(subject: Subject): void {
       if (!keys.areReserved) return expectRefusal(session.store, policies)
       for (const step of steps) await keys.carryOut(step)
       await keys.expectAllowedWhenNamed()
-      // After its last end a key is as one that never reserved.
-      await keys.passTo(session.now + 4 * keys.window)
+      // After its last end, and a minute, a key is as one that never reserved.
+      await keys.passTo(session.now + 4 * keys.window + MARKED)
       await keys.expectEqual(1)
     },
   )
@@ -99,6 +108,8 @@ interface Known extends DatedCharge {
   end: number
   /** 'lost' with the state that knew it. */
   fate: 'open' | 'settled' | 'ended' | 'lost'
+  /** What its settling did, and until when a mark of that is kept. */
+  settled?: Pick<ReservationEffect, 'state' | 'effect'> & { readonly until: number }
 }
 
 /** A key that reserves in the store, one in memory, and one in the store that does not reserve. */
@@ -111,6 +122,8 @@ class ReservingKeys {
   readonly #penalty: Penalty | undefined
   readonly #capacity: number
   readonly #all: Known[] = []
+  /** Reservations and marks of late settlings that were made. A key forgets none before they are four times `max`. */
+  #entries = 0
 
   constructor(
     private readonly session: Session,
@@ -235,26 +248,36 @@ class ReservingKeys {
     else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
     this.#loseIfFresh(store!)
     const [end, fate] = [now + ttl, 'open'] as const
+    if (!reason) this.#entries++
     if (!reason) this.#all.push({ id, at, cost, decidedAt: now, epoch, atEnd, firstEnd: end, end, fate })
   }
 
   /**
    * Settles a reservation, and corrects the plain key by the same difference. A reservation that is late is charged in full; one
-   * that was settled before changes nothing.
+   * that was settled before changes nothing, and is told what the first settling did, unless its mark was forgotten.
    */
   async #settle(known: Known, units: number, end: number): Promise<void> {
-    const { id, decidedAt, fate, cost } = known
+    const { id, decidedAt, fate, cost, settled } = known
+    const mayBeForgotten = this.#entries >= 4 * this.max
+    // Nothing is promised of marks that are no longer kept, and of one of a late settling nothing tells whether it was.
+    if (settled && (this.session.now >= settled.until || (mayBeForgotten && settled.state === 'late'))) return
     const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
     const { state, effect } = await this.#change(change)
     const isOpen = fate === 'open'
-    if (isOpen) known.fate = 'settled'
-    if (fate === 'ended') assert.equal(state, 'late')
-    if (isOpen || state === 'late') {
-      assert.equal(state, isOpen ? 'settled' : 'late')
-      const more = units - (isOpen ? cost : 0)
-      const taken = more < 0 ? 0 - (await this.#release(known, -more)) : await this.#charge(more)
-      assert.equal(effect, taken)
+    if (settled && !mayBeForgotten) return assert.deepEqual({ state, effect, until: settled.until }, settled)
+    if (state === 'settled' && !isOpen) {
+      assert(mayBeForgotten && this.session.now < end)
+      return assert([0, settled?.effect].includes(effect))
     }
+    assert.equal(state, isOpen ? 'settled' : 'late')
+    const more = units - (isOpen ? cost : 0)
+    const taken = more < 0 ? 0 - (await this.#release(known, -more)) : await this.#charge(more)
+    assert.equal(effect, taken)
+    if (isOpen) known.fate = 'settled'
+    if (!isOpen && units > 0) this.#entries++
+    // A late settling that charges nothing leaves no mark.
+    if (isOpen || units > 0)
+      known.settled = { state, effect, until: (isOpen ? known.end : this.session.now) + MARKED }
   }
 
   /** Moves the end of an open reservation, never to an earlier instant. The plain key needs no change. */
@@ -283,7 +306,10 @@ class ReservingKeys {
 
   /** Its state is lost, and with it what it knew of reservations. */
   #lose(): void {
-    for (const known of this.#open) known.fate = 'lost'
+    for (const known of this.#all) {
+      if (known.fate !== 'ended') known.fate = 'lost'
+      delete known.settled
+    }
   }
 
   /** A block after which the key begins anew has begun with this answer. */

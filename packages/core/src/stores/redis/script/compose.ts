@@ -1,6 +1,7 @@
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../../algorithms/contract/state.js'
 import type { Penalty } from '../../penalty.js'
+import { MARKED } from '../../reservations.js'
 import { REASONS } from '../../store.js'
 import { MOST_PARTS } from '../../together.js'
 import { describePolicy, type ScriptPolicy, textOf } from './policy-module.js'
@@ -139,7 +140,7 @@ function outline(
     put_back: textOf('put-back'),
     argument: textOf('argument'),
     failure: textOf('failure'),
-    discard: DISCARD,
+    discard: reserves ? DISCARD.replace('then', 'then call, copy = redis.call, nil') : DISCARD,
     hot_alone: isPlain ? linesFor('alone', hot) : '',
     hot_together: isPlain ? linesFor('together', hot) : '',
     hot_several: isPlain ? linesFor('several', hot) : '',
@@ -334,6 +335,7 @@ const CONSTANTS: Words = {
   /** No key expires later, as Redis takes no longer time to live. */
   NEVER: '1e21',
   MOST_ENTRIES: `${MOST_ENTRIES}`,
+  MARKED: `${MARKED}`,
 }
 
 /** Returns constants for Lua: the names in capitals, with their numbers as text. */
