@@ -5,11 +5,13 @@ elseif op == CHANGE then
   rest = #argument + 1
   local is_known = next_end > 0 and listed_since <= decided_at
   local charged_at, charged, stays_now, ends, done
-  -- Entries are in the order of their charges: twenty are read at a time, the newest first, then by halves.
-  local low, high, start = 0, listed, max(0, listed - 960)
+  -- Entries are in the order of their charges: twenty are read at a time, the newest first, then by halves; and then all, as those of
+  -- charges made after the clock was set back lie behind others.
+  local low, high, size = 0, listed, 960
+  local start = max(0, high - size)
   while is_known and low < high do
     local first = @{length} - listed + start
-    local list = call('GETRANGE', key, first, first + min(960, high - start) - 1)
+    local list = call('GETRANGE', key, first, first + min(size, high - start) - 1)
     local place = string.find(list, pack('<d', own), 1, true)
     while place and place % 48 ~= 1 do
       place = string.find(list, pack('<d', own), place + 1, true)
@@ -20,9 +22,12 @@ elseif op == CHANGE then
     elseif start > low and #list > 15 and unpack('<d', list, 9) >= decided_at then
       high = start
     else
-      low = start + 960
+      low = start + size
     end
     start = low + floor((high - low) / 1920) * 960
+    if low >= high and high > 0 and size < listed then
+      low, high, start, size = 0, listed, 0, listed
+    end
   end
   local is_open = ends and ends > now and done == HUGE
   outcome = 1

@@ -292,9 +292,7 @@ class KeyspaceOver implements Keyspace {
     const state = stateOf(bytes, this.#table.layout)
     const behind = state ? state.written - time : 0
     if (!state || behind >= this.#lost || !isSound(state, this.policies)) return undefined
-    return behind > 0 && behind >= this.#still && this.#still > 0
-      ? keptByCalendars(state, this.policies, time)
-      : state
+    return behind > 0 && behind >= this.#still ? keptByCalendars(state, this.policies, time) : state
   }
 }
 
