@@ -55,10 +55,12 @@ if exists then
   if not broken and written > now and written - now < @{still} then
     now = written
   end
-  -- What was charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
-  --@for any calendar if written > now and last <= written then last = 0 end
+  -- Such a state, and its list of reservations, began no later than now: what is charged from now on can be given back. What was
+  -- charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
+  --@for any calendar if written > now then born, last = min(born, now), last <= written and 0 or last end
+  --@reserving --@for any calendar if written > now then listed_since = min(listed_since, now) end
   --@for each beside_calendar if not broken and written > now and written - now < @{lost} then @{cells} = @{cleared} end
-  --@for any beside_calendar if not broken and written > now and written - now < @{lost} then epoch, last, born, written, latest = epoch > 0 and nonce or 0, 0, min(born, now), now, now end
+  --@for any beside_calendar if not broken and written > now and written - now < @{lost} then epoch, last, written, latest = epoch > 0 and nonce or 0, 0, now, now end
 end
 if broken or written > now and written - now >= @{lost} then
   @{discard}

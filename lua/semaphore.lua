@@ -11,10 +11,10 @@ local call, format, gmatch, match, sub = redis.call, string.format, string.gmatc
 local TAKE, WAIT, POLL, RENEW, RELEASE = 0, 1, 2, 3, 4
 local UNKNOWN, WAITING, HELD = '0', '1', '2'
 local LIMITS, PERMITS = 1048576, 1099511627776
--- No lease is longer than an hour: a permit that says so was granted before the clock was set back.
+-- No lease is longer than an hour: a permit that says so was granted before the clock was set back, and is lost.
 local FAR = 3600000000
--- After a loss of data no permits are granted but to holders that renew theirs. This member, with the score of a semaphore,
--- marks that time.
+-- After a loss of data, or of permits, none are granted but to holders that renew theirs. This member, with the score of a
+-- semaphore, marks that time.
 local GRACE = 'grace'
 
 local key = KEYS[1]
@@ -43,7 +43,7 @@ if full == nil then
 end
 -- Remove what has expired: permits that were not renewed, semaphores that did not poll.
 call('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)
-call('ZREMRANGEBYSCORE', key, format('(%.0f', PERMITS + now + FAR), '+inf')
+local lost = call('ZREMRANGEBYSCORE', key, format('(%.0f', PERMITS + now + FAR), '+inf') > 0
 -- No semaphore is alive for longer than from now on, and no time of grace lasts longer: one that says so was written before the
 -- clock was set back. It would keep its tickets in the queue, or all tickets from their permits, until the clock has caught up.
 for _, ahead in ipairs(call('ZRANGEBYSCORE', key, '-inf', format('(%.0f', -now - alive))) do
@@ -75,8 +75,9 @@ local is_absent = (step == POLL or step == RENEW) and call('EXISTS', key) == 0
 if full and (is_absent or step == WAIT) then
   return asked
 end
--- Begins the time of grace if the key is absent, for steps that expect their tickets in it.
-if is_absent then
+-- Begins the time of grace if the key is absent, for steps that expect their tickets in it, and if permits were removed whose
+-- holders may live.
+if is_absent or lost then
   call('ZADD', key, -(now + grace), GRACE)
 end
 local is_grace = score_of(GRACE) < 0

@@ -46,8 +46,10 @@ export class MachineKeyspace implements Keyspace {
   get reservations(): Reservations | undefined {
     if (this.list.max === undefined) return undefined
     return {
-      reserve: (call) => this.#access.ask((server) => server.reserve(this.list, call)),
-      change: (change) => this.#access.ask((server) => server.change(this.list, change)),
+      reserve: (call, caller) =>
+        this.#access.ask((server) => server.reserve(this.list, call, caller), caller),
+      change: (change, caller) =>
+        this.#access.ask((server) => server.change(this.list, change, caller), caller),
     }
   }
 
@@ -98,11 +100,13 @@ export class MachineKeyspace implements Keyspace {
    * charged at another server than the present one (`epoch`) takes no effect, 0: they are gone with its state, and the units there
    * now belong to other calls.
    */
-  correct(change: Correction): MaybePromise<number> {
-    return this.#access.ask((server) =>
-      change.kind === 'release' && change.charge.epoch !== server.epoch
-        ? 0
-        : server.correct(this.list, change),
+  correct(change: Correction, caller?: Caller): MaybePromise<number> {
+    return this.#access.ask(
+      (server) =>
+        change.kind === 'release' && change.charge.epoch !== server.epoch
+          ? 0
+          : server.correct(this.list, change, caller),
+      caller,
     )
   }
 }

@@ -25,9 +25,9 @@ export interface MachineServer {
   together(parts: readonly MachinePart[], caller?: Caller): MaybePromise<readonly Answer[]>
   confirm(list: WirePolicies, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
-  correct(list: WirePolicies, change: Correction): MaybePromise<number>
-  reserve(list: WirePolicies, call: ReserveCall): MaybePromise<Answer>
-  change(list: WirePolicies, change: ReservationChange): MaybePromise<ReservationEffect>
+  correct(list: WirePolicies, change: Correction, caller?: Caller): MaybePromise<number>
+  reserve(list: WirePolicies, call: ReserveCall, caller?: Caller): MaybePromise<Answer>
+  change(list: WirePolicies, change: ReservationChange, caller?: Caller): MaybePromise<ReservationEffect>
   permits(call: PermitCall): TicketStates
   records(request: RecordRequest): MaybePromise<RecordChanges | null>
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */

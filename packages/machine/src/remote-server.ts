@@ -121,18 +121,18 @@ export class RemoteServer implements MachineServer {
   }
 
   /** Corrects a key on the server, such as by a refund or a block. Resolves with the units that took effect. */
-  async correct(list: WirePolicies, change: Correction): Promise<number> {
+  async correct(list: WirePolicies, change: Correction, caller?: Caller): Promise<number> {
     const numbers = numbersOf(change)
-    const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers)
+    const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers, caller)
     if ('counted' in change) change.counted?.(counts)
     return effect!
   }
 
   /** Makes a reservation on the server, and resolves with the server's answer. */
-  reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall): Promise<Answer> {
+  reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall, caller?: Caller): Promise<Answer> {
     return remoteCall(
       this.#send,
-      undefined,
+      caller,
       (writer) => writer.add(REQUEST.reserve, this.#numberFor(list), [cost, id, ttl, atEnd], key),
       REPLY.answer,
       (reply) => answerIn(reply, this.epoch, key, cost),
@@ -140,10 +140,10 @@ export class RemoteServer implements MachineServer {
   }
 
   /** Changes a reservation on the server. */
-  change(list: WirePolicies, change: ReservationChange): Promise<ReservationEffect> {
+  change(list: WirePolicies, change: ReservationChange, caller?: Caller): Promise<ReservationEffect> {
     return remoteCall(
       this.#send,
-      undefined,
+      caller,
       (writer) => writer.add(REQUEST.change, this.#numberFor(list), numbersOfChange(change), change.key),
       REPLY.changed,
       ({ numbers: [state, effect, end] }) => ({ state: CHANGE_STATES[state!]!, effect: effect!, end: end! }),
@@ -194,10 +194,10 @@ export class RemoteServer implements MachineServer {
    * Sends a request of this kind whose reply is an effect, and resolves with its numbers. Their meaning depends on the kind, for
    * example the units of a refund that took effect.
    */
-  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[]) {
+  #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[], caller?: Caller) {
     return remoteCall(
       this.#send,
-      undefined,
+      caller,
       (writer) => writer.add(kind, this.#numberFor(list), numbers, key),
       REPLY.effect,
       (reply) => reply.numbers,

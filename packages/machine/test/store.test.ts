@@ -7,9 +7,10 @@ import {
   memoryStore,
   type Policy,
   slidingLog,
+  type Store,
   tokenBucket,
 } from '@sluice/core'
-import type { Answer, Notice } from '@sluice/core/store'
+import type { Answer, Caller, Correction, Keyspace, Notice } from '@sluice/core/store'
 import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
@@ -278,6 +279,28 @@ describe('a machine store', () => {
     ])
     expect(outcomes[7]).toMatchObject({ reason: { code: 'STORE_UNAVAILABLE', sent: false } })
     expect(server.keyspace('api', policies, ignore).decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 6 })
+  })
+
+  it('leaves out changes whose caller gave up before they were sent', async () => {
+    const [server, client] = await meeting.pair()
+    const open = (store: Store): Keyspace => store.keyspace('api', policies, ignore, undefined, { max: 9 })
+    const keyspace = open(client)
+    const reservations = keyspace.reservations!
+    const correct = (change: Correction, caller?: Caller) => keyspace.correct(change, caller)
+    const made = { key: 'k', cost: 1, ttl: 60_000_000, atEnd: 0 }
+    const { now } = await reservations.reserve({ ...made, id: 1 })
+    const change = { key: 'k', id: 1, decidedAt: now, end: now + made.ttl, kind: 'settle', units: 3 } as const
+    const company = Array.from({ length: 4 }, () => correct({ kind: 'charge', key: 'k', cost: 1 }))
+    const gone = { gone: true }
+    const calls = [
+      reservations.reserve({ ...made, id: 2 }, gone),
+      reservations.change(change, gone),
+      correct({ kind: 'charge', key: 'k', cost: 1 }, gone),
+    ]
+    for (const call of calls)
+      await expect(call).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', sent: false })
+    await Promise.all(company)
+    expect(open(server).decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 5, held: [1] })
   })
 })
 

@@ -115,15 +115,17 @@ export class KeptPermits {
   /**
    * Removes what has ended at `now`: permits, semaphores that have stopped polling, and the time of grace. In that time, which
    * begins when the state of a key seems lost, only holders that renew their permits get any, so that no others take them first.
-   * An end that lies too far ahead was set before the clock was set back. A permit counts as past then, as no lease is longer than an
-   * hour. A semaphore is alive for no longer than from now on, and no time of grace lasts longer: until the clock has caught up it
-   * would keep its tickets in the queue, or all tickets from their permits.
+   * An end that lies too far ahead was set before the clock was set back. A permit counts as lost then, as no lease is longer than an
+   * hour, and a time of grace begins, as its holder may live. A semaphore is alive for no longer than from now on, and no time of
+   * grace lasts longer: until the clock has caught up it would keep its tickets in the queue, or all tickets from their permits.
    */
   #expire(now: number): void {
+    const isLost = this.#held.some(({ until }) => until > now + FAR_US)
     this.#held = this.#held.filter(({ until }) => until > now && until <= now + FAR_US)
     for (const waiter of this.#waiters) waiter.aliveUntil = Math.min(waiter.aliveUntil, now + ALIVE_US)
     this.#waiters = this.#waiters.filter(({ aliveUntil }) => aliveUntil > now)
     this.#graceUntil = this.#graceUntil > now ? Math.min(this.#graceUntil, now + ALIVE_US) : 0
+    if (isLost) this.#graceUntil = now + GRACE_US
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Penalty } from '../stores/penalty.js'
 import type { ReserveCall } from '../stores/reservations.js'
 import {
   isAboutKey,
+  isDenied,
   type MaybePromise,
   type Receiver,
   type Reservations,
@@ -45,6 +46,9 @@ type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'> &
   /** Of a call that reserves. */
   readonly reserve?: ReserveCall
 }
+
+/** A call of the store's keyspace in the name of `sender`, who may give up. */
+type StoreAct<T> = (keyspace: Keyspace, sender: Caller) => MaybePromise<T>
 
 /** An answered call, as far as it is recorded. */
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
@@ -181,11 +185,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return (
       reservations && {
         reserve: (call, caller) => this.#reserve(call, reservations, caller),
-        change: (change) => this.#correct(change.key, () => reservations.change(change)),
+        change: (change) => this.#correct(change.key, (_, sender) => reservations.change(change, sender)),
       }
     )
   }
 
+  /** Reserves in the store within the deadline. A reservation that is answered later, which nobody can settle, is settled at 0. */
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#peeked(key, cost)
@@ -195,7 +200,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const refusal = this.refusal(key)
     if (refusal) return this.fallBack(question, refusal, true)
     try {
-      const answer = await this.channel.send(() => reservations.reserve(call), this.deadline)
+      const answer = await new Promise<Answer>((answered, failed) => {
+        const answeredTooLate = (late: Answer): void =>
+          void this.#giveReservationBack(call, reservations, late)
+        const reserve = (sender: Caller): MaybePromise<Answer> => reservations.reserve(call, sender)
+        this.channel.sendFor({ answered, failed, answeredTooLate }, reserve, this.deadline)
+      })
       this.answered({ key, cost, begun: undefined }, answer)
       return answer
     } catch (failure) {
@@ -219,12 +229,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /**
    * Corrects the state in the store, within the deadline. Resolves to the units that took effect. A block, a hold and a reset
    * concern the key and not units, so they also apply to the state in memory that decides in an outage. A block does so again
-   * once the store has answered: answers to earlier calls, which do not know of it, may have ended it there meanwhile.
+   * once the store has answered: answers to earlier calls, which do not know of it, may have ended it there meanwhile. Units are
+   * given back (`release`) also where the deadline passes before the store has sent that.
    */
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change)) this.#keep(change)
     try {
-      return await this.#correct(change.key, (keyspace) => keyspace.correct(change))
+      return await this.#correct(change.key, (keyspace, sender) =>
+        keyspace.correct(change, change.kind === 'release' ? undefined : sender),
+      )
     } finally {
       if (change.kind === 'block') this.#keep(change)
     }
@@ -346,24 +359,45 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /**
-   * Gives back a charge of `cost` units, or a booking, whose answer came too `late` for its caller. It is sent while the circuit
-   * is open too, because the store has just answered. Resolves at the deadline at the latest (`overdue`), though the store may
-   * carry it out after that; never rejects. If it fails, the units stay charged and unused.
-   */
-  async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
-    const { channel, deadline } = this
+  /** Gives back a charge of `cost` units, or a booking, whose answer came too `late` for its caller. */
+  #giveBack(key: string, cost: number, late: Answer): Promise<void> {
     const { remote } = this.options
-    const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
-      new Promise((answered, failed) => channel.sendFor({ overdue: failed, answered, failed }, act, deadline))
-    const sender = {
-      cancel: (booking: Booking) => send(() => remote.cancel(booking)),
-      correct: (change: Correction) => send(() => remote.correct(change)),
-    }
+    return this.#undo(key, (send) => {
+      const sender = {
+        cancel: (booking: Booking) => send(() => remote.cancel(booking)),
+        correct: (change: Correction) => send(() => remote.correct(change)),
+      }
+      return giveBack(sender, key, cost, late)
+    })
+  }
+
+  /** Gives back a reservation whose answer came too late for its caller. */
+  async #giveReservationBack(call: ReserveCall, reservations: Reservations, late: Answer): Promise<void> {
+    if (isDenied(late)) return
+    const { key, id, ttl } = call
+    const made = { key, id, decidedAt: late.now, end: late.now + ttl }
+    await this.#undo(key, (send) => send(() => reservations.change({ ...made, kind: 'settle', units: 0 })))
+  }
+
+  /**
+   * Undoes a charge of a key whose answer came too late, by what `undo` sends. It is sent while the circuit is open too, because the
+   * store has just answered. Resolves at the deadline at the latest (`overdue`), though the store may carry it out after that; never
+   * rejects. If it fails, the units stay charged and unused.
+   */
+  async #undo(
+    key: string,
+    undo: (send: <T>(act: () => MaybePromise<T>) => Promise<T>) => Promise<unknown>,
+  ): Promise<void> {
+    const { channel, deadline } = this
     try {
-      await giveBack(sender, key, cost, late)
+      await undo(
+        (act) =>
+          new Promise((answered, failed) => {
+            channel.sendFor({ overdue: failed, answered, failed }, act, deadline)
+          }),
+      )
     } catch {
-      // the booking stays unused, or is given back later
+      // the units stay charged, or are given back later
     } finally {
       this.#forget(key)
     }
@@ -386,19 +420,20 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Carries out `act` on the store's keyspace within the deadline. Rejects if the store may not be asked now. For a `caller`, to
-   * whom it has just answered, that is not checked, and the deadline counts from the call's first step.
+   * Carries out `act` on the store's keyspace within the deadline; with its `sender` the store leaves out a call whose deadline passes
+   * before it is sent. Rejects if the store may not be asked now. For a `caller`, to whom it has just answered, that is not checked,
+   * and the deadline counts from the call's first step.
    */
-  async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
+  async #carryOut<T>(key: string, act: StoreAct<T>, caller?: Caller): Promise<T> {
     const refusal = caller ? undefined : this.refusal(key)
     if (refusal) throw notAsked(refusal)
     const { channel, deadline } = this
     const { remote } = this.options
-    return channel.send(() => act(remote), deadline, caller?.since)
+    return channel.send((sender) => act(remote, sender), deadline, caller?.since)
   }
 
   /** Carries out the correction `act`. What is remembered of the key is removed, even if it failed: it may have worked. */
-  async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
+  async #correct<T>(key: string, act: StoreAct<T>, caller?: Caller): Promise<T> {
     try {
       return await this.#carryOut(key, act, caller)
     } finally {

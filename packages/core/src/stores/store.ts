@@ -170,7 +170,7 @@ export interface Keyspace {
    */
   cancel(booking: Booking, caller?: Caller): MaybePromise<boolean>
   /** Corrects the state of a key. The result is the units that took effect, 0 for a change without units. */
-  correct(change: Correction): MaybePromise<number>
+  correct(change: Correction, caller?: Caller): MaybePromise<number>
 }
 
 /** The reservations of a keyspace. */
@@ -181,7 +181,7 @@ export interface Reservations {
    */
   reserve(call: ReserveCall, caller?: Caller): MaybePromise<Answer>
   /** Changes a reservation. May be sent again until it is answered: a reservation is settled once. */
-  change(change: ReservationChange): MaybePromise<ReservationEffect>
+  change(change: ReservationChange, caller?: Caller): MaybePromise<ReservationEffect>
 }
 
 /** One part of a decision on several keys. */

@@ -6,6 +6,7 @@ import {
   gcra,
   type LimiterOptions,
   type Policy,
+  type Reservation,
   slidingLog,
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
@@ -18,7 +19,8 @@ import { oneRedis, withoutRecords } from './redis/one-redis.js'
  */
 
 const { client } = oneRedis()
-const DAY = 86_400_000_000
+const HOUR = 3_600_000_000
+const DAY = 24 * HOUR
 const EVERY = ['day', 'week', 'month', 'quarter', 'year'] as const
 /** 15 June 2026 at noon. */
 const NOON = Date.UTC(2026, 5, 15, 12) * 1000
@@ -190,6 +192,57 @@ describe.each([
       expect(await standing()).toEqual([6, 0])
     },
   )
+
+  it('gives units back of a charge that was made after that', async () => {
+    const { time, limiter, passed } = limiterUnder([calendarWindow({ limit: 9, every: 'year' })])
+    expect(await passed(4)).toBe(4)
+    time.now -= DAY
+    const later = await limiter.consume('a', { cost: 5 })
+    expect(await later.settle(1)).toBe(-4)
+    expect((await limiter.peek('a')).remaining).toBe(4)
+  })
+
+  it('forgets nothing that a key has counted or blocked which reserves, beside a window that was forgotten', async () => {
+    const policies = [calendarWindow({ limit: 1000, every: 'year' }), gcra({ limit: 1000, window: '1s' })]
+    const { time, limiter, passed } = limiterUnder(policies, { reservations: {} })
+    await limiter.consume('a', { cost: 900 })
+    time.now += HOUR
+    const settled = (await limiter.reserve('a', { cost: 10, ttl: '5m' })).reservation!
+    await limiter.reserve('a', { cost: 20, ttl: '10m' })
+    await settled.settle(10)
+    time.now += 60_000_000
+    time.now -= HOUR / 2
+    expect(await passed(1)).toBe(1)
+    expect((await limiter.peek('a')).policies[0]).toMatchObject({ used: 931, held: 20 })
+    expect(await settled.settle(10)).toEqual({ units: 0, late: false })
+    time.now += HOUR
+    expect((await limiter.peek('a')).policies[0]).toMatchObject({ used: 911, held: 0 })
+  })
+
+  it('settles each of many reservations, whether they were made before or after', async () => {
+    const policies = [calendarWindow({ limit: 10_000, every: 'year' })]
+    const { time, limiter } = limiterUnder(policies, { reservations: {} })
+    const reserve = async (count: number) => {
+      for (let i = 0; i < count; i++) {
+        made.push((await limiter.reserve('a', { cost: 10, ttl: '2h' })).reservation!)
+        time.now += 1_000_000
+      }
+    }
+    const made: Reservation[] = []
+    await reserve(1)
+    time.now += 600_000_000
+    await reserve(24)
+    time.now -= 60_000_000
+    await reserve(46)
+    for (const [i, each] of made.entries()) {
+      await each.extend('3h')
+      expect(await each.settle(i)).toEqual({ units: i - 10, late: false })
+    }
+    const units = (71 * 70) / 2
+    expect((await limiter.peek('a')).policies[0]).toMatchObject({ used: units, held: 0 })
+    time.now += 4 * HOUR
+    expect((await limiter.peek('a')).policies[0]!.used).toBe(units)
+  })
 
   it('gives no units of it back beside a window that was forgotten, but those of later charges', async () => {
     const { time, limiter, passed } = limiterUnder([

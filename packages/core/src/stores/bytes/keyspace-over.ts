@@ -100,16 +100,17 @@ class KeyspaceOver implements Keyspace {
     const reserving = this.#reserving
     if (!reserving) return undefined
     return {
-      reserve: (call) => {
+      reserve: (call, caller) => {
         const reserve = (): Answer =>
           this.#table.withNextUnit(reserving.reserve({ ...call, key: KEY }), reserving)
         return this.#gathering.run(
           [this.#idPrefix + call.key],
           this.#decision('consume', call.key, call.cost, 0, reserve),
+          caller,
         )
       },
-      change: (change) =>
-        this.#change(change.key, (state) => {
+      change: (change, caller) =>
+        this.#change(change.key, caller, (state) => {
           const result = reserving.change({ ...change, key: KEY })
           const isCharged = change.kind === 'settle' && change.units > 0
           const isWritten = isCharged || result.state !== 'late'
@@ -200,7 +201,7 @@ class KeyspaceOver implements Keyspace {
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const { key, epoch } = booking as KeptBooking
-    return this.#change<'stands' | 'lost' | 'held'>(key, (state, now) => {
+    return this.#change<'stands' | 'lost' | 'held'>(key, undefined, (state, now) => {
       if (state?.epoch !== epoch) return { result: 'lost' }
       return { result: Math.max(state.blockedUntil, state.heldUntil) > now ? 'held' : 'stands' }
     })
@@ -215,7 +216,7 @@ class KeyspaceOver implements Keyspace {
     if (this.#cancelled.has(booking)) return false
     this.#cancelled.add(booking)
     const { key, cost, epoch, version, before } = booking as KeptBooking
-    return this.#change<boolean>(key, (state, now) => {
+    return this.#change<boolean>(key, undefined, (state, now) => {
       if (state?.epoch !== epoch) return { result: false }
       if (state.version !== version) {
         this.#table.correct(this.#list, { kind: 'release', key, charge: booking, units: cost })
@@ -234,8 +235,8 @@ class KeyspaceOver implements Keyspace {
    * back, holds only others' units, so a release of that charge finds none; and a key without state is given one only by a charge, a
    * block or a hold.
    */
-  correct(change: Correction): MaybePromise<number> {
-    return this.#change(change.key, (state) => {
+  correct(change: Correction, caller?: Caller): MaybePromise<number> {
+    return this.#change(change.key, caller, (state) => {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }
       const isEnd = kind === 'block' && change.duration === 0
@@ -252,8 +253,8 @@ class KeyspaceOver implements Keyspace {
   }
 
   /** Has `operate` carried out on the state of `key`, in an update of its bytes, and returns its result. */
-  #change<T>(key: string, operate: Operate<T>): MaybePromise<T> {
-    return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate))
+  #change<T>(key: string, caller: Caller | undefined, operate: Operate<T>): MaybePromise<T> {
+    return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate), caller)
   }
 
   /**
@@ -289,9 +290,7 @@ class KeyspaceOver implements Keyspace {
     const state = stateOf(bytes, this.#table.layout)
     const behind = state ? state.written - time : 0
     if (!state || behind >= this.#lost || !isSound(state, this.policies)) return undefined
-    return behind > 0 && behind >= this.#still && this.#still > 0
-      ? keptByCalendars(state, this.policies, time)
-      : state
+    return behind > 0 && behind >= this.#still ? keptByCalendars(state, this.policies, time) : state
   }
 }
 

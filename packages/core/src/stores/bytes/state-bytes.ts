@@ -133,18 +133,22 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
 
 /**
  * What is left at `time` of a state where the clock was set back by more than time stands still: the cells of calendars, whose windows
- * have a stored end, and what restricts the key. Bookings that were made before are lost.
+ * have a stored end, and what restricts the key. The state and its list of reservations began no later than `time`, so that what is
+ * charged from now on can be given back. Beside another policy bookings that were made before are lost.
  */
 export function keptByCalendars(state: KeptState, policies: readonly Policy[], time: number): KeptState {
   const cells = state.cells.slice()
   cells[BORN] = Math.min(cells[BORN]!, time)
+  const reserved = state.reserved && [Math.min(state.reserved[0]!, time), ...state.reserved.slice(1)]
+  const kept = { ...state, cells, ...(reserved && { reserved }) }
+  if (policies.every(({ calendar }) => calendar)) return kept
   let base = BORN + 1
   for (const policy of policies) {
     const end = base + policy.algorithm.cells(policy)
     if (!policy.calendar) cells.fill(0, base, end)
     base = end
   }
-  return { ...state, epoch: 0, written: time, last: 0, cells, rings: state.rings.map(() => []) }
+  return { ...kept, epoch: 0, written: time, last: 0, rings: state.rings.map(() => []) }
 }
 
 /** Whether instants are in ascending order and none is later than `latest`, all in microseconds. */

@@ -25,7 +25,8 @@ export interface GroupCommitOptions {
  * a quarter of the calls that are expected, or half of more than 64, so that Redis is busy while the next one fills.
  *
  * In a Cluster the batches hold calls of one hash tag each, and calls without a tag are sent one by one.
- * Calls on one key are carried out in the order in which they were made. A call is sent again, by itself, only if its batch
+ * Calls on one key are carried out in the order in which they were made. Calls on several keys go by scripts of their own, and one
+ * may pass another, or calls on one of its keys, that were made before it and wait. A call is sent again, by itself, only if its batch
  * was refused because its keys lie in several slots or their slot is being moved: nothing was carried out then. A call whose
  * caller has given up is not sent.
  */

@@ -67,16 +67,16 @@ export class RedisKeyspace implements Keyspace {
     const { max } = this.options
     if (max === undefined) return undefined
     return {
-      reserve: ({ key, cost, id, ttl, atEnd }) => {
+      reserve: ({ key, cost, id, ttl, atEnd }, caller) => {
         if (cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
         const reserving = [id, ttl, atEnd, max]
-        return this.#ask({ operation: 'reserve', cost, reserving, read: unpackAnswer }, key)
+        return this.#ask({ operation: 'reserve', cost, reserving, read: unpackAnswer }, key, caller)
       },
-      change: (change) => {
+      change: (change, caller) => {
         const { key, id, decidedAt, end, kind } = change
         const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
         const token = packed([id, decidedAt, end, ...rest, max])
-        return this.#ask({ operation: 'change', token, read: unpackReservation }, key)
+        return this.#ask({ operation: 'change', token, read: unpackReservation }, key, caller)
       },
     }
   }
@@ -135,25 +135,26 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /** Applies a refund, release, charge, block, hold or reset. Returns the units that took effect under every policy, if any. */
-  async correct(change: Correction): Promise<number> {
+  async correct(change: Correction, caller?: Caller): Promise<number> {
     const { kind: operation, key } = change
-    if (change.kind === 'charge') return this.#charge(key, change.cost, change.counted)
-    return this.#ask({ operation, ...amountOf(change), read: unpackEffect }, key)
+    if (change.kind === 'charge') return this.#charge(key, change.cost, change.counted, caller)
+    return this.#ask({ operation, ...amountOf(change), read: unpackEffect }, key, caller)
   }
 
   /**
    * Charges a key, whether the cost fits or not, and returns the units that took effect. On a sliding log, which writes an entry
    * for each unit, a large cost takes several calls of at most MOST_ENTRIES units, so that none keeps Redis busy for longer than a
-   * decision. `counted` is called after each, with the numbers of the earlier ones included.
+   * decision. `counted` is called after each, with the numbers of the earlier ones included. Once the first is sent, the others are
+   * sent too, whether or not the `caller` still waits.
    */
-  async #charge(key: string, cost: number, counted?: ChargeCounts): Promise<number> {
+  async #charge(key: string, cost: number, counted?: ChargeCounts, caller?: Caller): Promise<number> {
     const most = this.#mostUnits
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       try {
         const span = counted ? 1 + effect : 0
         const request = { operation: 'charge', cost: Math.min(left, most), span, counted } as const
-        effect += await this.#ask({ ...request, read: unpackEffect }, key)
+        effect += await this.#ask({ ...request, read: unpackEffect }, key, left === cost ? caller : undefined)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
         // An earlier call was carried out, so it is no longer true that nothing was sent.

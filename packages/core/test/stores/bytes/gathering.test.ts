@@ -99,6 +99,27 @@ describe('calls that meet an update of their key', () => {
       expect([callers[0]!.unsent, callers[2]!.unsent]).toEqual([false, false])
     })
 
+    it('are left out once their callers are gone, whatever they change', async () => {
+      const policies = [gcra({ limit: 5, window: '1h' })]
+      const keyspace = keyspaceOver(updates(), 'r', policies, () => {}, undefined, { max: 9 })
+      const key = 'a'
+      const change = { key, id: 1, decidedAt: NOW, end: NOW + 60_000_000, kind: 'settle', units: 4 } as const
+      await keyspace.reservations!.reserve({ key, cost: 1, id: 1, ttl: 60_000_000, atEnd: 0 })
+      const first = ask(keyspace, key)
+      const gone = new NotingCaller()
+      const answers = [
+        keyspace.reservations!.reserve({ key, cost: 1, id: 2, ttl: 60_000_000, atEnd: 0 }, gone),
+        keyspace.reservations!.change(change, gone),
+        keyspace.correct({ kind: 'charge', key, cost: 1 }, gone),
+      ]
+      await Promise.resolve()
+      gone.gone = true
+      for (const answer of answers)
+        await expect(answer).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
+      await first
+      expect(await keyspace.decide('peek', key, 1, 0)).toMatchObject({ remaining: 3, held: [1] })
+    })
+
     it('fail alone if one of them throws', async () => {
       const keyspace = open(updates())
       const answers = ['a', 'a', 'a'].map((key, i) =>

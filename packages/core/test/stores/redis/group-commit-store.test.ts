@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { command, info, startCluster } from '@sluice/harness/redis'
+import { command, info, startCluster, until } from '@sluice/harness/redis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
@@ -125,6 +125,39 @@ describe('a caller', () => {
     const { remaining } = await patient.peek('k')
     expect(remaining).toBeLessThan(99)
     expect(remaining).toBeGreaterThan(0)
+  })
+
+  it('that left before a change was sent has changed nothing, but units are given back', async () => {
+    expectWarnings(['STORE_DEGRADED'], { perhaps: ['STORE_RECOVERED'] })
+    const { limiter } = open({ deadline: '200ms', reservations: {} })
+    const reservation = (await limiter.reserve('k', { cost: 10, ttl: '1h' })).reservation!
+    const [spent, more] = [await limiter.consume('spent', { cost: 10 }), await limiter.consume('more')]
+    server.pause()
+    const calls: Promise<unknown>[] = []
+    for (let turn = 0; turn < 100; turn++) {
+      for (let i = 0; i < 3; i++) calls.push(limiter.consume('company').catch(() => {}))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    const late: Promise<unknown>[] = [
+      limiter.reserve('k', { cost: 20, ttl: '10m' }),
+      reservation.settle(4),
+      reservation.extend('2h'),
+      limiter.charge('k', { cost: 30 }),
+      limiter.refund('spent', { cost: 2 }),
+      limiter.block('spent', '1h'),
+      more.settle(7),
+    ]
+    const given = spent.settle(3).catch(({ sent }: { sent: boolean }) => sent)
+    for (const each of late) await expect(each).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
+    expect(await given).toBe(true)
+    await Promise.all(calls)
+    server.resume()
+    const { limiter: patient } = open({ name: limiter.name, reservations: {} })
+    const stateOf = async (key: string) => (await patient.peek(key)).policies[0]!
+    await until('units to be given back', async () => (await stateOf('spent')).used === 3)
+    expect(await stateOf('k')).toMatchObject({ used: 10, held: 10 })
+    expect(await stateOf('more')).toMatchObject({ used: 1 })
+    expect(await patient.reservation('k', reservation.id).settle(4)).toEqual({ units: -6, late: false })
   })
 })
 
