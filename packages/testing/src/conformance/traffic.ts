@@ -72,7 +72,10 @@ export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arb
  * Berlin 02:30 is skipped the day after the first, and the second begins, at 02:30, a window of 25 hours.
  */
 export const starts = fc.constantFrom(
-  ...[0, 1, 999_999, 1_700_000_000_123_457],
+  0,
+  1,
+  999_999,
+  1_700_000_000_123_457,
   Date.UTC(2024, 2, 30, 1, 30) * 1000,
   Date.UTC(2024, 9, 27, 0, 30) * 1000,
 )

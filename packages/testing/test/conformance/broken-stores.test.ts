@@ -11,7 +11,7 @@ function withMembers(keyspace: Keyspace, replaced: Partial<Keyspace>): Keyspace 
     const member: unknown = keyspace[name]
     return typeof member === 'function' ? (member.bind(keyspace) as unknown) : member
   }
-  return new Proxy(keyspace, { get } as ProxyHandler<Keyspace>)
+  return new Proxy(keyspace, { get })
 }
 
 /** A store in memory whose keyspaces have members replaced by those that `broken` returns. */
