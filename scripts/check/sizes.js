@@ -8,7 +8,7 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 31.6],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    77.2,
+    77.4,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 45.2],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 45],

@@ -286,7 +286,7 @@ describe('a machine store', () => {
     const open = (store: Store): Keyspace => store.keyspace('api', policies, ignore, undefined, { max: 9 })
     const keyspace = open(client)
     const reservations = keyspace.reservations!
-    const correct = (change: Correction, caller?: Caller) => keyspace.correct(change, caller)
+    const correct = async (change: Correction, caller?: Caller) => keyspace.correct(change, caller)
     const made = { key: 'k', cost: 1, ttl: 60_000_000, atEnd: 0 }
     const { now } = await reservations.reserve({ ...made, id: 1 })
     const change = { key: 'k', id: 1, decidedAt: now, end: now + made.ttl, kind: 'settle', units: 3 } as const

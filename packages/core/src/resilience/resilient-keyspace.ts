@@ -201,8 +201,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (refusal) return this.fallBack(question, refusal, true)
     try {
       const answer = await new Promise<Answer>((answered, failed) => {
-        const answeredTooLate = (late: Answer): void =>
-          void this.#giveReservationBack(call, reservations, late)
+        const answeredTooLate = (late: Answer): void => {
+          this.#giveReservationBack(call, reservations, late).catch(() => {}) // never rejects
+        }
         const reserve = (sender: Caller): MaybePromise<Answer> => reservations.reserve(call, sender)
         this.channel.sendFor({ answered, failed, answeredTooLate }, reserve, this.deadline)
       })
