@@ -95,32 +95,26 @@ function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrap
     if (!makesRoom(status, names, (name) => res.removeHeader(name))) return
     return kept.forEach((value, name) => res.setHeader(name, value))
   }
-  const given = args[at] as Record<string, unknown> | unknown[] // a list has names and values in turn, or pairs of them
+  // A list has names and values in turn, or pairs of them.
+  const given = args[at] as Record<string, unknown> | unknown[]
   const isList = Array.isArray(given)
-  const isPairs = isList && Array.isArray(given[0])
-  const pairs = isPairs ? (given as [string, unknown][]) : !isList && isWrapped && Object.entries(given)
-  const own = pairs
-    ? pairs.map(([name]) => name)
-    : isList
-      ? (given.filter((_, i) => i % 2 === 0) as string[])
-      : Object.keys(given)
+  const isPairs = isList ? Array.isArray(given[0]) : isWrapped
+  const list = isList && (isPairs ? given.flat() : given)
+  const own = list ? (list.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
   const removed: string[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
     removed.push(name)
   }
   if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
-  if (pairs) {
-    const head = [...pairs.filter(([name]) => !removed.includes(name)), ...kept]
-    args[at] = isPairs ? head : Object.fromEntries(head)
-    return
-  }
   const head: unknown[] = [] // an object would take longer to add to
+  const put = (value: unknown, name: string): unknown =>
+    isPairs ? head.push([name, value]) : head.push(name, value)
   own.forEach((name, i) => {
-    if (!removed.includes(name)) head.push(name, isList ? given[2 * i + 1] : given[name])
+    if (!removed.includes(name)) put(list ? list[2 * i + 1] : (given as Record<string, unknown>)[name], name)
   })
-  kept.forEach((value, name) => head.push(name, value))
-  args[at] = head
+  kept.forEach(put)
+  args[at] = isPairs && !isList ? Object.fromEntries(head as [string, unknown][]) : head
 }
 
 /**

@@ -165,12 +165,10 @@ class WatchedPolicies implements PoliciesInForce {
       const text = await textOf(this.#source)
       if (this.#isClosed) throw new PolicyError('INVALID_OPTION', 'the watch was closed during the read')
       this.#last = text
-      if (text !== this.#text) {
-        this.#error = undefined
-        if (!isFirst && text !== before) return
-        this.#take(text)
-      }
-      this.#error = this.#reported = undefined
+      this.#error = undefined
+      if (text === this.#text) this.#reported = undefined
+      else if (isFirst || text === before) this.#take(text)
+      else return
       this.#foundAt = startedAt
     } catch (error) {
       if (!this.#isClosed) this.#report(error as Error)
@@ -199,6 +197,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#read = next
     this.#text = text
     this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
+    this.#reported = undefined
     for (const changed of this.#followers.values()) changed()
     if (isChange) this.#listeners.emit('onChange', this.#digest)
   }
