@@ -3,12 +3,17 @@
  * refuses the next. A file has several where packed logs were joined, or a server packs each buffer by itself.
  */
 
-/** The bytes of a file, unpacked; all that can be read of a damaged one comes before the error. `next` is called before each piece with the part of the file that was read. */
-export async function* bytesOf(file: Blob, next: (part: number) => void, length = 2 ** 20) {
+/**
+ * The bytes of a file, unpacked; all that can be read of a damaged one comes before the error. A piece may be overwritten once the next one
+ * is asked for. `next` is called before each with the part of the file that was read.
+ */
+export async function* bytesOf(file: Blob, next: (part: number) => void, length = 2 ** 18) {
   const [one, other] = new Uint8Array(await file.slice(0, 2).arrayBuffer())
   const isPacked = one === 0x1f && other === 0x8b
+  reader = isPacked ? undefined : readerOf(file)
   let member: Member | undefined
-  for await (const { bytes, isLast, part } of split(file, length)) {
+  const pieces = reader ? filled(reader, file.size, length) : split(file, length)
+  for await (const { bytes, isLast, part } of pieces) {
     if (isPacked) member ??= new Member()
     for await (const piece of member?.push(bytes, isLast) ?? [bytes]) {
       next(part)
@@ -18,8 +23,39 @@ export async function* bytesOf(file: Blob, next: (part: number) => void, length 
   }
 }
 
-/** A file in pieces of `length` bytes at most, of which none has bytes of two members of gzip: `isLast` is the end of one. */
-export async function* split(file: Blob, length: number) {
+/** Held here, as Chromium 156 otherwise may collect it while a piece is read, which then never comes. */
+let reader: ReadableStreamBYOBReader | undefined
+
+/** What fills an array of ours with the bytes of a file; undefined in a browser that has it not. */
+function readerOf(file: Blob): ReadableStreamBYOBReader | undefined {
+  try {
+    return file.stream().getReader({ mode: 'byob' })
+  } catch {
+    return undefined
+  }
+}
+
+/** A file in pieces that fill one array again and again: an array for each takes a quarter as long as to read the lines in it. */
+async function* filled(from: ReadableStreamBYOBReader, size: number, length: number): AsyncGenerator<Piece> {
+  let [room, read] = [new Uint8Array(length), 0]
+  for (;;) {
+    const { value: bytes, done } = await from.read(room)
+    if (done) return
+    yield { bytes, isLast: false, part: (read += bytes.length) / size }
+    room = new Uint8Array(bytes.buffer)
+  }
+}
+
+interface Piece {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Whether a member of gzip ends here. */
+  readonly isLast: boolean
+  /** Of the file, from 0 to 1. */
+  readonly part: number
+}
+
+/** A file in pieces of `length` bytes at most, of which none has bytes of two members of gzip. */
+export async function* split(file: Blob, length: number): AsyncGenerator<Piece> {
   for (let at = 0; at < file.size; at += length) {
     const bytes = new Uint8Array(await file.slice(at, at + length + HEADER).arrayBuffer())
     const size = Math.min(length, bytes.length)
