@@ -1,20 +1,23 @@
-import type { Shelf } from '@sluice/cli'
-import { formatScenario, MOST_PASTED, tooLong } from './address.js'
+import type { Shelf, SuggestReport } from '@sluice/cli'
+import { formatDuration } from '@sluice/core/internal'
+import { quoted } from '../../packages/cli/src/terminal/arguments.js'
+import { formatScenario, MOST_PASTED } from './address.js'
 
 const DAY_MS = 86_400_000
+/** Characters of an address that every browser opens. */
+const MOST_OPENED = 1_000_000
 
 /**
  * A shelf in memory that is full before the tab is.
- * @throws {Error} with the command that takes a log of any length, where more than `most` bytes are written.
+ * @throws {RangeError} where more than `most` bytes are written.
  */
-export function boundedShelf(most: number, log: string, progress: NonNullable<Shelf['progress']>): Shelf {
+export function boundedShelf(most: number, progress: NonNullable<Shelf['progress']>): Shelf {
   const blocks: Uint8Array[] = []
   let bytes = 0
   return {
     write(block) {
       bytes += block.length
-      if (bytes > most)
-        throw new Error(`this log has more calls than a tab can hold: npx @sluice/cli suggest ${log}`)
+      if (bytes > most) throw new RangeError('the shelf is full')
       blocks.push(block.slice())
     },
     read: (index, into) => into.set(blocks[index]!),
@@ -22,29 +25,53 @@ export function boundedShelf(most: number, log: string, progress: NonNullable<Sh
   }
 }
 
-/**
- * The calls of one caller around his peak under a limit, as the address of a scenario. `times` are in milliseconds and ascend; those that an
- * address has no room for are left out.
- */
-export function scenarioOf(times: readonly number[], windowMs: number, limit: number): string {
-  const first = fullest(times, windowMs)
-  const columns = [{ policies: [{ algorithm: 'slidingLog', limit, window: `${windowMs}ms` }] }]
-  for (let most = MOST_PASTED; ; most = Math.floor(most / 2)) {
-    const from = Math.max(0, first - Math.floor(most / 8))
-    const shown = times.slice(from, from + most).filter((time) => time - times[from]! < DAY_MS)
-    const list = shown.map((time) => Math.floor(time - times[from]!)).join('\n')
-    const scenario = { settings: { kind: 'list', list }, columns }
-    const text = formatScenario(scenario)
-    if (most <= 1 || !tooLong(scenario, text)) return text
-  }
+/** Why a log was not read, in words for the page: without a line of the log, and with the command that can do what a tab cannot. */
+export function problemOf(error: Error, log: string): string {
+  const command = `npx @sluice/cli suggest ${quoted(log)}`
+  // Of a full shelf, and of the browser where an array, a text or a map can grow no further.
+  if (error instanceof RangeError) return `this log has more calls than a tab can hold: ${command}`
+  const text = error.message.replace(/(?:\. The first line is: |, on stdin ).*/s, '')
+  return / --\w/.test(text) ? `${text} of the command line: ${command}` : text
 }
 
-/** The index of the first call of the window with most calls. */
-function fullest(times: readonly number[], windowMs: number): number {
-  let [best, most, first] = [0, 0, 0]
+/** The counts of a report, for the page. Windows in which not all callers were measured have no peaks. */
+export function countsOf({ basis, windows }: SuggestReport, complete: boolean) {
+  const skipped = Object.entries(basis.skipped).map(([reason, { count }]) => [reason, count])
+  const shown = windows.map(({ windowMs, without, peaks, cells, recommended }) => {
+    const isWhole = without !== 'interrupted' || cells.length > 0
+    const window = { windowMs, window: formatDuration(windowMs), without, peaks: isWhole ? peaks : [] }
+    return { ...window, recommended: recommended?.policy.limit }
+  })
+  return { basis: { ...basis, complete, skipped, formats: Object.values(basis.formats) }, windows: shown }
+}
+
+/**
+ * The calls of one caller around his peak under a limit, as the address of a scenario: with a window before the peak and one after it, or,
+ * where these are more than a shared address holds, the peak alone. `times` are in milliseconds and ascend.
+ * @throws {Error} where the peak has more calls than an address can carry.
+ */
+export function scenarioOf(times: readonly number[], windowMs: number, limit: number): string {
+  const [first, end] = fullest(times, windowMs)
+  const peak = times[first]!
+  const from = peak - Math.min(windowMs, DAY_MS - windowMs)
+  const to = Math.min(peak + 2 * windowMs, from + DAY_MS)
+  const columns = [{ policies: [{ algorithm: 'slidingLog', limit, window: formatDuration(windowMs) }] }]
+  const around = times.filter((time) => time >= from && time < to)
+  const calls = around.length <= MOST_PASTED ? around : times.slice(first, end)
+  // Rounded by their distance from the peak's first call, so that its last one lies within the window as before.
+  const [start = 0, ...others] = calls.map((time) => Math.floor(time - peak))
+  const list = [0, ...others.map((each) => each - start)].join('\n')
+  const text = formatScenario({ settings: { kind: 'list', list }, columns })
+  if (text.length <= MOST_OPENED) return text
+  throw new Error(`${calls.length} calls are more than the playground opens: choose a shorter window`)
+}
+
+/** The window with most calls: the index of its first one, and that behind its last one. */
+function fullest(times: readonly number[], windowMs: number): readonly [number, number] {
+  let [from, to, first] = [0, 0, 0]
   for (let last = 0; last < times.length; last++) {
     while (times[last]! - times[first]! >= windowMs) first++
-    if (last - first + 1 > most) [best, most] = [first, last - first + 1]
+    if (last + 1 - first > to - from) [from, to] = [first, last + 1]
   }
-  return best
+  return [from, to]
 }

@@ -1,22 +1,26 @@
 import { readLogs, Spread, suggest, type SuggestReport } from '@sluice/cli'
-import { formatDuration } from '@sluice/core/internal'
 import { shopLog } from '../../packages/bench/src/logs/sample.js'
-import { boundedShelf, scenarioOf } from './log-calls.js'
+import { bytesOf } from './log-bytes.js'
+import { boundedShelf, countsOf, problemOf, scenarioOf } from './log-calls.js'
 
 /*
  * The worker that reads a log, as the command line does. The log stays here: the page gets counts, and the names of the callers that
  * it shows.
  */
 
-/** What the page asks: to read a log, to end the reading, or of a window. */
-type LogQuestion = { readonly open: File | 'sample' } | { readonly cancel: true } | WindowQuestion
+/** What the page asks: to read a log, to stop what is being done, for calls, or for the highest peaks in a window. Each answer has the id of its question. */
+type LogQuestion = { readonly id: number } & (
+  { readonly open: File | 'sample' } | { readonly stop: true } | CallsQuestion | { readonly windowMs: number }
+)
 
-/** For the callers with the highest peaks in a window; or for the calls of one of them, under a limit. */
-interface WindowQuestion {
+/** For the calls of one caller around his peak in a window, under a limit. */
+interface CallsQuestion {
+  readonly callsOf: string
   readonly windowMs: number
-  readonly callsOf?: string
-  readonly limit?: number
+  readonly limit: number
 }
+
+type Tell = (answer: object) => void
 
 /** Limits as the command line tries them. */
 const WINDOWS = [1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000]
@@ -24,75 +28,73 @@ const WINDOWS = [1000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000]
 const MOST_BYTES = 2 ** 30
 
 let log: File
-let reading: AbortController | undefined
 let report: SuggestReport | undefined
+/** The pieces of the log of which the report is. */
+let judged = Infinity
+/** What is being done, in steps that can be stopped: the log is read, its calls are decided. */
+let steps: AbortController[] = []
 
 addEventListener('message', ({ data }: MessageEvent<LogQuestion>) => {
-  if ('cancel' in data) return reading?.abort()
-  const answered = 'open' in data ? open(data.open) : answer(data)
-  answered.catch(({ name, message }: Error) =>
-    postMessage({ problem: name === 'Error' ? message : `${name}: ${message}` }),
-  )
+  const tell: Tell = (answer) => postMessage({ id: data.id, ...answer })
+  if ('stop' in data) steps[0]?.abort()
+  else if ('open' in data || 'callsOf' in data) {
+    for (const step of steps) step.abort()
+    const answered = 'open' in data ? open(data.open, tell) : play(data, tell)
+    answered.catch((error: Error) => tell({ problem: problemOf(error, log.name) }))
+  } else {
+    const found = report?.windows.find(({ windowMs }) => windowMs === data.windowMs)
+    tell({ windowMs: data.windowMs, highest: found?.highest ?? [] })
+  }
 })
 
-async function open(given: File | 'sample'): Promise<void> {
-  report = undefined
-  reading?.abort()
-  const { signal } = (reading = new AbortController())
+/** Reads a log. Once the reading is stopped, what was read is decided, which can be stopped too. */
+async function open(given: File | 'sample', tell: Tell): Promise<void> {
   log = given === 'sample' ? new File([...shopLog()], 'sample.log') : given
-  const options = { selectors: [{}], signal }
-  const found = await suggest(await readLogs([{ name: log.name, chunks: chunksOf(log, true) }], options), {
+  report = undefined
+  const [reading, deciding] = [new AbortController(), new AbortController()]
+  const own = (steps = [reading, deciding])
+  let pieces = 0
+  const logs = await logsOf(reading.signal, (part) => {
+    pieces++
+    tell({ doing: 'Reading', progress: part / 2 })
+  })
+  const found = await suggest(logs, {
     windows: WINDOWS,
     algorithm: 'slidingLog',
     untouched: 99.9,
-    shelf: boundedShelf(MOST_BYTES, log.name, (times) => postMessage({ progress: 1, decided: times / 2 })),
-    signal,
+    shelf: boundedShelf(MOST_BYTES, (times) => {
+      if (times === 0) own.shift()
+      tell({ doing: 'Deciding the calls of', progress: (2 + times) / 4 })
+    }),
+    signal: deciding.signal,
   })
-  if (reading.signal !== signal) return // another log was opened
+  if (steps !== own) return // another log was opened
   report = found
-  const skipped = Object.entries(found.basis.skipped).map(([reason, { count }]) => [reason, count])
-  const windows = found.windows.map(({ windowMs, without, peaks, recommended }) => {
-    const shown = { windowMs, window: formatDuration(windowMs), without, peaks }
-    return { ...shown, recommended: recommended?.policy.limit }
+  judged = reading.signal.aborted ? pieces : Infinity
+  tell(countsOf(found, !reading.signal.aborted))
+}
+
+/** The calls of one caller as a scenario. The log is read once more, as far as it was judged, because it is not kept. */
+async function play({ callsOf, windowMs, limit }: CallsQuestion, tell: Tell): Promise<void> {
+  const reading = new AbortController()
+  steps = [reading]
+  let pieces = 0
+  const logs = await logsOf(reading.signal, (progress) => {
+    if (++pieces === judged) reading.abort()
+    tell({ doing: 'Reading once more', progress })
   })
-  postMessage({ basis: { ...found.basis, skipped, formats: Object.values(found.basis.formats) }, windows })
-}
-
-/** The callers with the highest peaks in a window; or the calls around the peak of one of them, as a scenario with this limit. */
-async function answer({ windowMs, callsOf, limit = 1 }: WindowQuestion): Promise<void> {
-  const found = report?.windows.find((each) => each.windowMs === windowMs)
-  if (callsOf === undefined) return postMessage({ windowMs, highest: found?.highest ?? [] })
-  postMessage({ scenario: scenarioOf(await timesOf(callsOf), windowMs, limit) })
-}
-
-/** The instants of one caller's calls in milliseconds. The log is read once more, as it is not kept. */
-async function timesOf(key: string): Promise<number[]> {
+  const spread = new Spread(logs)
   const times: number[] = []
-  const found = await readLogs([{ name: log.name, chunks: chunksOf(log, false) }], { selectors: [{}] })
-  const spread = new Spread(found)
   const take = (calls: ReturnType<Spread['end']>): void => {
-    for (const call of calls) if (call.keys[0] === key) times.push(call.at / 1000)
+    for (const call of calls) if (call.keys[0] === callsOf) times.push(call.at / 1000)
   }
-  for await (const batch of found.batches) take(spread.add(batch))
+  for await (const batch of logs.batches) take(spread.add(batch))
   take(spread.end())
-  return times
+  const isStopped = reading.signal.aborted && pieces < judged
+  tell(isStopped ? {} : { scenario: scenarioOf(times, windowMs, limit) })
 }
 
-/** The bytes of a file, unpacked; while it is read the page is told how much of it was. */
-async function* chunksOf(file: File, tells: boolean): AsyncGenerator<Uint8Array> {
-  let [read, toldAt] = [0, -Infinity]
-  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
-    transform(chunk, controller) {
-      read += chunk.length
-      controller.enqueue(chunk)
-      if (!tells || performance.now() - toldAt < 100) return
-      toldAt = performance.now()
-      postMessage({ progress: read / file.size })
-    },
-  })
-  const head = new Uint8Array(await file.slice(0, 2).arrayBuffer())
-  const isPacked = head[0] === 0x1f && head[1] === 0x8b
-  const bytes = file.stream().pipeThrough(counted)
-  const reader = (isPacked ? bytes.pipeThrough(new DecompressionStream('gzip')) : bytes).getReader()
-  for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+/** The log, which is being read. `next` is called before each piece of it with the part that was read. */
+function logsOf(signal: AbortSignal, next: (part: number) => void): ReturnType<typeof readLogs> {
+  return readLogs([{ name: log.name, chunks: bytesOf(log, next) }], { selectors: [{}], signal })
 }

@@ -1,10 +1,11 @@
 // A log in the tab: the figures are the command line's, in at most twice its time and memory, the page does not stand still, nothing
 // leaves the tab, and the page learns the names of the callers that it shows alone.
 import { spawnSync } from 'node:child_process'
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import { readPolicies } from '@sluice/policies'
 import { longLog } from '../../packages/bench/src/logs/sample.js'
 import { kept, openPage, visit } from './page.js'
 
@@ -15,7 +16,7 @@ const MARK = 'marked-7f3a'
 export async function verify(part) {
   const { url, site, check } = part
   const folder = mkdtempSync(join(tmpdir(), 'sluice-log-'))
-  const page = await openPage(part)
+  const page = await openPage(part, { permissions: ['clipboard-read', 'clipboard-write'] })
   /** @type {string[]} */
   const asked = []
   page.on('request', (request) => asked.push(request.url()))
@@ -39,9 +40,12 @@ export async function verify(part) {
     const seen = told.find(({ windows }) => windows)
 
     const packed = join(folder, 'access.log.gz')
-    writeFileSync(packed, gzipSync(readFileSync(file).subarray(0, 1_000_000)))
+    for (const at of [0, 500_000])
+      appendFileSync(packed, gzipSync(readFileSync(file).subarray(at, at + 500_000)))
     await page.setInputFiles('input[type=file]', packed)
     await page.waitForSelector('.facts:has-text("access.log.gz")')
+    const unpacked = (await kept(page)).told.find(({ windows }) => windows)
+    check(same(unpacked, commandLine(packed).report), 'gzip of two members: the figures of the command line')
     const callers = namesIn(told.find(({ highest }) => highest))
     const names = namesIn(seen)
     const figures = `${LINES} lines: the figures of the command line, ${shown} callers shown`
@@ -58,10 +62,43 @@ export async function verify(part) {
     check(memory <= 2 * command.memory, held)
     const tasks = `the longest task of the page ${longest} ms, of an idle one ${idle} ms, at most 100`
     check(longest <= Math.max(100, idle), tasks)
+    await use(page, file, check)
   } finally {
     await page.close()
     rmSync(folder, { recursive: true })
   }
+}
+
+/**
+ * Opens another log while one is read, stops one, moves the sliders, copies the file, and plays the calls of the first caller.
+ * @param {import('playwright-core').Page} page @param {string} file @param {import('../verify.js').Part['check']} check
+ */
+async function use(page, file, check) {
+  /** @param {string} name */
+  const click = (name) => page.getByRole('button', { name }).click()
+  await page.setInputFiles('input[type=file]', file)
+  await click('Take the sample')
+  await page.waitForSelector('.facts:has-text("the sample")')
+  await page.setInputFiles('input[type=file]', file)
+  await click('Stop, and judge what was read')
+  await page.waitForSelector('.facts:has-text("not read to its end")')
+  const [sample, { basis, windows }] = (await kept(page)).told.filter((each) => each.windows)
+  check(sample.basis.complete && !basis.complete, 'another log is read in place of one, and that is stopped')
+  const measured = windows.map((/** @type {any} */ { peaks }) =>
+    peaks.reduce((/** @type {number} */ sum, /** @type {number[]} */ [, callers = 0]) => sum + callers, 0),
+  )
+  const judged = `of a stopped log all ${basis.callers} callers are judged, or none: ${measured.join(', ')}`
+  check(measured.includes(basis.callers) && new Set([0, basis.callers, ...measured]).size === 2, judged)
+  const [, limit] = await page.locator('.sliders input').all()
+  await limit?.press('Home')
+  await click('Copy the policy file')
+  const { limiters, errors } = readPolicies(await page.evaluate(() => navigator.clipboard.readText()))
+  const lowest = limiters[0]?.policies[0]?.limit
+  check(errors.length === 0 && lowest === 1, `the policy file is copied, with the limit ${lowest}`)
+  await click("Play the first one's calls in the playground")
+  await page.waitForURL('**/playground.html#*')
+  const totals = await page.locator('.totals:has-text("denied")').innerText()
+  check(/[1-9]\d* denied/.test(totals), `the calls of the first caller in the playground: ${totals}`)
 }
 
 /** The number of callers' names in what was told. @param {unknown} told */

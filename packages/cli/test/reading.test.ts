@@ -109,6 +109,14 @@ describe('lines', () => {
     expect(sums(reading)).toEqual({ lines: 2, read: 1, skipped: { 'cut off': 1 } })
   })
 
+  it('of a source that fails at once are an error with its name, also of a browser, whose message cannot be set', async () => {
+    const gone = new DOMException('it is gone', 'NotFoundError')
+    const chunks = new ReadableStream({ start: (controller) => controller.error(gone) })
+    const error = await readAll([{ name: 'a', chunks }]).catch((thrown: Error) => thrown)
+    expect(error).toBe(gone)
+    expect(gone.message).toBe('a: it is gone')
+  })
+
   it('outside of where are read, and no calls', async () => {
     const where = parseWhere('status!=200')
     const { reading, calls } = await readAll([sourceOf('a', lineAt(S), lineAt(S, '192.0.2.1', 429))], {

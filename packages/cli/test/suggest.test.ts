@@ -136,6 +136,20 @@ describe('suggest', () => {
     expect(recommended).toEqual({ policy: { algorithm: 'slidingLog', limit: 1, window: '10s' }, next: 30 })
     expect(cells[0]!.figures!.worst).toMatchObject([{ key: '192.0.2.1', calls: 30, denied: 29 }])
   })
+
+  it('knows no limit that its algorithm does not take', async () => {
+    const calls = Array.from({ length: 100_002 }, (_, i) =>
+      callAt(S * 1e6 + i * 199, `10.0.0.${Number(i < 100_001)}`),
+    )
+    const { windows } = await suggest(readingOf(calls), { ...OPTIONS, windows: [20_000] })
+    const { peaks, highest, recommended } = windows[0]!
+    expect(peaks).toEqual([
+      [1, 1],
+      [null, 1],
+    ])
+    expect(highest.map(({ peak }) => peak)).toEqual([null, 1])
+    expect(recommended).toBeUndefined()
+  })
 })
 
 describe('an interruption', () => {

@@ -1,58 +1,101 @@
-import { readLogs, suggest } from '@sluice/cli'
-import { MOST_CHARACTERS, scenarioAt } from '../address.js'
-import { boundedShelf, scenarioOf } from '../log-calls.js'
+import { readLogs, suggest, type SuggestOptions } from '@sluice/cli'
+import { scenarioAt } from '../address.js'
+import { boundedShelf, countsOf, problemOf, scenarioOf } from '../log-calls.js'
 import { run } from '../run.js'
 import { shopLog } from '../../../packages/bench/src/logs/sample.js'
 import { readScenario } from '../scenario.js'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 
 async function* chunks(text: string) {
   yield new TextEncoder().encode(text)
 }
 
+function reading(text: string) {
+  return readLogs([{ name: 'a.log', chunks: chunks(text) }], { selectors: [{}] })
+}
+
+/** Lines of a minute and the one after it, by so many callers in turn. */
+function logOf(lines: number, callers: number): string {
+  const line = (_: unknown, i: number) =>
+    `10.0.${i % callers}.1 - - [05/Jan/2026:09:0${Math.floor((2 * i) / lines)}:00 +0000] "GET / HTTP/1.1" 200 5\n`
+  return Array.from({ length: lines }, line).join('')
+}
+
+const OPTIONS: SuggestOptions = { windows: [MINUTE], algorithm: 'slidingLog', untouched: 99.9 }
+
 describe("the calls of a log's caller", () => {
-  it('are those around his peak, which the limit denies as the log says', async () => {
-    const quiet = Array.from({ length: 400 }, (_, i) => i * 10_000)
-    const burst = Array.from({ length: 60 }, (_, i) => 4_000_000 + i * 100)
-    const { scenario, problem } = scenarioAt(scenarioOf([...quiet, ...burst], 10_000, 40))
+  const times = (count: number, gap: number, from = 0) =>
+    Array.from({ length: count }, (_, i) => from + i * gap)
+  it.each([
+    ['a burst after an hour', [...times(400, 10_000), ...times(60, 100, 4_000_000)], 10_000, 40, 20],
+    ['more in a minute than an address holds', times(6000, 20), MINUTE, 1000, 2000],
+    ['that come in fractions of a millisecond', times(6000, 20.01, 0.7), MINUTE, 1000, 1999],
+    ['more in an hour than an address holds', times(1200, 3000), HOUR, 900, 300],
+    ['a call an hour before a burst', [...times(240, HOUR), ...times(60, 100, 240 * HOUR)], MINUTE, 30, 30],
+    ['of days', times(6000, 144_000), DAY, 400, 200],
+  ])('are denied as in the log: %s', async (_, calls, windowMs, limit, denied) => {
+    const { scenario, problem } = scenarioAt(scenarioOf(calls, windowMs, limit))
     expect(problem).toBeUndefined()
-    const [column] = (await run(readScenario(scenario).scenario))!
-    expect(column!.totals.denied).toBe(20)
+    const read = readScenario(scenario)
+    expect(read.problems).toEqual({})
+    const [column] = (await run(read.scenario))!
+    expect(column!.totals.denied).toBe(denied)
   })
 
-  it('are cut to what an address holds, and to a day', async () => {
-    let [at, seed] = [0, 1]
-    const odd = Array.from(
-      { length: 5000 },
-      () => (at += (seed = (seed * 48_271) % 2_147_483_647) % 9_999_991),
-    )
-    const text = scenarioOf(odd, 60_000, 5)
-    expect(text.length).toBeLessThanOrEqual(MOST_CHARACTERS)
-    expect(scenarioAt(text).problem).toBeUndefined()
-    const { problems } = readScenario(scenarioAt(text).scenario)
-    expect(problems).toEqual({})
+  it('that no address can carry are refused', () => {
+    expect(() => scenarioOf(times(150_000, 500), DAY, 1000)).toThrow('150000 calls')
+  })
+
+  it('have the window as a policy file has it', () => {
+    expect(scenarioOf([0], DAY, 5)).toContain('window:1d')
   })
 })
 
-it('a log of more calls than a tab holds names the command', async () => {
-  const lines = Array.from(
-    { length: 300_000 },
-    (_, i) => `10.0.0.1 - - [05/Jan/2026:09:0${Math.floor(i / 60_000)}:00 +0000] "GET / HTTP/1.1" 200 5\n`,
-  )
-  const reading = await readLogs([{ name: 'a.log', chunks: chunks(lines.join('')) }], { selectors: [{}] })
-  const shelf = boundedShelf(2 ** 20, 'a.log', () => {})
-  const options = { windows: [60_000], algorithm: 'slidingLog', untouched: 99.9, shelf } as const
-  await expect(suggest(reading, options)).rejects.toThrow('npx @sluice/cli suggest a.log')
+describe('a log that a tab cannot read', () => {
+  it('of more calls than it holds names the command, quoted for a shell', async () => {
+    const options = { ...OPTIONS, shelf: boundedShelf(2 ** 20, () => {}) }
+    const error = await suggest(await reading(logOf(70_000, 1)), options).catch((thrown: Error) => thrown)
+    expect(problemOf(error as Error, 'my log (1).txt')).toMatch(
+      /npx @sluice\/cli suggest 'my log \(1\)\.txt'$/,
+    )
+  })
+
+  it.each([
+    [
+      'user=alice@example.com logged in\n',
+      /^a\.log: no field for 'time' was found; no format reads it [^:]*$/,
+    ],
+    [
+      '{"time":"2026-01-01T00:00:00Z","user":"alice"}\n',
+      /--field ip=PATH of the command line: npx .* a\.log$/,
+    ],
+    ['PK\u0003\u0004alice', /^a\.log: a file of zip: unpack it, and give sluice what comes out$/],
+  ])('is refused without a line of it: %j', async (log, message) => {
+    const error = await reading(log).catch((thrown: Error) => thrown)
+    const problem = problemOf(error as Error, 'a.log')
+    expect(problem).toMatch(message)
+    expect(problem).not.toContain('alice')
+  })
+})
+
+it('a window in which some callers were not measured has no peaks', async () => {
+  const stop = new AbortController()
+  const shelf = boundedShelf(2 ** 30, (times) => times > 0 && stop.abort())
+  const windows = [60, 61, 62, 63, 64, 65].map((seconds) => 1000 * seconds)
+  const options = { ...OPTIONS, windows, shelf, signal: stop.signal }
+  const report = await suggest(await reading(logOf(60_000, 100)), options)
+  expect(report.windows[0]).toMatchObject({ without: 'interrupted', cells: [] })
+  expect(report.windows[0]!.peaks).not.toEqual([])
+  const shown = countsOf(report, true)
+  expect(shown.windows[0]).toMatchObject({ without: 'interrupted', peaks: [] })
+  expect(shown.basis.complete).toBe(true)
 })
 
 it('the sample is a log of which every line is read', async () => {
-  const reading = await readLogs([{ name: 'sample', chunks: chunks([...shopLog()].join('')) }], {
-    selectors: [{}],
-  })
-  const { basis, windows } = await suggest(reading, {
-    windows: [60_000],
-    algorithm: 'slidingLog',
-    untouched: 99.9,
-  })
+  const { basis, windows } = await suggest(await reading([...shopLog()].join('')), OPTIONS)
   expect(basis).toMatchObject({ read: basis.lines, skipped: {}, calls: basis.lines })
   expect(windows[0]!.highest.map(({ key }) => key).slice(0, 2)).toEqual(['203.0.113.99', '203.0.113.7'])
   expect(windows[0]!.recommended!.policy.limit).toBeLessThan(30)

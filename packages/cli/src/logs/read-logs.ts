@@ -163,7 +163,9 @@ class Log {
       this.#hasEnded = true
       if (this.options.signal?.aborted) return undefined
       const { message } = error as Error
-      if (!this.#hasBegun) throw Object.assign(error as Error, { message: `${this.source.name}: ${message}` })
+      // Defined, not set: that of a browser's error has no setter.
+      if (!this.#hasBegun)
+        throw Object.defineProperty(error as Error, 'message', { value: `${this.source.name}: ${message}` })
       const [rest = message] = this.#splitter.end()
       return [typeof rest === 'string' ? refused('cut off', rest) : rest]
     }

@@ -106,6 +106,8 @@ class Column {
   /** The policy of the smallest limit. */
   readonly #least: Policy
   readonly #peaks = new Map<number, number>()
+  /** The highest peak so far that is a limit which the algorithm takes: below it none is tried. */
+  #taken = 0
   #highest: readonly { readonly caller: number; readonly peak: number; readonly calls: number }[] = []
   readonly #cells = new Map<number, Cell | undefined>()
   /** The cells of the table, and of these the ones that the log is not too coarse for. */
@@ -146,7 +148,12 @@ class Column {
   #peakOf(calls: CallerCalls): number {
     const { algorithm, capacity } = this.#least
     const reach = algorithm.bounds.reach(this.#least)
-    if (algorithm.bounds.most(this.#least, reach) === capacity) return Math.max(1, peakIn(calls, reach))
+    if (algorithm.bounds.most(this.#least, reach) === capacity) {
+      const peak = Math.max(1, peakIn(calls, reach))
+      if (peak > this.#taken && this.#cellOf(peak) === undefined) return Infinity
+      this.#taken = Math.max(peak, this.#taken)
+      return peak
+    }
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {
       if (this.#cellOf(limit) === undefined) return Infinity
