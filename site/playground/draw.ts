@@ -33,7 +33,7 @@ export function timeText(ms: number): string {
   if (ms === 0) return '0'
   if (!Number.isFinite(ms)) return 'never'
   if (ms < 120_000) return ms < 1000 ? `${short(ms)} ms` : `${short(ms / 1000)} s`
-  if (ms >= 172_800_000) return `${short(ms / 86_400_000)} days`
+  if (ms >= 172_800_000) return `${Number((ms / 86_400_000).toFixed(1))} days`
   const [size, unit] = ms < 3_600_000 ? [60_000, 'min'] : [3_600_000, 'h']
   const rest = Math.floor(((ms % size) * 60) / size)
   return `${Math.floor(ms / size)}:${String(rest).padStart(2, '0')} ${unit}`
