@@ -3,12 +3,11 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { writePages } from '../scripts/check/api/pages.js'
 import { publicPackages } from '../scripts/workspace.js'
-import { decided } from './pictures.ts'
 import { scenarioAt } from './playground/address.ts'
-import { totalsText } from './playground/draw.ts'
 import { PRESETS } from './playground/presets.ts'
 import { answersAt } from './playground/run.ts'
 import { readScenario } from './playground/scenario.ts'
+import { presetPage } from './preset-page.ts'
 
 const OUT = 'site/generated'
 
@@ -23,7 +22,9 @@ export async function writeReference() {
     writeFileSync(`${OUT}/recipes/${file.replace('.ts', '.md')}`, recipePage(file))
   }
   mkdirSync(`${OUT}/playground`)
-  for (const preset of PRESETS) writeFileSync(`${OUT}/playground/${preset.id}.md`, await presetPage(preset))
+  const { homepage } = JSON.parse(readFileSync('package.json', 'utf8'))
+  for (const preset of PRESETS)
+    writeFileSync(`${OUT}/playground/${preset.id}.md`, await presetPage(preset, homepage))
 }
 
 /** Each header with the lines that the adapters' guard writes for a call that passes and for one that is denied. */
@@ -50,26 +51,4 @@ async function headersPage() {
 function recipePage(file) {
   const code = readFileSync(`docs/recipes/${file}`, 'utf8')
   return `# Recipe: ${file.replace('.ts', '').replaceAll('-', ' ')}\n\nTo be copied; the tests of the repository run it. [All recipes](../../../docs/recipes/README.md)\n\n\`\`\`ts\n${code}\`\`\`\n`
-}
-
-/**
- * The playground with a preset, for readers who come by a link. Its description is what the limits do.
- * @param {import('./playground/presets.ts').Preset} preset
- */
-async function presetPage({ id, title, fragment }) {
-  const { homepage } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const { limits, results } = await decided(fragment)
-  const totals = results.map((result, i) => {
-    const written = limits[i]?.policies.map(
-      (each) => `${each['algorithm']} (${each['limit']} per ${each['window'] ?? each['every']})`,
-    )
-    return `${written?.join(' and ')}: ${totalsText(result)}`
-  })
-  const description = totals.join('. ')
-  const image = homepage ? `${homepage}/playground/${id}.png` : `${id}.png`
-  const og = Object.entries({ title: `${title} · Sluice`, description, image })
-  const head = og.map(([name, content]) => ['meta', { property: `og:${name}`, content }])
-  const matter = { layout: 'page', title, description, sidebar: false, aside: false, head }
-  const script = "<script setup>\nimport Playground from '../../.vitepress/theme/playground.vue'\n</script>"
-  return `---\n${JSON.stringify(matter)}\n---\n\n${script}\n\n<Playground start="${id}" />\n`
 }

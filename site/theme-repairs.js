@@ -1,15 +1,14 @@
 // Repairs of the theme's own templates for readers who listen or use the keyboard: a main landmark on pages without a text, one
-// button a group of the sidebar, and a search button whose name has all of its letters.
+// button a group of the sidebar, a search button whose name has all of its letters, and guides first in what is found.
+
+const RANKED = "import { ranked } from '../../../../../../search-options.js'"
 
 /** A file, what stands there, and what is to. */
 const REPAIRS = /** @type {[string, string | RegExp, string][]} */ ([
   ['VPContent', 'id="VPContent"', '$& :role="/home|page/.test(frontmatter.layout) ? \'main\' : undefined"'],
   ['VPSidebarItem', /(class="caret")\s+role="button"[^>]*/, '$1 aria-hidden="true"'],
-  [
-    'VPNavBarSearchButton',
-    '<kbd class="DocSearch-Button-Key">K<',
-    '<kbd class="DocSearch-Button-Key letter-k"><',
-  ],
+  ['VPLocalSearchBox', /(import localSearch.*)([^]*)(index\s*\.search\(.*\))/, `$1\n${RANKED}$2ranked($3)`],
+  ['VPNavBarSearchButton', /(class="DocSearch-Button-Key)">K</, '$1 letter-k"><'],
 ])
 
 /** A plugin that repairs them as they are compiled. A template that has changed ends the build. */

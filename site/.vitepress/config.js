@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { defineConfig } from 'vitepress'
 import { githubSlug } from '../anchors.js'
+import { optionsIn } from '../checks.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { firstPage } from '../first-page.ts'
 import { drawPictures, withPictures } from '../pictures.ts'
@@ -33,15 +34,18 @@ async function workerScript(file) {
 }
 
 /** Markdown of the repository that is no page. */
-const NOT_PAGES = [
-  '!(docs|packages|site|*.md)/**',
-  'site/!(pages|generated)/**',
-  'packages/*/!(README).md',
-  'packages/*/*/**',
-  'packages/{bench,demo,faults,harness}/**',
-  'docs/test/**',
-  '!(README|CHANGELOG).md',
-]
+const NOT_PAGES =
+  `!(docs|packages|site|*.md)/** site/!(pages|generated)/** packages/*/!(README).md packages/*/*/**
+  packages/{bench,demo,faults,harness}/** docs/test/** !(README|CHANGELOG).md`.split(/\s+/)
+
+/** The pages in the bar above all pages. */
+const NAV = {
+  Start: 'start',
+  Playground: 'playground',
+  'Your log': 'log',
+  Algorithms: 'algorithms',
+  Reference: 'api/index',
+}
 
 export default defineConfig({
   title: 'Sluice',
@@ -67,13 +71,7 @@ export default defineConfig({
   themeConfig: {
     logo: '/favicon.svg',
     version,
-    nav: [
-      { text: 'Start', link: '/start.html' },
-      { text: 'Playground', link: '/playground.html' },
-      { text: 'Your log', link: '/log.html' },
-      { text: 'Algorithms', link: '/algorithms.html' },
-      { text: 'Reference', link: '/api/index.html' },
-    ],
+    nav: Object.entries(NAV).map(([text, page]) => ({ text, link: `/${page}.html` })),
     sidebar: parts.map(({ title, pages }) => ({
       text: title,
       collapsed: !['Start', 'Choose', 'Run'].includes(title),
@@ -88,7 +86,7 @@ export default defineConfig({
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
-      const draw = (state) => void (state.src = withPictures(state.src, made))
+      const draw = (state) => void (state.src = withPictures(anchored(state.src, state.env), made))
       md.core.ruler.before('normalize', 'pictures', draw)
     },
   },
@@ -121,15 +119,35 @@ function relink(tokens, { path, realPath }) {
 }
 
 /**
- * The text that is searched: of the reference the sections of options, and the titles of all else; of other pages all, with the words
- * of readers.
+ * The list of every option of other packages, with an anchor before the first of each name that is no option here too.
+ * @param {string} markdown
+ * @param {{ path?: string, realPath?: string }} env
+ */
+function anchored(markdown, { path = '', realPath = path }) {
+  if (relative(root, realPath) !== 'docs/migrate/README.md') return markdown
+  const known = new Set(optionsIn(root))
+  return markdown.replaceAll(/(?<=^\| )`(\w+)`(?= \|)/gm, (code, name) =>
+    known.has(name) || !known.add(name) ? code : `<a id="option-${name}"></a>${code}`,
+  )
+}
+
+/**
+ * The text that is searched: of the reference the sections of options, and the titles of all else; of a page that is an application its
+ * title and description; of other pages all, with the words of readers.
  * @param {string} source
  * @param {any} env
  * @param {any} md
  */
 function indexed(source, env, md) {
   const html = md.render(source, env)
-  if (!env.relativePath.startsWith('docs/api/')) return withWords(html, env.relativePath)
+  const { layout, title, description, search } = env.frontmatter
+  if (search === false) return ''
+  const about = `<h1 id="">${title} <a class="header-anchor" href="#"></a></h1>${description}`
+  if (layout === 'page') return withWords(about, env.relativePath)
+  if (!env.relativePath.startsWith('docs/api/')) {
+    const rows = html.replaceAll(/<a id="(option-(\w+))"><\/a>/g, '<h3>$2 <a href="#$1"></a></h3>')
+    return withWords(rows, env.relativePath)
+  }
   if (!env.relativePath.endsWith('Options.md')) return /<h1[^]*?<\/h1>/.exec(html)?.[0] ?? ''
   // A title that is the word alone, without the mark of what may be left out, is found first.
   return html.replaceAll(/<h[24][^]*?<\/h[24]>|\?(?= <a class="header-anchor")/g, '')
@@ -141,8 +159,8 @@ function indexed(source, env, md) {
  * @param {string} file
  */
 function withWords(html, file) {
-  return html.replaceAll(/(<h[1-6] id="([^"]+)"[^]*?)(?= <a class="header-anchor")/g, (_, heading, id) => {
-    const words = WORDS[`${file}#${id}`]
+  return html.replaceAll(/(<h[1-6] id="([^"]*)"[^]*?)(?= <a class="header-anchor")/g, (_, heading, id) => {
+    const words = WORDS[id ? `${file}#${id}` : file]
     return words ? `${heading} (${words})` : heading
   })
 }

@@ -29,8 +29,8 @@ export function codeOf(column: Column, adapter: string, given: Typed): string | 
   return programOf(column, program, scenario.settings.cost)
 }
 
-function programOf({ policies, wait, penalty }: Column, program: string[][], cost: number): string {
-  const [imports = [], body = []] = program
+function programOf({ policies, wait, penalty, leases }: Column, parts: string[][], cost: number): string {
+  const [imports = [], body = []] = parts
   const waits = wait ? `, ${listed(wait)}` : ''
   const costs = cost === 1 ? '' : `, cost: () => ${cost}`
   const blocks = penalty ? `, penalty: { ${listed(penalty)} }` : ''
@@ -49,8 +49,11 @@ function programOf({ policies, wait, penalty }: Column, program: string[][], cos
   // A Temporal for the runtimes that have none.
   if (policies.some(({ every }) => every !== undefined)) lines.unshift("'@sluice/calendar'")
   const calls = policies.map(policyCode)
+  const { processes: _, ...lent } = leases ?? {}
+  const unleased = `// No leases: they need a shared store. createLimiter({ name, policies, store, leases: { ${listed(lent)} } })`
   const list = calls.length === 1 ? `[${calls[0]}]` : `[\n${calls.map((each) => `  ${each},\n`).join('')}]`
-  return [...lines.map((each) => `import ${each}`), '', `const policies = ${list}`, ...filled, ''].join('\n')
+  const program = [...(leases ? [unleased] : []), `const policies = ${list}`, ...filled]
+  return [...lines.map((each) => `import ${each}`), '', ...program, ''].join('\n')
 }
 
 /** A policy as its factory is called. */

@@ -23,10 +23,24 @@ export type PolicyResult = ColumnResult['policies'][number]
 
 /** The shown time, of which an end of 0 is that of the traffic. */
 export function shownTime({ settings }: ReadScenario): Span {
-  const { kind, calls, span, from, to } = settings
-  const end = kind === 'list' ? Math.max(1000, (calls.at(-1)?.at ?? 0) * 1.02) : span
+  const { from, to } = settings
+  const end = endOf(settings)
   const last = to > from ? Math.min(to, end) : end
   return { from: Math.min(from, last - 1), to: last }
+}
+
+/** The shown time, `factor` times as long and moved by a `share` of it: within the traffic, and no shorter than a second. */
+export function otherTime(scenario: ReadScenario, factor: number, share = 0): Span {
+  const { from, to } = shownTime(scenario)
+  const end = endOf(scenario.settings)
+  const width = Math.min(end, Math.max(1000, (to - from) * factor))
+  const start = Math.max(0, Math.min(end - width, (from + to - width) / 2 + share * (to - from)))
+  return { from: Math.round(start), to: Math.round(start + width) }
+}
+
+/** The end of the traffic, in milliseconds from the start. */
+function endOf({ kind, calls, span }: ReadScenario['settings']): number {
+  return kind === 'list' ? Math.max(1000, (calls.at(-1)?.at ?? 0) * 1.02) : span
 }
 
 /** Called now and then. A promise is waited for; one of false ends the run. */

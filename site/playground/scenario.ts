@@ -57,9 +57,9 @@ export const SETTINGS = {
   takes: declared.duration('1ms', '1h', '1s'),
   /** One call a line, where `kind` is 'list': its time, cost and key. */
   list: declared.unchecked<Typed | undefined>(),
-  /** The time that is shown, of which `to: 0` is the end, and the key whose allowance is. */
-  from: declared.whole(0, 86_400_000, 0),
-  to: declared.whole(0, 86_400_000, 0),
+  /** The time that is shown, of which `to: 0` is the end, and the key whose allowance is. Addresses may name a time after the end. */
+  from: declared.whole(0, 172_800_000, 0),
+  to: declared.whole(0, 172_800_000, 0),
   key: declared.whole(1, 1000, 1),
 } satisfies declared.Declaration
 

@@ -1,15 +1,19 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { brokenLinks } from '../checks.js'
 import { githubSlug } from '../anchors.js'
+import { firstPage } from '../first-page.js'
 import { ORDER } from '../order.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.js'
 import { BASE, portablePage, portableScript } from '../portable.js'
 import { VERSION } from '../playground/address.js'
+import { ADAPTERS } from '../playground/code.js'
 import { PRESETS } from '../playground/presets.js'
+import { presetPage } from '../preset-page.js'
+import { ranked } from '../search-options.js'
 
 const ROOT = resolve(__dirname, '../..')
 const FILES = filesOf(ROOT)
@@ -147,5 +151,85 @@ describe('the pictures', () => {
     const pictures = new Map([['edge', '<figure/>']])
     expect(withPictures('a\n<!-- playground: edge -->\nb', pictures)).toBe('a\n<figure/>\nb')
     expect(() => withPictures('<!-- playground: egde -->', pictures)).toThrow("no picture 'egde'")
+  })
+})
+
+describe('the page of a preset', () => {
+  const preset = PRESETS.find(({ id }) => id === 'boundary')!
+  const FORM = /^---\n(?<matter>\{.*\})\n---\n(?<rest>[^]*)$/
+  const partsOf = async (homepage?: string) => {
+    const { matter, rest } = FORM.exec(await presetPage(preset, homepage))!.groups!
+    const { title, description, head } = JSON.parse(matter!) as Record<'title' | 'description', string> & {
+      head: [string, Record<'property' | 'content', string>][]
+    }
+    const og = Object.fromEntries(head.map(([, { property, content }]) => [property, content]))
+    return { title, description, og, rest: rest! }
+  }
+
+  it('says what its limits do', async () => {
+    const { title, description, og } = await partsOf()
+    expect(title).toBe("A window's edge")
+    expect(description).toMatch(
+      /^fixedWindow \(20 per 10s\): 120 served.*\. slidingLog \(20 per 10s\): 60 served/,
+    )
+    expect(og).toMatchObject({ 'og:title': "A window's edge · Sluice", 'og:description': description })
+  })
+
+  it('has a picture for social networks under the address of the site', async () => {
+    expect((await partsOf()).og['og:image']).toBe('boundary.png')
+    const { og } = await partsOf('https://sluice.example/docs')
+    expect(og['og:image']).toBe('https://sluice.example/docs/playground/boundary.png')
+  })
+
+  it('is a picture where there are no scripts', async () => {
+    const { rest } = await partsOf()
+    const made = new Map([['boundary', '<figure></figure>\n']])
+    expect(withPictures(rest, made)).toMatch(
+      /<noscript>\n<h1>A window's edge<\/h1>\n.*\n<figure><\/figure>\n/,
+    )
+  })
+})
+
+it('every preset, and the site, has a picture for social networks of 1200 x 630', () => {
+  const [folder, images] = [join(ROOT, 'site/public'), PRESETS.map(({ id }) => `playground/${id}.png`)]
+  expect(readdirSync(join(folder, 'playground')).sort()).toEqual(PRESETS.map(({ id }) => `${id}.png`).sort())
+  for (const image of ['social.png', ...images]) {
+    const bytes = readFileSync(join(folder, image))
+    expect([image, bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([image, 1200, 630])
+  }
+})
+
+describe('the first page', () => {
+  it('has a picture of at most 12 kB', async () => {
+    expect((await firstPage(ROOT)).get('picture')!.length).toBeLessThanOrEqual(12_000)
+  })
+
+  it('has a tab for each adapter', async () => {
+    const tabs = [...(await firstPage(ROOT)).get('code')!.matchAll(/^```ts \[(\w+)\]$/gm)]
+    const adapters = ADAPTERS.filter((each) => !['outbound', 'core'].includes(each))
+    expect(tabs.map(([, title]) => title!.toLowerCase()).sort()).toEqual(adapters.sort())
+  })
+})
+
+describe('what is found', () => {
+  const hit = (id: string, score: number) => ({ id: `/docs/${id}`, score })
+  const [api, other] = [
+    hit('api/core/interfaces/A.html#limit', 90),
+    hit('api/http/interfaces/B.html#limit', 89),
+  ]
+  const [error, guide, faint] = [hit('errors.html#x', 60), hit('http.html', 40), hit('cli.html', 2)]
+
+  it.each([
+    ['has the best guide before interfaces', [api, other, error, guide], [guide, api, other, error]],
+    ['has interfaces first where guides hardly have the word', [api, other, faint], [api, other, faint]],
+    ['is as it was where a guide comes first', [guide, api], [guide, api]],
+    ['is as it was where an error comes first', [error, api, guide], [error, api, guide]],
+    ['may be nothing', [], []],
+  ])('%s', (_, hits, order) => {
+    expect(ranked(hits)).toEqual(order)
+  })
+
+  it.each(['changelog.html#fixed', 'migrate/#option-limit'])('has guides before %s', (id) => {
+    expect(ranked([hit(id, 90), guide])).toEqual([guide, hit(id, 90)])
   })
 })

@@ -20,10 +20,12 @@ export async function verify(part) {
 }
 
 /**
- * Whether two are the same control or text in the same place, as far as fonts of machines are alike.
+ * Whether two are the same control with the same text, in the same place as far as fonts of machines are alike.
  * @param {import('./pictures.js').Standing} one
  * @param {import('./pictures.js').Standing} other
  */
 function isLike(one, other) {
-  return one.every((each, i) => each === other[i] || Math.abs(Number(each) - Number(other[i])) <= 3)
+  return one.every(
+    (each, i) => each === other[i] || (i > 1 && Math.abs(Number(each) - Number(other[i])) <= 3),
+  )
 }

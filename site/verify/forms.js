@@ -1,6 +1,7 @@
 // The forms of the playground: whatever is set comes into the address, and what is copied or saved is what is shown.
 import { readFileSync } from 'node:fs'
 import { algorithms } from '@sluice/core/store'
+import { PRESETS } from '../playground/presets.ts'
 import { comesTrue, openPage, visit } from './page.js'
 
 const [GCRA, LOG] = ['gcra(limit:20,window:10s,burst:5)', '&limits=slidingLog(limit:20,window:10s)']
@@ -61,21 +62,59 @@ export async function verify(part) {
   await page.evaluate(() => void (location.hash = '9&limits=gcra(limit:1,window:1s)'))
   const said = await page.getByText('was not understood').innerText()
   check(said.includes('version'), `a broken address: ${said}`)
+  await typedAndMoved(page, part)
   await choices(page, part)
   check(errors.length === 0, `${errors.length} errors ${errors.join('; ')}`)
   await page.close()
 }
 
+/**
+ * Numbers with zeros are typed, a day is looked at from all sides, strips begin at one height below a head of two lines, and a button that
+ * cannot copy says so.
+ * @param {import('playwright-core').Page} page
+ * @param {import('../verify.js').Part} part
+ */
+async function typedAndMoved(page, { url, check }) {
+  await show(page, url, '2&limits=gcra(limit:1,window:1s)')
+  await page.getByLabel('calls a second').fill('')
+  await page.keyboard.type('0.05')
+  const isTyped = await comesTrue(page, () => location.hash.includes('rate=0.05'))
+  check(isTyped, `0.05 is typed, letter by letter: ${new URL(page.url()).hash}`)
+  await show(page, url, PRESETS.find(({ id }) => id === 'day')?.fragment ?? '')
+  for (const name of ['Later', 'Zoom out', 'Zoom in', 'Later']) await page.getByLabel(name).click()
+  const isHalf = await comesTrue(page, () => location.hash.includes('from=43200000&to=86400000'))
+  check(isHalf && (await page.locator('.stale').count()) === 0, 'a day is moved and zoomed within its time')
+  const long = `name:${'long'.repeat(12)}`
+  await show(page, url, `2&limits=fixedWindow(limit:20,window:10s,${long})${LOG}+wait(maxWait:1s)`)
+  const tops = [0, 1].map((i) => page.locator('.strip').nth(i).boundingBox())
+  const [one, other] = (await Promise.all(tops)).map((box) => box?.y)
+  check(one === other, `strips of two columns begin at ${one} and ${other} px`)
+  await page.evaluate(() => void Object.defineProperty(navigator, 'clipboard', { value: undefined }))
+  await page.getByText('Copy the link').click()
+  check(await page.getByText('Not copied').isVisible(), 'where there is no clipboard, the button says so')
+}
+
+/**
+ * Opens a scenario in a page of its own: what else is in the address alone opens no page anew.
+ * @param {import('playwright-core').Page} page @param {string} url @param {string} scenario
+ */
+async function show(page, url, scenario) {
+  await page.goto('about:blank')
+  await visit(page, `${url}playground.html#${scenario}`)
+}
+
 /** Scenarios in which every option with choices has a field, the algorithm of the first column apart. */
 const CHOICES = [
-  '2&kind=even&limits=slidingWindow(limit:20,window:10s)+tokenBucket(limit:20,window:10s)+penalty(after:3,block:10s)',
+  `2&kind=even&limits=slidingWindow(limit:20,window:10s)+tokenBucket(limit:20,window:10s)+penalty(after:3,block:10s)${LOG}`,
   ...Object.keys(algorithms).map((name) => {
     const window = name === 'calendarWindow' ? 'every:day' : 'window:10s'
     return `2&limits=${name}(limit:20,${window})`
   }),
 ]
 
-const FIELDS = '.traffic select, .limits select'
+const FIELDS = '.playground select'
+/** The scenario as it is saved, and its code. */
+const MADE = 'a[download], [aria-label=TypeScript]'
 
 /**
  * Chooses every choice of every field, by mouse and by keyboard; each has to come into the address, or to be the default.
@@ -86,8 +125,7 @@ async function choices(page, { url, check }) {
   const missed = new Set()
   let made = 0
   for (const scenario of CHOICES) {
-    await page.goto('about:blank') // what else is in the address alone opens no page anew
-    await visit(page, `${url}playground.html#${scenario}`)
+    await show(page, url, scenario)
     const count = await page.locator(FIELDS).count()
     for (let i = 0; i < count * 2; i++) {
       const [place, isByMouse] = [i >> 1, i % 2 === 0]
@@ -96,10 +134,13 @@ async function choices(page, { url, check }) {
       const values = await field.locator('option').evaluateAll((all) => all.map((each) => Object(each).value))
       for (const [index, value] of values.entries()) {
         await page.evaluate(open, scenario)
+        const before = await field.inputValue()
+        const text = (await page.locator(MADE).evaluateAll((all) => all.map((each) => each.outerHTML))).join()
         if (isByMouse) await field.selectOption(value)
         else await chooseByKeyboard(page, field, index)
         made++
-        if (await comesTrue(page, isChosen, /** @type {const} */ ([FIELDS, place, value]))) continue
+        const given = /** @type {const} */ ([place, value, before, FIELDS, MADE, text])
+        if (await comesTrue(page, isChosen, given)) continue
         missed.add(`${value} of field ${place + 1} ${isByMouse ? 'by mouse' : 'by keyboard'} in ${scenario}`)
       }
     }
@@ -118,12 +159,15 @@ function open(scenario) {
 }
 
 /**
- * Whether a field has this value, and none a problem: but for the kind 'list', whose list is empty. Runs in the page.
- * @param {readonly [fields: string, place: number, value: string]} given
+ * Whether a field has this value, and none a problem: but for the kind 'list', whose list is empty. Unless it was the value before, what is
+ * made of the form has changed. Runs in the page.
+ * @param {readonly [place: number, value: string, before: string, fields: string, made: string, text: string]} given
  */
-function isChosen([fields, place, value]) {
+function isChosen([place, value, before, fields, made, text]) {
   const isSound = document.querySelectorAll('.problem:not(:empty)').length === 0 || value === 'list'
-  return isSound && Object(document.querySelectorAll(fields)[place]).value === value
+  const isSet =
+    value === before || [...document.querySelectorAll(made)].map((each) => each.outerHTML).join() !== text
+  return isSound && isSet && Object(document.querySelectorAll(fields)[place]).value === value
 }
 
 /**

@@ -9,12 +9,7 @@ import { filesOf } from '../pages.js'
 /** Where each is planted, what stands there, what is to, and how it is named. */
 const LIES = /** @type {[path: string, from: RegExp, to: string, named: RegExp][]} */ ([
   ['site/dist/http.html', /<\/main>/, '<a href="nowhere.html">x</a>$&', /nowhere\.html leads nowhere/],
-  [
-    'site/dist/start.html',
-    /<\/main>/,
-    '<a href="errors.html#no_code">x</a>$&',
-    /#no_code leads to no heading/,
-  ],
+  ['site/dist/start.html', /<\/main>/, '<a href="errors.html#no_code">x</a>$&', /#no_code leads to no/],
   ['docs/api/core/functions/createLimiter.md', /createLimiter/g, 'other', /core exports createLimiter/],
   ['docs/http.md', /\| `policies` \|/, '| `polices` |', /no option polices/],
   ['docs/benchmarks/memory.md', /\d(?= \|)/, '$&7', /memory\.md:\d+ is not what/],

@@ -39,7 +39,7 @@ export function kept(page) {
 /**
  * Whether something is, or comes to be, in a page.
  * @template T
- * @param {import('playwright-core').Page} page @param {(given: T) => boolean} test @param {T} given
+ * @param {import('playwright-core').Page} page @param {(given: T) => boolean} test @param {T} [given]
  */
 export function comesTrue(page, test, given) {
   const found = page.waitForFunction(/** @type {any} */ (test), given, { timeout: 10_000 })

@@ -1,6 +1,6 @@
 // One folder under any base path, every page of it without a failed request, a refused script or an error; and without scripts.
 import { htmlOf } from '../checks.js'
-import { openPage, visit } from './page.js'
+import { comesTrue, openPage, visit } from './page.js'
 import { serve } from './serve.js'
 
 /** Pages beside those at the top. */
@@ -37,7 +37,33 @@ export async function verify(part) {
   check(home === url, `a missing page is answered by 404.html with a way home, ${home}`)
   await page.close()
   other.close()
+  await tabsThatStay(part)
   await withoutScripts(part)
+}
+
+/**
+ * A page that was left writes no address any more, and a tab that is older than the site finds its pages.
+ * @param {import('../verify.js').Part} part
+ */
+async function tabsThatStay(part) {
+  const page = await openPage(part)
+  await visit(page, `${part.url}playground.html`)
+  await page.getByText('Compare with other limits').click()
+  await page.click('.VPNavBar a:has-text("Algorithms")')
+  await page.waitForTimeout(500)
+  const path = new URL(page.url()).href.replace(part.url, '')
+  part.check(
+    path === 'algorithms.html',
+    `the playground leaves the address of the next page as it is: ${path}`,
+  )
+  await page.route('**/assets/start.md.*.js', (route) => route.fulfill({ status: 404 }), { times: 1 })
+  await page.click('.VPNavBar a:has-text("Start")')
+  const isShown = () => document.querySelector('h1')?.innerText.startsWith('Sluice') === true
+  part.check(
+    await comesTrue(page, isShown),
+    'a page whose script is gone since the tab was opened is loaded anew',
+  )
+  await page.close()
 }
 
 /** @param {import('../verify.js').Part} part */
@@ -55,5 +81,11 @@ async function withoutScripts({ browser, url, check }) {
   const seen = await page.locator('.playground').isVisible()
   const says = seen ? 'shows forms that do nothing' : `says: ${needs.slice(0, 60)}...`
   check(needs.includes('scripts') && !seen, `without scripts the playground ${says}`)
+  await page.goto(`${url}playground/boundary.html`)
+  const [title, strips] = [
+    await page.locator('.needs h1').innerText(),
+    await page.locator('.picture .strip').count(),
+  ]
+  check(strips === 2, `without scripts the page of a preset, ${title}, shows ${strips} strips`)
   await page.close()
 }

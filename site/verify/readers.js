@@ -3,19 +3,16 @@ import { runs, snippetsOf } from '../../docs/test/snippets.ts'
 import { openPage, visit } from './page.js'
 
 /** The aim of each reader, and the links that are clicked. */
-const PATHS = /** @type {const} */ ([
-  ['a first protected route', ['.first-text a:has-text("Protect a first route")']],
-  [
-    'coming from another library',
-    [
-      '.vp-doc a:has-text("Come from another library")',
-      '.vp-doc a[href$="migrate/rate-limiter-flexible.html#options"]',
-    ],
+const PATHS = Object.entries({
+  'a first protected route': ['a:has-text("Protect a first route")'],
+  'coming from another library': [
+    'a:has-text("Come from another library")',
+    'a[href$="migrate/rate-limiter-flexible.html#options"]',
   ],
-  ['a 429 explained', ['.vp-doc a:has-text("What a 429 says")']],
-  ['Redis is down', ['.vp-doc a:has-text("When Redis is down")']],
-  ['choosing an algorithm', ['.vp-doc a:has-text("Which algorithm")']],
-])
+  'a 429 explained': ['a:has-text("What a 429 says")'],
+  'Redis is down': ['a:has-text("When Redis is down")'],
+  'choosing an algorithm': ['a:has-text("Which algorithm")'],
+})
 
 /** @param {import('../verify.js').Part} part */
 export async function verify(part) {
@@ -30,7 +27,7 @@ export async function verify(part) {
   for (const [reader, clicks] of PATHS) {
     await visit(page, `${part.url}index.html`)
     for (const selector of clicks) {
-      await page.locator(selector).first().click()
+      await page.locator(`.vp-doc ${selector}`).first().click()
       await page.waitForLoadState('networkidle')
     }
     await page.waitForSelector('.vp-doc h1')

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { optionsIn } from '../checks.js'
 import { placeOf } from '../pages.js'
-import { SEARCH, WORDS } from '../search-options.js'
+import { ranked, SEARCH, WORDS } from '../search-options.js'
 import { openPage, visit } from './page.js'
 
 /** @typedef {{ id: string, title: string }} Hit */
@@ -36,12 +36,24 @@ export async function verify(part) {
   const which = `${away.length} do not lead to a page about coming over ${away.slice(0, 8).join(' ')}`
   check(away.length === 0 && theirs.length > 50, `${theirs.length} options of other packages, ${which}`)
 
+  const last = GUIDES.filter((word) => first(word)[0]?.id.includes('/api/'))
+  check(
+    last.length === 0,
+    `${GUIDES.length} words, ${last.length} lead to an interface first ${last.join(' ')}`,
+  )
+
   const page = await openPage(part)
   await visit(page, `${url}index.html`)
   await page.keyboard.press('Control+k')
   await page.waitForSelector('.VPLocalSearchBox input')
+  await page.keyboard.type('semaphore')
+  await page.waitForSelector('.VPLocalSearchBox .excerpt')
+  const href = (await page.locator('.result').first().getAttribute('href')) ?? ''
+  const excerpt = await page.locator('.result .excerpt').first().innerText()
+  check(!href.includes('/api/') && excerpt.length > 20, `the search shows ${href}: ${excerpt.slice(0, 40)}`)
+  await page.keyboard.press('Control+a')
   await page.keyboard.type('STORE_TIMEOUT')
-  await page.waitForSelector('.VPLocalSearchBox .result')
+  await page.waitForSelector('.result[href$="#store_timeout"].selected')
   await page.keyboard.press('Enter')
   await page.waitForURL(/errors\.html#store_timeout$/)
   await page.close()
@@ -60,12 +72,14 @@ async function searcher() {
   const { default: data } = await import(resolve(chunks, name ?? ''))
   const fields = { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] }
   const index = MiniSearch.loadJSON(data, { ...fields, searchOptions: SEARCH.searchOptions })
-  return (query) => index.search(query).slice(0, 3)
+  return (query) => ranked(index.search(query)).slice(0, 3)
 }
 
 /** What newcomers and operators ask, and the part of an address that answers: by its own headings. */
 const FOUND_BY_ITSELF = {
-  ban: 'bans',
+  playground: '/playground.html',
+  'a log': '/log.html',
+  ban: '#ban-one-caller',
   postgres: '/postgres.html',
   websocket: '/packages/hono.html#websocket',
   graphql: '/recipes/graphql-cost.html',
@@ -76,11 +90,15 @@ const FOUND_BY_ITSELF = {
 /** The questions whose words the headings are given (search-options.js), each with its section. @returns {[string, string][]} */
 function wordsOfReaders() {
   return Object.entries(WORDS).flatMap(([section, words]) => {
-    const [file = '', anchor] = section.split('#')
-    const address = `/${placeOf(file).replace(/\.md$/, '.html').replace('index.html', '')}#${anchor}`
+    const [file = '', anchor = ''] = section.split(/(?=#)/)
+    const address = `/${placeOf(file).replace(/\.md$/, '.html').replace('index.html', '')}${anchor}`
     return words.split(', ').map((query) => /** @type {[string, string]} */ ([query, address]))
   })
 }
+
+/** Words that lead to pages about Sluice, whatever other packages have of that name. */
+const GUIDES =
+  'limiter store policies semaphore decision limit window cost headers penalty cluster retry'.split(' ')
 
 /** Names that no option here has, at the beginning of the rows in which pages compare options of other packages. */
 function optionsOfOthers() {
@@ -89,7 +107,7 @@ function optionsOfOthers() {
   for (const file of readdirSync('docs/migrate')) {
     const rows = readFileSync(`docs/migrate/${file}`, 'utf8').match(/^\| `[^|]*(?=\|)/gm) ?? []
     for (const row of rows)
-      for (const [, name = ''] of row.matchAll(/`([a-z]+[A-Z]\w*)(?=[`:(])/g))
+      for (const [, name = ''] of row.matchAll(/`([a-zA-Z]\w*)(?=[`:(])/g))
         if (!ours.has(name)) names.add(name)
   }
   return names

@@ -55,6 +55,13 @@ describe('the code of a preset', () => {
   }, 120_000)
 })
 
+it.each(ADAPTERS)('the code for %s says what it has none of: leases', (adapter) => {
+  const policies = [{ algorithm: 'gcra', limit: 5, window: '1s' }]
+  const leases = { ttl: '1s', size: 10, processes: 4 }
+  expect(codeOf({ policies, leases }, adapter, 1)).toMatch(/^\/\/ .* leases: { ttl: '1s', size: 10 } }\)$/m)
+  expect(codeOf({ policies }, adapter, 1)).not.toContain('leases')
+})
+
 describe('the code of a link by a stranger', () => {
   const policy = { algorithm: 'gcra', limit: 5, window: '1s' }
   /** The column of the link that has this column in it. */

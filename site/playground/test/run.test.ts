@@ -2,7 +2,7 @@ import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { scenarioAt } from '../address.js'
 import { Limits, START_MS } from '../limits.js'
 import { PRESETS } from '../presets.js'
-import { answersAt, type ColumnResult, run } from '../run.js'
+import { answersAt, type ColumnResult, otherTime, run, shownTime } from '../run.js'
 import { readScenario, type Scenario } from '../scenario.js'
 import { replayed } from './replayed.js'
 import { randomScenario } from './random-scenario.js'
@@ -101,6 +101,43 @@ describe('the problems of a scenario', () => {
     ['2&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'settings.list', /line 1/],
   ])('of %s are those of the library, at %s', (fragment, path, message) => {
     expect(readScenario(at(fragment)).problems[path]).toMatch(message)
+  })
+})
+
+describe('another time', () => {
+  const full = '2&kind=list&text=0%0A24h&limits=gcra(limit:1,window:1s)'
+  const fragments = [...PRESETS.map(({ fragment }) => fragment), full]
+
+  it.each(fragments.map((each) => [each]))('of %s is within the traffic, and can be run', (fragment) => {
+    const typed = at(fragment)
+    const all = shownTime(readScenario(typed).scenario)
+    // Later, earlier, in and out, from each that comes of the one before.
+    for (const [factor, share] of [[1, 0.5], [2], [0.5], [1, 0.5], [1, 0.5], [1, -0.5], [8]] as const) {
+      Object.assign(typed.settings, otherTime(readScenario(typed).scenario, factor, share))
+      const { scenario, problems } = readScenario(typed)
+      expect(problems).toEqual({})
+      const { from, to } = shownTime(scenario)
+      expect(from).toBeGreaterThanOrEqual(0)
+      expect(to).toBeLessThanOrEqual(all.to)
+      expect(to - from).toBeGreaterThanOrEqual(999)
+    }
+    expect(shownTime(readScenario(typed).scenario)).toEqual(all)
+  })
+
+  it('moves by a share of itself, and no further than the end', () => {
+    const { scenario } = readScenario(at('2&span=60s&from=10000&to=30000&limits=gcra(limit:1,window:1s)'))
+    expect(otherTime(scenario, 1, 0.5)).toEqual({ from: 20_000, to: 40_000 })
+    expect(otherTime(scenario, 0.5)).toEqual({ from: 15_000, to: 25_000 })
+    expect(otherTime(scenario, 1, 3)).toEqual({ from: 40_000, to: 60_000 })
+    expect(otherTime(scenario, 4)).toEqual({ from: 0, to: 60_000 })
+  })
+
+  it('may be one after the end in an address, and is then that of the traffic', () => {
+    const { scenario, problems } = readScenario(
+      at('2&kind=day&span=1d&rate=0.05&from=43200000&to=129600000&limits=gcra(limit:1,window:1s)'),
+    )
+    expect(problems).toEqual({})
+    expect(shownTime(scenario)).toEqual({ from: 43_200_000, to: 86_400_000 })
   })
 })
 
