@@ -12,6 +12,7 @@ import { correcting } from './laws/correcting.js'
 import { deciding } from './laws/deciding.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
+import { overriding } from './laws/overriding.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { promising } from './laws/promising.js'
@@ -54,6 +55,7 @@ const LAWS = [
   taking,
   severalKeys,
   deciding,
+  overriding,
   reserving,
 ]
 
