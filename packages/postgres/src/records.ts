@@ -48,37 +48,42 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
   }
 
   return {
-    async write({ id, text, until, life, most }: NewRecord, since) {
+    async write(record, since) {
       written()
-      const state = Buffer.concat([
-        Buffer.from([text === '' ? 0 : 1]),
-        Buffer.alloc(8),
-        Buffer.from(JSON.stringify([id, text])),
-      ])
-      const [range, group] = [rowIdOf(id).slice(0, 16), [id.slice(0, id.indexOf('\n') + 1)]]
-      const ends = [`${Math.floor(until)}`, `${text === '' ? A_DAY : Math.floor(life)}`]
-      const values = [
-        rowIdOf(id),
-        state.toString('hex'),
-        ...ends,
-        clock(),
-        `${text === '' ? 0 : most}`,
-        range.padEnd(32, '0'),
-        range.padEnd(32, 'f'),
-        Buffer.from(JSON.stringify(group).slice(0, -2)).toString('hex'),
-      ]
+      const values = valuesOf(record, clock())
       // Of the writes that fill a group at once one is carried out, and the others count again.
       const write = async (): Promise<boolean> => {
         const [[hasRoom, version] = []] = await query(WRITE, values, true)
         return hasRoom === 't' && (version !== '' || write())
       }
-      return (await write()) || text === '' ? read(since) : undefined
+      return (await write()) || record.text === '' ? read(since) : undefined
     },
     async read(since, applied) {
       if (applied.length > 0) await query(APPLIED, [`{${applied.map(rowIdOf).join()}}`, clock()], true)
       return read(since)
     },
   }
+}
+
+/** The parameters of WRITE. */
+function valuesOf({ id, text, until, life, most }: NewRecord, clock: string): readonly string[] {
+  const state = Buffer.concat([
+    Buffer.from([text === '' ? 0 : 1]),
+    Buffer.alloc(8),
+    Buffer.from(JSON.stringify([id, text])),
+  ])
+  const [range, group] = [rowIdOf(id).slice(0, 16), [id.slice(0, id.indexOf('\n') + 1)]]
+  return [
+    rowIdOf(id),
+    state.toString('hex'),
+    `${Math.floor(until)}`,
+    `${text === '' ? A_DAY : Math.floor(life)}`,
+    clock,
+    `${text === '' ? 0 : most}`,
+    range.padEnd(32, '0'),
+    range.padEnd(32, 'f'),
+    Buffer.from(JSON.stringify(group).slice(0, -2)).toString('hex'),
+  ]
 }
 
 function rowIdOf(id: string): string {
