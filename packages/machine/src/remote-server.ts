@@ -4,7 +4,7 @@ import type { Answer, Caller, Correction, Notice, RecordChanges, TicketState } f
 import type { ReservationChange, ReservationEffect, ReserveCall } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
-import type { RecordRequest } from './machine-records.js'
+import { type RecordRequest, textOf } from './machine-records.js'
 import type {
   MachineBooking,
   MachineCall,
@@ -178,7 +178,7 @@ export class RemoteServer implements MachineServer {
     return remoteCall(
       this.#send,
       undefined,
-      (writer) => writer.add(REQUEST.records, 0, [], JSON.stringify(request)),
+      (writer) => writer.add(REQUEST.records, 0, [], textOf(request)),
       REPLY.records,
       ({ text }) => JSON.parse(text) as RecordChanges | null,
     )

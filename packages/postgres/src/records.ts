@@ -48,32 +48,42 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
   }
 
   return {
-    async write({ id, text, until, life, most }: NewRecord, since) {
+    async write(record, since) {
       written()
-      const state = Buffer.concat([
-        Buffer.from([text === '' ? 0 : 1]),
-        Buffer.alloc(8),
-        Buffer.from(JSON.stringify([id, text])),
-      ])
-      const group = rowIdOf(id).slice(0, 16)
-      const range = [group.padEnd(32, '0'), group.padEnd(32, 'f')]
-      const ends = [`${Math.floor(until)}`, `${text === '' ? A_DAY : Math.floor(life)}`]
-      const values = [
-        rowIdOf(id),
-        state.toString('hex'),
-        ...ends,
-        clock(),
-        `${text === '' ? 0 : most}`,
-        ...range,
-      ]
-      const isWritten = (await query(WRITE, values, true)).length > 0
-      return isWritten || text === '' ? read(since) : undefined
+      const values = valuesOf(record, clock())
+      // Of the writes that fill a group at once one is carried out, and the others count again.
+      const write = async (): Promise<boolean> => {
+        const [[hasRoom, version] = []] = await query(WRITE, values, true)
+        return hasRoom === 't' && (version !== '' || write())
+      }
+      return (await write()) || record.text === '' ? read(since) : undefined
     },
     async read(since, applied) {
       if (applied.length > 0) await query(APPLIED, [`{${applied.map(rowIdOf).join()}}`, clock()], true)
       return read(since)
     },
   }
+}
+
+/** The parameters of WRITE. */
+function valuesOf({ id, text, until, life, most }: NewRecord, clock: string): readonly string[] {
+  const state = Buffer.concat([
+    Buffer.from([text === '' ? 0 : 1]),
+    Buffer.alloc(8),
+    Buffer.from(JSON.stringify([id, text])),
+  ])
+  const [range, group] = [rowIdOf(id).slice(0, 16), [id.slice(0, id.indexOf('\n') + 1)]]
+  return [
+    rowIdOf(id),
+    state.toString('hex'),
+    `${Math.floor(until)}`,
+    `${text === '' ? A_DAY : Math.floor(life)}`,
+    clock,
+    `${text === '' ? 0 : most}`,
+    range.padEnd(32, '0'),
+    range.padEnd(32, 'f'),
+    Buffer.from(JSON.stringify(group).slice(0, -2)).toString('hex'),
+  ]
 }
 
 function rowIdOf(id: string): string {
@@ -97,6 +107,8 @@ function recordOf([version, until, hex]: Row): StoredRecord {
 const MOST_TRIES = 5
 /** Microseconds. */
 const A_DAY = 86_400_000_000
+/** More than the writes that a database carries out at once. */
+const AT_ONCE = 1000
 const RANGE = `id > '${FIRST}' and id <= '${LAST}'`
 
 const LATEST = (table: string): string =>
@@ -110,19 +122,26 @@ const APPLIED = (
 ): string => `update ${table} set state = substring(state for 1) || int8send(${clockOf('$2')}) || substring(state from 10)
 where id in (select id from ${table} where id = any ($1::uuid[]) for update skip locked) returning ${fields("''")} as row`
 
-/** Writes nothing where a record that is to be removed is not there, or has ended, or where a new one finds its group full. */
+/**
+ * Writes nothing where a record that is to be removed is not there, or has ended, or where a new one finds its group full; nor, and then
+ * it has room and no version, where a group that is nearly full was counted before another write.
+ */
 const WRITE = (table: string): string => `with at as (select ${clockOf('$5')} as now), held as (
-  select count(*) as size from ${table}, at where id = $1::uuid and expires > now and get_byte(state, 0) = 1
+  select id, state from ${table}, at where id between $7::uuid and $8::uuid and expires > now and get_byte(state, 0) = 1
+), room as (
+  select $6::bigint - count(*) as free, coalesce(bool_or(id = $1::uuid), false) as is_held from held
+  where id = $1::uuid or substring(state from 10 for length($9::text) / 2) = decode($9::text, 'hex')
 ), latest as (
   insert into ${table} as kept (id, version, expires, state)
   select '${FIRST}', greatest(now, 1), greatest($3::bigint, now + $4::bigint) + ${A_DAY}, '\\x00'
-  from at, held where size > 0 or (
-    select count(*) from ${table}, at where id between $7::uuid and $8::uuid and expires > now and get_byte(state, 0) = 1
-  ) < $6::bigint
+  from at, room where is_held or free > 0
   on conflict (id) do update set version = greatest(kept.version + 1, excluded.version), expires = greatest(kept.expires, excluded.expires)
+  where (select free from room) > ${AT_ONCE} or kept.version = (select version from ${table} where id = '${FIRST}')
+  returning version
+), written as (
+  insert into ${table} as kept (id, version, expires, state)
+  select $1::uuid, version, case when $3::bigint > 0 then $3::bigint else now + $4::bigint end, decode($2, 'hex') from latest, at
+  on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
   returning version
 )
-insert into ${table} as kept (id, version, expires, state)
-select $1::uuid, version, case when $3::bigint > 0 then $3::bigint else now + $4::bigint end, decode($2, 'hex') from latest, at
-on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
-returning ${fields('version')} as row`
+select ${fields('is_held or free > 0', '(select version from written)')} as row from room`

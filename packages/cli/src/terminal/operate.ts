@@ -135,8 +135,8 @@ export const overrides: Run = (_, given, signal) =>
     const rows = (await site.records(left))
       .filter(({ limiter }) => named === undefined || limiter === named)
       .map(({ kind, limiter, until, version, appliedAt, content }) => {
-        const lastAppliedAt = appliedAt > 0 ? dateOf(appliedAt) : null
-        return { kind, limiter, ...content, madeAt: dateOf(version), until: dateOf(until), lastAppliedAt }
+        const applied = kind === 'override' && { lastAppliedAt: appliedAt > 0 ? dateOf(appliedAt) : null }
+        return { kind, limiter, ...content, madeAt: dateOf(version), until: dateOf(until), ...applied }
       })
     const cells = rows.map((row): ListedRow => {
       const { kind, limiter, key, until, exempt: isExempt, factor, limits } = row

@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, MaybePromise, Store } from '../stores/store.js'
 
-/** The state of a key that is exempt: every cost passes now, nothing is counted, and no store is asked but for corrections. */
+/** The state of a key that is exempt: every cost passes now, no charge is counted, and no store is asked but for other corrections. */
 export class ExemptKeyspace implements Keyspace {
   /** One without a name that lets everything pass: reading it costs other decisions no check. */
   readonly policies = [{ name: '', capacity: Infinity } as Policy]
@@ -27,6 +27,6 @@ export class ExemptKeyspace implements Keyspace {
   }
 
   correct(change: Correction): MaybePromise<number> {
-    return this.state.correct(change)
+    return change.kind === 'charge' ? 0 : this.state.correct(change)
   }
 }

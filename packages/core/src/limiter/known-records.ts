@@ -7,6 +7,7 @@ import { heldWeakly } from '../values/weak-values.js'
 import { type KeyRecord, readRecord, type RecordContent, recordId, type RecordSubject } from './key-record.js'
 import { overridden } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
+import { StoreClock } from './store-clock.js'
 
 /*
  * The records of a store, as this process knows them. Each process reads what has changed once a second, whatever the number of
@@ -93,11 +94,11 @@ class OverrideInForce {
     const now = this.known.now()
     const isBeaten = this.#isExempt && this.known.get({ ...this.record, kind: 'block' }) !== undefined
     if (this.#until <= now || isBeaten) return set
-    if (isNoted && now - this.#notedAt >= NOTED_US) {
+    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
+    if (isNoted && this.#made !== set && now - this.#notedAt >= NOTED_US) {
       this.#notedAt = now
       this.known.note(this.record.id)
     }
-    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
     return this.#made!
   }
 }
@@ -126,11 +127,14 @@ export class KnownRecords {
   readonly #byLimiter = new Map<string, LimiterRecords>()
   /** Ids of records that have decided calls or have ended, which the next read reports. */
   readonly #seen = new Set<string>()
+  /** Those that the latest read reports, until it has its answer. */
+  #sent: readonly string[] = []
   /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer shows it. */
   readonly #ended = new Map<string, KeyRecord>()
   /** Open limiters of the store. */
   #limiters = 0
   #version = 0
+  readonly #clock = new StoreClock(REMEMBERED_US)
   /** The microseconds by which the store's clock is ahead of this process's. */
   #ahead = 0
   /** The first end of a record. */
@@ -159,6 +163,7 @@ export class KnownRecords {
   /** The records of the limiters of one name, for a limiter that calls `leave` when it closes. */
   enter(limiter: string): LimiterRecords {
     this.#limiters++
+    if (this.isRead && this.#byId.size > 0 && !this.#isTicking) this.#schedule()
     return this.#recordsOf(limiter)
   }
 
@@ -213,31 +218,39 @@ export class KnownRecords {
   }
 
   /**
-   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns false, with nothing written,
-   * where its limiter has 10,000 of the kind.
+   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns the version of the write;
+   * undefined, with nothing written, where its limiter has 10,000 of the kind.
    */
   async write(
     subject: RecordSubject,
     content?: RecordContent,
     { until = 0, life = 0 } = {},
-  ): Promise<boolean> {
-    const record = { id: recordId(subject), text: content ? JSON.stringify(content) : '' }
-    const write = (): Promise<boolean> =>
-      within(
-        ANSWER_MS,
-        this.#receive(this.#records.write({ ...record, until, life, most: MOST_RECORDS }, this.#version)),
-      )
+  ): Promise<number | undefined> {
+    const text = content ? JSON.stringify(content) : ''
+    const record = { id: recordId(subject), text, until, life, most: MOST_RECORDS }
+    const write = (): Promise<number | undefined> =>
+      within(ANSWER_MS, this.#receive(this.store.now(), this.#records.write(record, this.#version)))
     if (!this.#isTicking) this.#schedule()
     this.unread()?.catch(() => {})
-    if (await write()) return true
+    const written = await write()
+    if (written !== undefined) return written
     this.#end()
-    await this.#read() // which has the store drop those that have ended
+    // Each read has the store drop some of those that have ended.
+    for (let left = Infinity; this.#seen.size < left;) {
+      left = this.#seen.size
+      await this.update()
+    }
     return write()
+  }
+
+  /** Ends with a further read, also with one that fails. */
+  async update(): Promise<void> {
+    await within(ANSWER_MS, this.#read())
   }
 
   /** The records of a limiter as the store has them, without those that have ended. */
   async list(limiter: string): Promise<readonly KeyRecord[]> {
-    const { records, now } = await within(ANSWER_MS, this.#records.read(0, this.#reported()))
+    const { records, now } = await within(LIST_MS, this.#changes(0))
     return records
       .flatMap((each) => readRecord(each) ?? [])
       .filter((each) => each.limiter === limiter && each.until > now)
@@ -273,7 +286,7 @@ export class KnownRecords {
   /** Reads the records that have changed. If that fails, the known ones stay in force, and the next read makes up for it. */
   #read(): MaybePromise<unknown> {
     try {
-      const taken = this.#receive(this.#records.read(this.#version, this.#reported()))
+      const taken = this.#receive(this.store.now(), this.#changes(this.#version))
       if (!isPromise(taken)) return taken
       const sentAt = (this.#readAt = nowMs())
       const ended = (): void => void (this.#readAt === sentAt && (this.#readAt = -Infinity))
@@ -283,8 +296,9 @@ export class KnownRecords {
     }
   }
 
-  /** Ids that the store is to note, as many as a read takes. */
-  #reported(): readonly string[] {
+  /** Reads the changes since a version, and reports as many ids as a read takes, and once more those of a read without an answer. */
+  #changes(since: number): MaybePromise<RecordChanges> {
+    for (const id of this.#sent) this.#seen.add(id)
     const ids: string[] = []
     let size = 0
     for (const id of this.#seen) {
@@ -292,25 +306,34 @@ export class KnownRecords {
       this.#seen.delete(id)
       ids.push(id)
     }
-    return ids
+    this.#sent = ids
+    const answered = (changes: RecordChanges): RecordChanges => {
+      if (this.#sent === ids) this.#sent = []
+      return changes
+    }
+    const changes = this.#records.read(since, ids)
+    return isPromise(changes) ? changes.then(answered) : answered(changes)
   }
 
-  /** Takes the changes that an operation returns, unless those of a later one came before. False if it returns none. */
-  #receive(changes: MaybePromise<RecordChanges | undefined>): MaybePromise<boolean> {
+  /**
+   * Takes the changes that an operation of the instant `sent` returns, unless those of a later one came before. Returns the version
+   * in them, undefined if there are none.
+   */
+  #receive(sent: number, changes: MaybePromise<RecordChanges | undefined>): MaybePromise<number | undefined> {
     const nth = ++this.#asked
-    const take = (found: RecordChanges | undefined): boolean => {
-      if (found && nth > this.#taken) this.#take(found, nth)
-      return found !== undefined
+    const take = (found: RecordChanges | undefined): number | undefined => {
+      if (found && nth > this.#taken) this.#take(found, nth, sent)
+      return found?.version
     }
     return isPromise(changes) ? changes.then(take) : take(changes)
   }
 
   /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
-  #take({ version, now, areAll, records }: RecordChanges, nth: number): void {
+  #take({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
     const isHeard = this.#taken > 0 || this.store.local === true
     this.#taken = nth
     this.#version = version
-    if (!this.store.local) this.#ahead = now - this.store.now()
+    if (!this.store.local) this.#ahead = -this.#clock.toLocal(0, now, sent, this.store.now())
     for (const record of this.#ended.values()) if (record.until > now) this.#set(record, isHeard)
     this.#ended.clear()
     const gone = new Set(areAll ? this.#byId.keys() : [])
@@ -388,6 +411,10 @@ const NOTED_US = 60_000_000
 export const MOST_RECORDS = 10_000
 const READ_MS = 1000
 const ANSWER_MS = 5000
+/** A list may come in many pages. */
+const LIST_MS = 60_000
+/** Clocks drift apart by some milliseconds in two minutes. */
+const REMEMBERED_US = 60_000_000
 /** Some clients never settle a call of a broken connection. */
 const LOST_MS = 10_000
 /** Characters of the ids that one read reports, of which a frame of a machine's processes takes as many in JSON. */

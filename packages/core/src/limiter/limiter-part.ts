@@ -11,7 +11,8 @@ export interface LimiterPart extends PlacedPart {
     [HEARS](set: PolicySet): boolean
     [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void
   }
-  readonly set: PolicySet
+  /** The latest by which it was asked, of a call that waits. */
+  set: PolicySet
   /** The set of the call's list without its key's override. */
   readonly given: PolicySet
   /** Limiters of one store and name share the state of a key. */

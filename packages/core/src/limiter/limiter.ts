@@ -42,6 +42,7 @@ import { HeldUnits } from './held-units.js'
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import {
+  followRecord,
   type KeyOverride,
   override,
   type OverrideOptions,
@@ -181,36 +182,41 @@ export class Limiter {
   }
 
   /**
-   * @internal Reserves the units of a part, on the terms of `reserve`. Returns the decision, which is not reported yet, and the
-   * milliseconds that the store took.
+   * @internal Reserves the units of a part, on the terms of `reserve`, by the override that is in force at each question. Returns the
+   * decision, which is not reported yet, and the milliseconds that the store took.
    */
   async [RESERVE_PART](
-    { set, given, callerKey, key, cost }: LimiterPart,
+    part: LimiterPart,
     { ttl, atEnd, maxWait }: ReserveTerms,
     signal?: AbortSignal,
   ): Promise<{ readonly decision: Decision; readonly storeMs: number }> {
+    const { given, callerKey, key, cost } = part
     const id = 1 + Math.floor(Math.random() * 2 ** 48)
-    // A list with a limit of 0 has no state: it denies every call.
-    const { reservations } = set.keyspace
     const call = { key, cost, id, ttl: ttl * 1000, atEnd }
     const reservationOf = (answer: Answer): Reservation => {
       const { degraded } = answer
+      // A list with a limit of 0 has no state: it denies every call.
+      const kept = part.set.keyspace.reservations && this.#keeperOf(given, key)
       // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : reservations && this.#keeperOf(given, key)
+      const keeper = degraded ? degraded.by?.reservations : kept
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
       const made = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
       return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
     }
-    const { answer, waited, asked } = await this.#queue.again(set, {
-      ask: (how, caller) =>
-        how !== 'peek' && reservations
+    const { answer, waited, asked } = await this.#queue.again(part.set, {
+      ask: (how, caller) => {
+        const { keyspace } = (part.set = this.#ruled(given, key))
+        const { reservations } = keyspace
+        return how !== 'peek' && reservations
           ? reservations.reserve(call, caller)
-          : set.keyspace.decide(how, key, cost, 0, caller),
+          : keyspace.decide(how, key, cost, 0, caller)
+      },
       undo: (late) => reservationOf(late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
       signal,
     })
+    const { set } = part
     // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
     const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
@@ -315,21 +321,23 @@ export class Limiter {
     const stored = kept && kept === key ? key : storedKey(key)
     const { rules } = this.#records
     if (rules) await this[UNREAD]
-    const set = rules ? this.#ruled(given, stored) : given
+    let set = rules ? this.#ruled(given, stored) : given
     const us = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
     const asking = booked ? { ...set, booked } : set
     const { answer, waited, late, asked } = this.reserves
       ? await this.#queue.again(set, {
-          ask: (how, caller) => set.keyspace.decide(how, stored, cost, 0, caller),
+          // By the override that is in force at each question.
+          ask: (how, caller) =>
+            (set = this.#ruled(given, stored)).keyspace.decide(how, stored, cost, 0, caller),
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
           maxWait: us,
           signal: options.signal,
         })
       : await this.#queue.turn(asking, stored, cost, us, options.signal)
-    if (this.reserves) booked?.(answer)
+    if (this.reserves && set.nearing) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
@@ -425,7 +433,8 @@ export class Limiter {
   async reset(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
     await this.#correctKey({ kind: 'reset', key }, options, async (of) => {
-      await Promise.all([removeRecord(of, 'block', key), removeRecord(of, 'hold', key)])
+      await removeRecord(of, 'hold', key)
+      return removeRecord(of, 'block', key)
     })
   }
 
@@ -443,8 +452,7 @@ export class Limiter {
     const us = parseDuration(duration, 'duration') * 1000
     warnIfShort('block', duration)
     checkBlockOptions(options)
-    const change = { kind: 'block', key, duration: us } as const
-    await this.#correctKey(change, options, (of) => recordAct(of, change, options))
+    await this.#act({ kind: 'block', key, duration: us }, options)
   }
 
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
@@ -461,14 +469,20 @@ export class Limiter {
   async hold(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
     checkBlockOptions(options)
-    const change = { kind: 'hold', key, duration: us } as const
+    await this.#act({ kind: 'hold', key, duration: us }, options)
+  }
+
+  /** Carries out a block or a hold, and records it. Words need a store with records, before anything is changed. */
+  async #act(change: Parameters<typeof recordAct>[1], options?: BlockOptions): Promise<void> {
+    if ((options?.reason ?? options?.by) !== undefined) recordsOf(this.#overridden)
     await this.#correctKey(change, options, (of) => recordAct(of, change, options))
   }
 
   /**
    * Gives one key another limit until an instant, or none (`exempt`). The override is kept in the store: it is in force here at once,
    * and in every process within two seconds. It wins over the policies of a call, and a block wins over it. What was consumed still
-   * counts, but refusals that a penalty has counted are forgotten. Another override of the key replaces it.
+   * counts, but refusals that a penalty has counted are forgotten, under every list that `block` reaches. Another override of the key
+   * replaces it.
    * @throws {InputError} INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES, INVALID_OPTION, INVALID_KEY, INVALID_DURATION;
    * {PolicyError} for numbers that do not work, or a store without records; {StoreError}.
    */
@@ -552,25 +566,29 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     if (this.#records.rules) await this[UNREAD]
-    const { keyspace, nearing } = this.#ruled(given, stored)
+    const { keyspace, nearing } = this.#ruled(given, stored, kind === 'charge')
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   /**
    * Changes a whole key, such as by a block or a reset, under every list of policies that the limiter knows, because each may have
-   * separate state. A list in `options` is known from then on: `#setOf` opens it. Meanwhile `record` writes a record of the act;
-   * either of the two may fail alone.
+   * separate state. A list in `options` is known from then on: `#setOf` opens it. Meanwhile `record` writes a record of the act, or
+   * removes that of a block; either of the two may fail alone. If it returns a version, blocks follow the record.
    */
   async #correctKey(
     change: Correction,
     options: ShapeOptions | undefined,
-    record: (of: OverriddenLimiter) => Promise<void>,
+    record: (of: OverriddenLimiter) => Promise<number | undefined>,
   ): Promise<void> {
     this.#setOf(options?.policies)
     if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
-    const corrected = this.#sets.correct({ ...change, key: storedKey(change.key) })
-    await Promise.all([corrected, record(this.#overridden)])
+    const key = storedKey(change.key)
+    const corrected = this.#sets.correct({ ...change, key })
+    const [version] = await Promise.all([record(this.#overridden), corrected])
+    const block = (duration: number) => this.#sets.correct({ kind: 'block', key, duration })
+    const duration = change.kind === 'block' ? change.duration : 0
+    if (version !== undefined) await followRecord(this.#overridden, key, { version, duration }, block)
   }
 
   /** This limiter as its overrides see it. */

@@ -2,13 +2,14 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { type Answer, type Correction, usedOf } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { durationsFrom, parseDuration } from '../values/duration.js'
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { codeOf, expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
 import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
 import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
-import { overriddenPolicies } from './overridden-set.js'
+import { overridden, overriddenPolicies } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
+import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
 export interface ActOptions {
@@ -32,7 +33,7 @@ export interface OverrideOptions extends Required<ActOptions> {
   /** The end: a Date, which is an instant of the store's clock, or a duration from now. */
   readonly until: Date | Duration
   /**
-   * Whether it may allow less than is in use now, so that the key is denied at once.
+   * Whether it may allow less than is in use now, so that the key is denied at once, or be made where the store does not say what is.
    * @default false
    */
   readonly force?: boolean
@@ -47,8 +48,8 @@ export interface KeyOverride {
   readonly by: string | undefined
   readonly madeAt: Date
   readonly until: Date
-  /** When it last decided a call of any process, to the minute; undefined if it never did. */
-  readonly lastAppliedAt: Date | undefined
+  /** Of an override: when it last decided a call of any process, to the minute; undefined if it never did. */
+  readonly lastAppliedAt?: Date | undefined
   /** Of an override: the limit of each policy of the limiter by its name. */
   readonly limits?: Readonly<Record<string, number>>
   readonly factor?: number
@@ -94,7 +95,7 @@ export interface OverriddenLimiter {
 
 /**
  * Writes an override, as `limiter.override` says.
- * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}.
+ * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}; {StoreError}.
  */
 export async function override(
   of: OverriddenLimiter,
@@ -108,29 +109,24 @@ export async function override(
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
-  const ruled = of.ruled(set, stored)
-  const counted = ruled.exempt ? set : ruled
-  const answer = await counted.keyspace.decide('peek', stored, 0, 0)
-  if (!content.exempt && !force) refuseToLower(key, answer, counted, overriddenPolicies(set, content))
+  const asked = content.factor === undefined ? [set] : new Set([set, ...set.sets.known])
+  const [answer] = await Promise.all(
+    Array.from(asked, (each) => refuseToLower(of, each, stored, content, force)),
+  )
   const record = { kind: 'override', limiter: of.name, stored } as const
-  if (!(await known.write(record, content, end))) {
+  const version = await known.write(record, content, end)
+  if (version === undefined) {
     const why = `limiter '${of.name}' has ${MOST_RECORDS} overrides already: give callers who differ for good a plan, a list of policies of their own`
     throw new InputError('TOO_MANY_OVERRIDES', why)
   }
-  // Refusals that the former numbers made are no offence under the new ones.
-  await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true })
+  // Refusals that the former numbers made are no offence under the new ones. The override is in force by now, also if this fails.
+  await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true }).catch(() => {})
   const block = known.get({ ...record, kind: 'block' })
-  const { until = known.now() + (end.life ?? 0) } = end
-  const written = known.get(record) ?? {
-    ...record,
-    id: '',
-    version: known.now(),
-    until,
-    appliedAt: 0,
-    content,
-  }
+  const { until = version + end.life! } = end
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
-  return { ...shown(written, of), ...(answer.reason === 'blocked' && { blocked: `${who}: unblock ends it` }) }
+  const isBlocked = answer!.reason === 'blocked'
+  const made = shown({ ...record, id: '', version, until, appliedAt: 0, content }, of)
+  return { ...made, ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
 }
 
 /** The records of a limiter's keys, the latest first. */
@@ -139,33 +135,52 @@ export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOver
   return records.map((record) => shown(record, of)).toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
 }
 
-/** Removes a record of a key. A store without records has none. */
+/** Removes a record of a key. Returns 0, the version of none; undefined for a store without records. */
 export async function removeRecord(
-  { name, records }: OverriddenLimiter,
+  { name, records: { known } }: OverriddenLimiter,
   kind: RecordKind,
   key: string,
-): Promise<void> {
-  await records.known?.write({ kind, limiter: name, stored: storedKey(key) })
+): Promise<0 | undefined> {
+  await known?.write({ kind, limiter: name, stored: storedKey(key) })
+  return known && 0
 }
 
 /**
- * Writes the record of a block or a hold. Beyond 10,000 of them the act is without one.
- * @throws {InputError} INVALID_OPTION.
+ * Writes the record of a block, or of a hold that has words. Beyond 10,000 of them the act is without one. Returns the version of
+ * a block's, if it was written.
  */
 export async function recordAct(
   of: OverriddenLimiter,
   { kind, key, duration }: Correction & { readonly kind: 'block' | 'hold' },
   { reason, by }: ActOptions = {},
-): Promise<void> {
-  const hasWords = reason !== undefined || by !== undefined
-  if (hasWords) recordsOf(of)
-  if (kind === 'hold' && !hasWords) return
-  const content = { key, reason, by }
-  const subject = { kind, limiter: of.name, stored: storedKey(key) }
+): Promise<number | undefined> {
   const { known } = of.records
+  if (!known || (kind === 'hold' && (reason ?? by) === undefined)) return undefined
+  const subject = { kind, limiter: of.name, stored: storedKey(key) }
   // A hold never shortens a longer one, so the record of that stays.
-  if (kind === 'hold' && (known?.get(subject)?.until ?? 0) > known!.now() + duration) return
-  await known?.write(subject, content, { life: duration })
+  if (kind === 'hold' && (known.get(subject)?.until ?? 0) > known.now() + duration) return undefined
+  const version = await known.write(subject, { key, reason, by }, { life: duration })
+  return kind === 'block' ? version : undefined
+}
+
+/**
+ * Has `block` make the state of a key what the record of its block says: for how long, or 0. It begins with what was `written`, with 0
+ * as the version of none, and goes on until no other process has written the record meanwhile: the last to do so wins.
+ */
+export async function followRecord(
+  of: OverriddenLimiter,
+  stored: string,
+  written: { readonly version: number; readonly duration: number },
+  block: (duration: number) => Promise<void>,
+): Promise<void> {
+  const known = recordsOf(of)
+  for (let { version, duration } = written; ;) {
+    await block(duration)
+    await known.update()
+    const record = known.get({ kind: 'block', limiter: of.name, stored })
+    if ((record?.version ?? 0) === version) return
+    ;[version, duration] = record ? [record.version, record.until - known.now()] : [0, 0]
+  }
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
@@ -202,15 +217,16 @@ function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: Polic
   }
   const names = given.map(({ name }) => name)
   if (typeof limit === 'number' && given.length === 1) return checked(set, { shapes, limits: [limit] })
-  const byName = typeof limit === 'object' && limit !== null ? limit : undefined
-  const unknown = byName && Object.keys(byName).find((name) => !names.includes(name))
-  if (!byName || unknown !== undefined || Object.keys(byName).length === 0) {
+  const byName = new Map<string, unknown>(Object.entries(Object(limit) as object))
+  const unknown = [...byName.keys()].find((name) => !names.includes(name))
+  const areNumbers = [...byName.values()].every((each) => typeof each === 'number')
+  if (byName.size === 0 || unknown !== undefined || !areNumbers) {
     const which = unknown === undefined ? '' : `: there is no policy '${unknown}'`
     throw invalid(
       `limit must be ${given.length === 1 ? 'a number' : `{ '${names.join("': limit, '")}': limit }`}${which}`,
     )
   }
-  return checked(set, { shapes, limits: names.map((name) => byName[name] ?? null) })
+  return checked(set, { shapes, limits: names.map((name) => (byName.get(name) ?? null) as number | null) })
 }
 
 /** Returns the content if its numbers can be counted. */
@@ -237,14 +253,37 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
   )
 }
 
-/** @throws {InputError} OVERRIDE_LOWERS if the key would be denied at once that now has some left. */
-function refuseToLower(key: string, answer: Answer, counted: PolicySet, list: readonly Policy[]): void {
-  const used = counted.policies.map((policy, i) => usedOf(answer, policy, i))
-  for (const [i, { name, capacity }] of list.entries()) {
-    if (used[i]! <= capacity || capacity >= counted.given[i]!.capacity) continue
-    const what = `'${key}' has used ${used[i]} of '${name}', and would be denied until no more than ${capacity} count`
-    throw new InputError('OVERRIDE_LOWERS', `${what}: pass force: true if that is meant`)
+/**
+ * Returns what the store says of a key under a list. Numbers that other lists of these shapes have are not known here, so an override
+ * of a limit lowers if it allows less than is in use, and a factor if it does so and the former numbers of this list are larger.
+ * @throws {InputError} OVERRIDE_LOWERS without `force`; {StoreError} where the store does not say what is in use.
+ */
+async function refuseToLower(
+  of: OverriddenLimiter,
+  set: PolicySet,
+  stored: string,
+  content: RecordContent,
+  force: boolean,
+): Promise<Answer> {
+  const { keyspace } = set
+  const state = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
+  const answer = await state.decide('peek', stored, 0, 0)
+  if (content.exempt || force) return answer
+  const meant = 'pass force: true if that is meant'
+  if (answer.degraded) {
+    const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${meant}`
+    throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
+  const former = of.ruled(set, stored).given
+  for (const [i, policy] of overridden(set, content).given.entries()) {
+    const { name, capacity } = policy
+    const used = usedOf(answer, state.policies[i]!, i)
+    const isRaised = content.factor !== undefined && capacity >= (former[i] ?? set.given[i]!).capacity
+    if (used <= capacity || isRaised || policy === set.given[i]) continue
+    const what = `'${content.key}' has used ${used} of '${name}', and would be denied until no more than ${capacity} count`
+    throw new InputError('OVERRIDE_LOWERS', `${what}: ${meant}`)
+  }
+  return answer
 }
 
 /** A record as users see it. */
@@ -252,12 +291,12 @@ export function shown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
   const { kind, limiter, version, until, appliedAt, content } = record
   const { key, reason, by, factor, exempt, limits } = content
   const date = (us: number): Date => new Date(us / 1000)
-  const whole = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
-  const entry = { ...whole, lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined }
+  const entry = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
   if (kind !== 'override') return entry
   const list = limits && ownOverridden(of, content)
   return {
     ...entry,
+    lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined,
     ...(list && { limits: Object.fromEntries(list.map(({ name, limit }) => [name, limit])) }),
     ...(factor !== undefined && { factor }),
     ...(exempt && { exempt }),

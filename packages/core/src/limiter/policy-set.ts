@@ -49,6 +49,7 @@ export class PolicySets {
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
   #declared = 0
+  #tiers: readonly PolicySet[] = []
   #most = Infinity
   readonly #penalty: Penalty | undefined
   readonly #reservations: ReservationSettings | undefined
@@ -106,10 +107,10 @@ export class PolicySets {
    * and those of `tiers`. `most` lists are known in all. Returns the set of the first.
    */
   declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
-    const [first] = lists.map((list, i) => this.get(list, i === 0 ? 'default' : 'plan'))
+    this.#tiers = lists.map((list, i) => this.get(list, i === 0 ? 'default' : 'plan'))
     this.#declared = this.#byShapes.size
     this.#most = most
-    return first!
+    return this.#tiers[0]!
   }
 
   /**
@@ -133,6 +134,11 @@ export class PolicySets {
   async correct(change: Correction, except?: PolicySet): Promise<void> {
     const sets = [...this.#byShapes.values()].filter(({ shapes }) => shapes !== except?.shapes)
     await Promise.all(sets.map(async ({ keyspace }) => keyspace.correct(change)))
+  }
+
+  /** The sets that were declared, and one for each other list of shapes. */
+  get known(): readonly PolicySet[] {
+    return [...this.#tiers, ...this.#byShapes.values()]
   }
 
   /**

@@ -4,6 +4,7 @@ import type { Answer, Booking, Caller, Keyspace, MaybePromise, Store } from '../
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { PolicySet } from './policy-set.js'
+import { StoreClock } from './store-clock.js'
 import { Turns } from './turns.js'
 import { clearTimer, setTimer } from '../values/clock.js'
 
@@ -333,40 +334,6 @@ export interface WaitEnd {
 export function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
 }
-
-/**
- * The store's clock as this process sees it. An answer holds the store's time at its decision, which lies somewhere between
- * sending the call and receiving the answer. The answer with the shortest way back is the most precise one, so an answer
- * that was received late because this process was busy delays no turn.
- */
-export class StoreClock {
-  /** The smallest difference between the local instant of an answer's receipt and the store's time in it. */
-  #offset = Infinity
-  #previousOffset = Infinity
-  #since = -Infinity
-
-  /**
-   * Returns the instant `at` of the store's clock on this process's clock, in microseconds. The answer that names it was decided
-   * at `now` of the store, asked for at `sent` and received at `received` of this process. `received - now`, the difference of
-   * the clocks and the answer's way back, is smallest for the quickest answer, so the smallest of the last one to two seconds is
-   * the best estimate of the difference. The estimate is too large by the time of that way back, so the result is not early, as
-   * long as both clocks run at the same speed.
-   */
-  toLocal(at: number, now: number, sent: number, received: number): number {
-    if (received - this.#since >= REMEMBERED_US) {
-      this.#previousOffset = received - this.#since < 2 * REMEMBERED_US ? this.#offset : Infinity
-      this.#offset = Infinity
-      this.#since = received
-    }
-    this.#offset = Math.min(this.#offset, received - now)
-    const decidedAt = now + Math.min(this.#offset, this.#previousOffset)
-    // After a clock was set, the remembered offset is wrong. That it was decided between `sent` and `received` still holds.
-    return at - now + Math.max(sent, Math.min(received, decidedAt))
-  }
-}
-
-/** Short enough for clocks not to drift apart meanwhile. */
-const REMEMBERED_US = 1_000_000
 
 const TIMERS = { set: setTimer, clear: clearTimer }
 /** For stores whose time a test does not move. */

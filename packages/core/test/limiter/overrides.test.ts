@@ -219,6 +219,20 @@ describe('the numbers of an override', () => {
     expect(await limiter.overrides()).toMatchObject([{ actsUnder: 'every list', factor: 10 }])
   })
 
+  it('have applied where they have decided a call, and not under a list on which they do not act', async () => {
+    const limiter = open()
+    const plan = [slidingLog({ limit: 90_000, window: '1d' })]
+    const hasApplied = async () => (await limiter.overrides())[0]!.lastAppliedAt !== undefined
+    for (const numbers of [{ limit: 5 }, { factor: 1e6 }]) {
+      await limiter.override('a', { ...numbers, until: '1h', ...WHO })
+      expect(await limiter.consume('a', { policies: plan })).toMatchObject({ limit: 90_000 })
+      await limiter.refund('a')
+      expect(await hasApplied()).toBe(false)
+      await limiter.consume('a')
+      expect(await hasApplied()).toBe(true)
+    }
+  })
+
   it('act on none once the own list has other shapes', async () => {
     let policies: readonly Policy[] = HOUR
     const limiter = open({ policies: () => policies })
@@ -246,12 +260,23 @@ describe('the numbers of an override', () => {
     ],
     ['INVALID_OVERRIDE', /no policy 'other'/, { limit: { other: 3 } }],
     ['INVALID_OVERRIDE', /a number/, { limit: {} }],
+    ['INVALID_OVERRIDE', /a number/, { limit: null as never }],
+    ['INVALID_OVERRIDE', /a number/, { limit: { '2-per-1h': undefined as never } }],
+    ['INVALID_OVERRIDE', /a number/, { limit: { '2-per-1h': null as never } }],
+    ['INVALID_OVERRIDE', /a number/, { limit: { '2-per-1h': [7, 9] as never } }],
+    ['INVALID_OVERRIDE', /a number/, { limit: { '2-per-1h': '7' as never } }],
     ['INVALID_LIMIT', /limit must be/, { limit: 1.5 }],
     ['INVALID_LIMIT', /limit must be/, { limit: -1 }],
     ['INVALID_OPTION', /factor must be a number above 0/, { factor: 0 }],
     ['INVALID_OPTION', /exempt must be/, { exempt: false as never }],
     ['INVALID_DURATION', /until must be/, { limit: 1, until: new Date(0) }],
     ['INVALID_DURATION', /until must be/, { limit: 1, until: '0s' }],
+    ['INVALID_DURATION', /until must be/, { limit: 1, until: '366d' }],
+    ['INVALID_DURATION', /until must be/, { limit: 1, until: new Date(Date.UTC(2027, 0, 2)) }],
+    ['INVALID_DURATION', /an invalid Date/, { limit: 1, until: new Date(NaN) }],
+    ['INVALID_DURATION', /until must be/, { limit: 1, until: undefined as never }],
+    ['INVALID_OPTION', /reason must be/, { limit: 1, reason: undefined as never }],
+    ['INVALID_OPTION', /by must be/, { limit: 1, by: undefined as never }],
     ['INVALID_OPTION', /reason must be/, { limit: 1, reason: '' }],
     ['INVALID_OPTION', /by must be/, { limit: 1, by: 'x'.repeat(201) }],
     ['INVALID_OPTION', /no option 'max'/, { max: 1 }],
@@ -268,6 +293,14 @@ describe('the numbers of an override', () => {
     await expect(refused).rejects.toThrow("limit must be { '1-per-1s': limit, '9-per-1m': limit }")
   })
 
+  it('are those of the policies that are named, whatever the others are named', async () => {
+    const limiter = open({
+      policies: [gcra({ limit: 10, window: '1s', name: 'constructor' }), gcra({ limit: 9, window: '1m' })],
+    })
+    await limiter.override('a', { limit: { '9-per-1m': 20 }, until: '1h', ...WHO })
+    expect(await numbersOf(limiter)).toEqual([10, 20])
+  })
+
   it('need force where they are below what is in use, and say what they would do', async () => {
     const limiter = open({ policies: [fixedWindow({ limit: 100, window: '1h' })] })
     await limiter.consume('a', { cost: 80 })
@@ -280,13 +313,51 @@ describe('the numbers of an override', () => {
     await limiter.override('a', { ...lower, limit: 80 })
     await limiter.override('a', { ...lower, force: true })
     expect(await limiter.consume('a')).toMatchObject({ allowed: false, limit: 10 })
-    await limiter.override('a', { ...lower, limit: 20 }) // a raise, if not enough of one
+    await expect(limiter.override('a', { ...lower, limit: 20 })).rejects.toThrow(/no more than 20 count/)
+  })
+
+  it('need force where calls under a plan have more in use', async () => {
+    const limiter = open()
+    const numbers = { until: '1h', ...WHO } as const
+    await limiter.consume('a', { cost: 500, policies: [fixedWindow({ limit: 1000, window: '1h' })] })
+    await expect(limiter.override('a', { ...numbers, limit: 200 })).rejects.toThrow(/used 500 of '2-per-1h'/)
+    await limiter.override('a', { ...numbers, factor: 1.5 }) // lowers no list
+    const plan = [slidingLog({ limit: 1000, window: '1d' })]
+    await limiter.consume('b', { cost: 500, policies: plan })
+    await expect(limiter.override('b', { ...numbers, factor: 0.4 })).rejects.toThrow(
+      /used 500 of '1000-per-1d'/,
+    )
+    await limiter.override('b', { ...numbers, factor: 0.5 })
+    await limiter.override('b', { ...numbers, limit: 1 }) // which does not act under the plan
+    expect((await limiter.consume('b', { policies: plan })).allowed).toBe(true)
+  })
+
+  it('need force where a declared list of the same shapes would be lowered', async () => {
+    const small = fixedWindow({ limit: 10, window: '1h' })
+    const limiter = open({ policies: [fixedWindow({ limit: 100, window: '1h' })], tiers: [[small]] })
+    await limiter.consume('a', { cost: 8, policies: [small] })
+    const numbers = { factor: 0.5, until: '1h', ...WHO } as const
+    await expect(limiter.override('a', numbers)).rejects.toThrow(
+      /used 8 of '10-per-1h'.*no more than 5 count/,
+    )
+  })
+
+  it('need no force for a policy that they leave as it is', async () => {
+    const limiter = open({
+      policies: [fixedWindow({ limit: 10, window: '1h' }), fixedWindow({ limit: 100, window: '1d' })],
+    })
+    await limiter.charge('a', { cost: 20 })
+    await limiter.override('a', { limit: { '100-per-1d': 30 }, until: '1h', ...WHO })
+    const lower = limiter.override('a', { limit: { '10-per-1h': 15 }, until: '1h', ...WHO })
+    await expect(lower).rejects.toMatchObject({ code: 'OVERRIDE_LOWERS' })
   })
 
   it('are at most 10,000 of a limiter, of which those that have ended give way', async () => {
     const limiter = open()
-    for (let i = 0; i < 10_000; i++)
-      await limiter.override(`k${i}`, { factor: 2, until: i === 0 ? '1m' : '1h', ...WHO })
+    for (let i = 0; i < 10_000; i++) {
+      await limiter.override(`k${i}`, { factor: 2, until: i === 9999 ? '1m' : '1h', ...WHO })
+      await limiter.consume(`k${i}`) // which the next reads report before the end of the last
+    }
     const next = () => limiter.override('next', { factor: 2, until: '1h', ...WHO })
     await expect(next()).rejects.toMatchObject({
       code: 'TOO_MANY_OVERRIDES',
@@ -333,6 +404,16 @@ describe('an exempt key', () => {
     expect([remaining, isExempt]).toEqual([2, undefined])
   })
 
+  it('is charged nothing by charge, and what it is given back counts', async () => {
+    const limiter = open()
+    const before = await limiter.consume('a', { cost: 2 })
+    await limiter.override('a', exempt)
+    await limiter.charge('a', { cost: 2 })
+    await before.settle(1)
+    await limiter.removeOverride('a')
+    expect((await limiter.peek('a')).remaining).toBe(1)
+  })
+
   it('is left out of a whole, which its limit does not deny', async () => {
     const [limiter, other] = [open(), open({ name: 'other' })]
     await limiter.override('a', exempt)
@@ -373,6 +454,19 @@ describe('an exempt key', () => {
   })
 })
 
+it('an override to a limit of 0 says where a block stands, and so does the next', async () => {
+  const limiter = open({ penalty: { block: '10m' } })
+  await limiter.consume('a', { cost: 2 })
+  await limiter.consume('a')
+  const suspend = async () =>
+    (await limiter.override('a', { limit: 0, until: '1h', force: true, ...WHO })).blocked
+  expect([await suspend(), await suspend()]).toEqual(
+    Array(2).fill('by a penalty or an older process: unblock ends it'),
+  )
+  await limiter.block('a', '1h', WHO)
+  expect(await suspend()).toBe('by ops: unblock ends it')
+})
+
 it('an override forgets the refusals that were counted for a penalty', async () => {
   const limiter = open({ penalty: { after: 2, block: '10m' } })
   await limiter.consume('a', { cost: 2 })
@@ -394,8 +488,8 @@ it('the list has who, why, until when, and when it last applied', async () => {
   await limiter.hold('d', '1h')
   await limiter.consume('a')
   const after = (ms: number) => new Date(Number(start) + ms)
-  const whole = { limiter: 'api', lastAppliedAt: undefined }
-  expect((await limiter.overrides()).toSorted((one, other) => (one.key < other.key ? -1 : 1))).toEqual([
+  const whole = { limiter: 'api' }
+  expect((await limiter.overrides()).toSorted((one, other) => (one.key < other.key ? -1 : 1))).toStrictEqual([
     {
       ...whole,
       kind: 'override',
@@ -505,6 +599,20 @@ it('every change is an event of every limiter of the name', async () => {
   ])
 })
 
+it('the end of an override is an event on a store that its last limiter had left', async () => {
+  const time = installFakeClock()
+  const left = open()
+  await left.override('a', { limit: 5, until: '1500ms', ...WHO })
+  await left.close()
+  await time.pass(1000)
+  const changes: string[] = []
+  open().on('override', ({ change }) => changes.push(change))
+  clock.pass(1500)
+  await time.pass(1000)
+  expect(changes).toEqual(['ended'])
+  time.restore()
+})
+
 describe('a store without records', () => {
   it('refuses overrides and reasons, and blocks as it did', async () => {
     store = Object.assign(memoryStore(), { records: undefined }) as unknown as Store
@@ -514,6 +622,8 @@ describe('a store without records', () => {
     await expect(limiter.overrides()).rejects.toMatchObject(refused)
     expect(() => limiter.on('override', () => {})).toThrow(/keeps no records/)
     await expect(limiter.block('a', '1h', WHO)).rejects.toMatchObject(refused)
+    await expect(limiter.hold('a', '1h', WHO)).rejects.toMatchObject(refused)
+    expect((await limiter.peek('a')).allowed).toBe(true)
     await limiter.block('a', '1h')
     expect((await limiter.peek('a')).reason).toBe('blocked')
     await limiter.unblock('a')

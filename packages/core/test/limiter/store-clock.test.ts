@@ -1,4 +1,4 @@
-import { StoreClock } from '../../src/limiter/wait-queue.js'
+import { StoreClock } from '../../src/limiter/store-clock.js'
 
 /** The store's clock is 1,000 ahead of this process's; instants are in microseconds. */
 const AHEAD = 1000

@@ -58,7 +58,11 @@ serve<OverridingJob, OverridingResult>(async ({ redis, member, acts }) => {
         const { limit, reason } = await limiter.peek(key)
         const listed = made ? Object.values(made.limits ?? {})[0] : OWN_LIMIT
         if (limit !== listed) wrong.push(`${key} has the limit ${limit}, and the list says ${listed}`)
-        return { limit, by: made?.by ?? '', isBlocked: reason === 'blocked' }
+        const isBlocked = reason === 'blocked'
+        const isListed = all.some((each) => each.key === key && each.kind === 'block')
+        if (isBlocked !== isListed)
+          wrong.push(`${key} is blocked: ${isBlocked}, and the list says ${isListed}`)
+        return { limit, by: made?.by ?? '', isBlocked }
       }),
     )
     await limiter.close()

@@ -13,6 +13,7 @@ import { deciding } from './laws/deciding.js'
 import { drifting } from './laws/drifting.js'
 import { identity } from './laws/identity.js'
 import { limits } from './laws/limits.js'
+import { overriding } from './laws/overriding.js'
 import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { promising } from './laws/promising.js'
@@ -57,6 +58,7 @@ const LAWS = [
   taking,
   severalKeys,
   deciding,
+  overriding,
   reserving,
   settingBack,
 ]

@@ -31,10 +31,11 @@ interface Kept {
 /**
  * Declares the laws of records: a write replaces the record of its id or removes it, whichever the store was told last; a reader
  * who names the version that he knows gets what has changed since, one who names none or another gets all; a group has no more
- * than `most` records, once those that have ended were reported. `kept` is what the store should hold. A store without records passes.
+ * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store without records passes.
  */
 export function records(trial: Trial): void {
   const drawn = fc.record({ start: starts, writes })
+  const once = fc.record({ start: starts })
 
   law(trial, 'are those that were written last, and say what has changed', drawn, async (session, value) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
@@ -78,7 +79,51 @@ export function records(trial: Trial): void {
     for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
   })
 
-  law(trial, 'say when they have last decided a call', fc.record({ start: starts }), async (session) => {
+  law(trial, 'are told whole to one who knows a version that was written over', once, async (session) => {
+    const [table, group] = [session.store.records?.(), session.freshKey()]
+    if (!table) return
+    const write = async (name: string, text: string) =>
+      table.write({ id: `${group}\n${name}`, text, until: 0, life: 1_000_000, most: MOST }, 0)
+    await write('other', 'first')
+    const known = await write('again', 'first')
+    for (const text of ['second', 'third']) await write('again', text)
+    await write('other', 'second')
+    const { records: told } = await table.read(known!.version, [])
+    const last = new Map(told.map(({ id, text }) => [id, text]))
+    assert.deepEqual([last.get(`${group}\nagain`), last.get(`${group}\nother`)], ['third', 'second'])
+  })
+
+  law(
+    trial,
+    'are no more than the most of a group, of those that are written at once',
+    once,
+    async (session) => {
+      const [table, group] = [session.store.records?.(), session.freshKey()]
+      if (!table) return
+      const write = async (place: number) =>
+        table.write({ id: `${group}\n${place}`, text: 'text', until: 0, life: 1_000_000, most: MOST }, 0)
+      const written = await Promise.all(Array.from({ length: 3 * MOST }, (_, place) => write(place)))
+      assert.equal(written.filter(Boolean).length, MOST)
+      const { records: all } = await table.read(0, [])
+      assert.equal(all.filter(({ id }) => id.startsWith(`${group}\n`)).length, MOST)
+    },
+  )
+
+  law(trial, 'have room for the longest key, whatever is in it', once, async (session) => {
+    const [table, group] = [session.store.records?.(), session.freshKey()]
+    if (!table) return
+    const words = { reason: '\u0001'.repeat(200), by: '\u{1f600}'.repeat(100) }
+    for (const unit of ['"', '\u0001', '\ud800', '\u044f', '\\']) {
+      const text = JSON.stringify({ key: `${unit.repeat(8191)}\u044f`, ...words })
+      const id = `${group}\n${JSON.stringify(unit)}`
+      const written = await table.write({ id, text, until: 0, life: 1_000_000, most: 10 }, 0)
+      assert(written)
+      const { records: all } = await table.read(0, [])
+      assert.equal(all.find((each) => each.id === id)?.text, text)
+    }
+  })
+
+  law(trial, 'say when they have last decided a call', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
     const ids = ['one', 'two'].map((name) => `${group}\n"${name}"`)
@@ -94,21 +139,16 @@ export function records(trial: Trial): void {
     assert.equal(all.version, version)
   })
 
-  law(
-    trial,
-    'are all read by one who knows too old a version',
-    fc.record({ start: starts }),
-    async (session) => {
-      const [table, group] = [session.store.records?.(), session.freshKey()]
-      if (!table) return
-      const write = (name: string, text: string) =>
-        table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
-      await write('gone', 'text')
-      const known = await write('kept', 'text')
-      await write('gone', '')
-      const { areAll, records: changed } = await table.read(known!.version, [])
-      assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
-      assert.equal((await table.read(2 ** 52, [])).areAll, true)
-    },
-  )
+  law(trial, 'are all read by one who knows too old a version', once, async (session) => {
+    const [table, group] = [session.store.records?.(), session.freshKey()]
+    if (!table) return
+    const write = (name: string, text: string) =>
+      table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
+    await write('gone', 'text')
+    const known = await write('kept', 'text')
+    await write('gone', '')
+    const { areAll, records: changed } = await table.read(known!.version, [])
+    assert.deepEqual([areAll, changed.map(({ text }) => text)], [false, ['']])
+    assert.equal((await table.read(2 ** 52, [])).areAll, true)
+  })
 }

@@ -1,0 +1,34 @@
+/**
+ * The store's clock as this process sees it. An answer holds the store's time at its decision, which lies somewhere between
+ * sending the call and receiving the answer. The answer with the shortest way back is the most precise one, so an answer
+ * that was received late because this process was busy delays no turn.
+ */
+export class StoreClock {
+  /** The smallest difference between the local instant of an answer's receipt and the store's time in it. */
+  #offset = Infinity
+  #previousOffset = Infinity
+  #since = -Infinity
+
+  /** A difference is remembered for one to two times `remembered` microseconds, in which the clocks must not drift apart. */
+  constructor(private readonly remembered = 1_000_000) {}
+
+  /**
+   * Returns the instant `at` of the store's clock on this process's clock, in microseconds. The answer that names it was decided
+   * at `now` of the store, asked for at `sent` and received at `received` of this process. `received - now`, the difference of
+   * the clocks and the answer's way back, is smallest for the quickest answer, so the smallest of those remembered is
+   * the best estimate of the difference. The estimate is too large by the time of that way back, so the result is not early, as
+   * long as both clocks run at the same speed.
+   */
+  toLocal(at: number, now: number, sent: number, received: number): number {
+    const { remembered } = this
+    if (received - this.#since >= remembered) {
+      this.#previousOffset = received - this.#since < 2 * remembered ? this.#offset : Infinity
+      this.#offset = Infinity
+      this.#since = received
+    }
+    this.#offset = Math.min(this.#offset, received - now)
+    const decidedAt = now + Math.min(this.#offset, this.#previousOffset)
+    // After a clock was set, the remembered offset is wrong. That it was decided between `sent` and `received` still holds.
+    return at - now + Math.max(sent, Math.min(received, decidedAt))
+  }
+}

@@ -1,0 +1,262 @@
+import { FakeClock, installFakeClock } from '@sluice/testing'
+import {
+  createLimiter,
+  fixedWindow,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+} from '../../src/index.js'
+import { slidingLog, type Store, StoreError } from '../../src/index.js'
+import { guard } from '../../src/leases/leased-store.js'
+
+const WHO = { reason: 'a campaign', by: 'ops' }
+const policies = [fixedWindow({ limit: 100, window: '1d' })]
+const raise = { limit: 500, until: '1h', ...WHO } as const
+
+/** What a process does with its store: it reads or writes records, decides, or corrects a state. */
+type Act = 'read' | 'write' | 'decide' | 'correct'
+
+/** What happens as the store gets an act and as the process gets its answer; what throws fails the act. */
+interface Way {
+  there?(act: Act): unknown
+  back?(act: Act): unknown
+}
+
+let clock: FakeClock
+let memory: Store
+let time: ReturnType<typeof installFakeClock>
+const opened: Limiter[] = []
+beforeEach(() => {
+  time = installFakeClock()
+  clock = new FakeClock()
+  memory = memoryStore({ clock: clock.now })
+})
+afterEach(async () => {
+  for (const limiter of opened.splice(0)) await limiter.close()
+  time.restore()
+})
+
+/** A store elsewhere that all processes share, as one of them reaches it on a way of its own. */
+function storeOn(way: Way, more: Partial<Store> = {}): Store {
+  const reached = async <T>(act: Act, carryOut: () => T): Promise<Awaited<T>> => {
+    await way.there?.(act)
+    const answer = await carryOut()
+    await way.back?.(act)
+    return answer
+  }
+  return {
+    guard,
+    now: clock.now,
+    close() {},
+    records: () => {
+      const records = memory.records!()
+      return {
+        read: (since, seen) => reached('read', () => records.read(since, [...seen])),
+        write: (record, since) => reached('write', () => records.write(record, since)),
+      }
+    },
+    keyspace: (...args) => {
+      const state = memory.keyspace(...args)
+      return {
+        policies: state.policies,
+        penalty: state.penalty,
+        decide: (...asked) => reached('decide', () => state.decide(...asked)),
+        correct: (change) => reached('correct', () => state.correct(change)),
+        confirm: (booking) => state.confirm(booking),
+        cancel: (booking) => state.cancel(booking),
+      }
+    },
+    ...more,
+  }
+}
+
+function processOn(way: Way = {}, options: Partial<LimiterOptions> = {}, more: Partial<Store> = {}): Limiter {
+  const store = storeOn(way, more)
+  const limiter = createLimiter({
+    name: 'api',
+    policies,
+    store,
+    onStoreError: 'throw',
+    deadline: '1m',
+    ...options,
+  })
+  opened.push(limiter)
+  return limiter
+}
+
+/** Lets time pass on both clocks, in steps of the readings. */
+async function pass(ms: number): Promise<void> {
+  for (let left = ms; left > 0; left -= 1000) {
+    clock.pass(Math.min(1000, left))
+    await time.pass(Math.min(1000, left))
+  }
+}
+
+const down = () => {
+  throw new StoreError('STORE_UNAVAILABLE', 'it is down')
+}
+const isRecord = (act: Act) => act === 'read' || act === 'write'
+
+it('an override ends at its end though the last answer before an outage came late', async () => {
+  const way: Way = {}
+  const limiter = processOn(way)
+  await limiter.override('a', { ...raise, until: '6s' })
+  await pass(1000)
+  way.back = (act) => {
+    if (!isRecord(act)) return
+    clock.pass(4000)
+    way.there = (each) => isRecord(each) && down()
+  }
+  await time.pass(1000)
+  expect((await limiter.peek('a')).limit).toBe(500)
+  clock.pass(1000)
+  expect((await limiter.peek('a')).limit).toBe(100)
+})
+
+it('what a failed read reports is reported again: that a record has applied, and that it has ended', async () => {
+  const way: Way = {}
+  const limiter = processOn(way)
+  await limiter.override('a', raise)
+  await limiter.override('b', { ...raise, until: '2s' })
+  await limiter.consume('a')
+  way.there = (act) => isRecord(act) && down()
+  await pass(5000)
+  way.there = () => {}
+  await pass(1000)
+  expect(
+    (await limiter.overrides()).map(({ key, lastAppliedAt }) => [key, lastAppliedAt !== undefined]),
+  ).toEqual([['a', true]])
+  const { records } = await memory.records!().read(0, [])
+  expect(records.map(({ id }) => id)).toEqual(['override api\n"a"'])
+})
+
+it('needs force where the store does not say what is in use', async () => {
+  const way: Way = {}
+  const limiter = processOn(way, { onStoreError: 'allow' })
+  await limiter.consume('a', { cost: 80 })
+  way.there = (act) => act === 'decide' && down()
+  const lower = { ...raise, limit: 10 }
+  await expect(limiter.override('a', lower)).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: expect.stringMatching(/does not say what 'a' has used.*pass force: true/) as string,
+  })
+  expect(await limiter.overrides()).toEqual([])
+  await limiter.override('a', { ...lower, force: true })
+  await limiter.override('a', { exempt: true, until: '1h', ...WHO })
+})
+
+it('is in force where the refusals of a penalty cannot be cleared', async () => {
+  const way: Way = {}
+  const limiter = processOn(way)
+  way.there = (act) => act === 'correct' && down()
+  await limiter.override('a', raise)
+  expect((await limiter.peek('a')).limit).toBe(500)
+})
+
+it('first calls wait for a read that has no answer as long as for a connection', async () => {
+  const limiter = processOn(
+    { back: (act) => (act === 'read' ? new Promise(() => {}) : undefined) },
+    {},
+    { startTimeout: 20 },
+  )
+  expect((await limiter.consume('a')).limit).toBe(100)
+})
+
+it('a raise acts on a key whose denials a process remembers', async () => {
+  const asked: Act[] = []
+  const way: Way = { there: (act) => asked.push(act) }
+  const limiter = processOn(way, {}, { denialCache: { maxAge: 60_000_000, maxKeys: 100 } })
+  await limiter.consume('a', { cost: 100 })
+  await limiter.consume('a')
+  asked.length = 0
+  expect((await limiter.consume('a')).allowed).toBe(false)
+  expect(asked).toEqual([])
+  await processOn().override('a', raise)
+  await pass(1000)
+  expect(await limiter.consume('a')).toMatchObject({ allowed: true, limit: 500 })
+})
+
+it('no lease that was taken before serves a process that knows the override, and the list says for how long others', async () => {
+  const limiter = processOn({}, { leases: { ttl: '5s', size: 20 } })
+  for (let i = 0; i < 30; i++) await limiter.consume('a')
+  const made = await limiter.override('a', { ...raise, limit: 10, force: true })
+  expect(made.leaseMs).toBe(5000)
+  expect(await limiter.consume('a')).toMatchObject({ allowed: false, limit: 10 })
+  await processOn().override('a', raise)
+  await pass(1000)
+  expect(await limiter.consume('a')).toMatchObject({ allowed: true, limit: 500 })
+})
+
+describe('processes that block and release a key at once', () => {
+  const who = (by: string) => ({ reason: 'a race', by })
+
+  /** What a process does while the `nth` act of this kind of another one is on its way. */
+  function during(act: Act, nth: number, meanwhile: () => Promise<unknown>): Way {
+    let left = nth
+    return { there: (each) => (each === act && --left === 0 ? meanwhile() : undefined) }
+  }
+
+  /** The end of the state's block and of the record's, on the clock of the store; undefined for none. */
+  async function ends(): Promise<readonly (number | undefined)[]> {
+    const [limiter, now] = [processOn(), clock.now() / 1000]
+    const { reason, retryAfterMs } = await limiter.peek('a')
+    const record = (await limiter.overrides()).find(({ kind }) => kind === 'block')
+    return [reason === 'blocked' ? now + retryAfterMs : undefined, record && Number(record.until)]
+  }
+
+  const block = (limiter: Limiter) => limiter.block('a', '1h', who('one'))
+  const blockLonger = (limiter: Limiter) => limiter.block('a', '2h', who('another'))
+  const unblock = (limiter: Limiter) => limiter.unblock('a')
+  const reset = (limiter: Limiter) => limiter.reset('a')
+  const races = [block, unblock, reset].flatMap((one) =>
+    [blockLonger, unblock, reset].map((other) => [one.name, other.name, one, other] as const),
+  )
+  it.each(races)(
+    'leave what the last to write the record wants: %s and %s',
+    async (_one, _other, one, other) => {
+      for (const [act, nth] of [
+        ['write', 1],
+        ['write', 2],
+        ['correct', 1],
+        ['correct', 2],
+        ['read', 2],
+      ] as const) {
+        const another = processOn()
+        await another.block('a', '3h', who('before'))
+        await one(processOn(during(act, nth, () => other(another))))
+        const [state, record] = await ends()
+        expect([act, nth, state]).toEqual([act, nth, record])
+      }
+    },
+  )
+
+  it('a state is blocked and released though its record cannot be written, and the act rejects', async () => {
+    const way: Way = { there: (act) => act === 'write' && down() }
+    const limiter = processOn(way)
+    await expect(limiter.block('a', '1h')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect((await limiter.peek('a')).reason).toBe('blocked')
+    await expect(limiter.unblock('a')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect((await limiter.peek('a')).allowed).toBe(true)
+  })
+})
+
+it('reaches a call that waits for reserved units at its next question', async () => {
+  const own = createLimiter({
+    name: 'waits',
+    policies: [slidingLog({ limit: 1, window: '1h' })],
+    store: memory,
+    reservations: {},
+  })
+  opened.push(own)
+  await own.reserve('a', { cost: 1, ttl: '1h', atEnd: 1 })
+  const acquired = own.acquire('a', { maxWait: '5m' })
+  const reserved = own.reserve('a', { cost: 1, ttl: '1h', atEnd: 1, maxWait: '5m' })
+  await pass(2000)
+  expect(own.waiting).toBe(2)
+  await own.override('a', { limit: 3, until: '1h', ...WHO })
+  await pass(1000)
+  for (const decision of await Promise.all([acquired, reserved])) {
+    expect(decision).toMatchObject({ allowed: true, limit: 3 })
+    expect(decision.policies[0]!.rule).toBe('override')
+  }
+})
