@@ -63,6 +63,13 @@ describe('the mistakes of sabotage', () => {
     expect([status, output]).toEqual([1, expect.stringContaining('row 7: "this.#time" is no code: ')])
   })
 
+  it('are also those that two faults must meet for, which stand beside the simulation', () => {
+    const pairs = 'packages/simulation/src/pairs.mistakes.diff'
+    project.write({ [ROW]: CHANGE, [pairs]: CHANGE.replace('now + 1', 'now + 2') })
+    const { output } = project.run('check/mistakes.js')
+    expect(output).toBe('lua/a.lua must hold "now + 2" once, got 0\n2 mistakes, 1 that cannot be made\n')
+  })
+
   it.each([
     ['no file', CHANGE.replace('--- lua/a.lua\n', '')],
     ['no mechanism', CHANGE.replace('the clock: ', '')],

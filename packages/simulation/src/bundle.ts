@@ -36,24 +36,33 @@ export const OPTIONS = {
   tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
 } satisfies BuildOptions
 
-/** Makes one bundle of core's sources, with mistakes planted where `changes` say. */
+/** Makes one bundle of core's sources, with mistakes planted where `changes` say. Throws where one cannot be planted. */
 export async function bundle(changes: readonly Change[] = []): Promise<Program> {
-  const sourceOf = await planter(changes)
+  const left = new Set(changes)
+  const sourceOf = await planter(left)
   const plant: Plugin = {
     name: 'mistakes',
     setup: (esbuild) =>
       esbuild.onLoad({ filter: /\.ts$/ }, ({ path }) => ({ contents: sourceOf(path), loader: 'ts' })),
   }
   const { outputFiles } = await build({ ...OPTIONS, plugins: [plant] })
+  for (const { file, text } of left)
+    throw new Error(`${file} must be in the bundle and hold ${JSON.stringify(text)} once`)
   return compileFunction(outputFiles[0]!.text, [...GLOBALS], { filename: 'core.js' }) as Program
 }
 
-/** Makes what a source says with the mistakes that concern it. Scripts are embedded in one of them. */
-async function planter(changes: readonly Change[]): Promise<(path: string) => string> {
-  const broken = (path: string, source: string): string =>
-    changes
-      .filter(({ file }) => resolve(file) === resolve(path))
-      .reduce((text, change) => text.split(change.text).join(change.broken), source)
+/** Makes what a source says with the mistakes that concern it, which are deleted from `left`. Scripts are embedded in one of them. */
+async function planter(left: Set<Change>): Promise<(path: string) => string> {
+  const broken = (path: string, source: string): string => {
+    let text = source
+    for (const change of [...left].filter(({ file }) => resolve(file) === resolve(path))) {
+      const [before, after, ...others] = text.split(change.text)
+      if (after === undefined || others.length > 0) continue
+      text = before + change.broken + after
+      left.delete(change)
+    }
+    return text
+  }
   // By its address, as an import beside sources would be taken for TypeScript.
   const { luaModules } = (await import(pathToFileURL('scripts/build/lua-modules.js').href)) as typeof lua
   const scripts = luaModules(broken)

@@ -2,8 +2,8 @@ import { partsOf } from '@sluice/core/internal'
 import { readFileSync } from 'node:fs'
 import { grouped, type Law } from './law.js'
 import type { Member } from './member.js'
-import type { Fault, FaultName, Plan } from './plan.js'
-import { lasting, ledgerOf, type Record } from './simulation.js'
+import type { Call, Fault, FaultName, Plan } from './plan.js'
+import { hasPermit, lasting, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
 
 /** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
@@ -50,6 +50,26 @@ const PROBED_US = 500_000
 /** Once the store answers, a booking is made again within this time: the circuit has closed, and the longest pause is over. */
 const AGAIN_US = 2_000_000
 
+/** Errors with which calls may fail, and which calls. */
+const EXPECTED: readonly (readonly [error: RegExp, may: (call: Call, plan: Plan) => boolean])[] = [
+  [
+    /^STORE_/,
+    (call, { onStoreError }) =>
+      DECIDING.has(call.does)
+        ? onStoreError === 'throw'
+        : call.does === 'several'
+          ? hasPermit(call)
+          : call.does !== 'ledger',
+  ],
+  [
+    /^Error: hung up$/,
+    ({ does, hangsUp }) => does === 'send' || (does === 'acquire' && hangsUp !== undefined),
+  ],
+  [/^(?:Error: (?:429|503)|RATE_LIMIT_EXCEEDED)$/, ({ does }) => does === 'send'],
+]
+/** Calls that are decided by the failure mode of the plan. */
+const DECIDING = new Set<Call['does']>(['consume', 'peek', 'tier', 'settle', 'acquire', 'both'])
+
 /** Laws about what processes do with what the server says. */
 export const CONDUCT: readonly Law[] = [
   {
@@ -57,18 +77,12 @@ export const CONDUCT: readonly Law[] = [
     source: 'What each failure looks like',
     *breaches({ plan, faults, records }, count) {
       // Where single messages are as slow as deadlines are long, they explain each timeout.
-      if (plan.delay[1] * 40 > plan.deadline * 1000) return
-      for (const record of records) {
-        const { call, member, startedAt, settledAt, told, error } = record
-        const reason = told?.degraded ?? error
-        if (
-          settledAt === undefined ||
-          ['acquire', 'permit', 'block', 'reset', 'both', 'several'].includes(call.does)
-        )
-          continue
-        if (!told) continue
+      const isSlow = plan.delay[1] * 40 > plan.deadline * 1000
+      for (const { call, member, startedAt, settledAt, told, error } of records) {
+        if (settledAt === undefined) continue
         count(1)
-        if (!reason) continue
+        const reason = told ? told.degraded : failureOf(error)
+        if (!reason || (isSlow && reason === 'timeout')) continue
         const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
         const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
         const hasProbed = records.some(
@@ -87,6 +101,23 @@ export const CONDUCT: readonly Law[] = [
         if (isBack) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
           yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`
+      }
+    },
+  },
+  {
+    name: 'nothing fails but with an error of the store where it may, as its caller hung up, or as the provider refused it',
+    source: 'A denial is a value, never thrown',
+    *breaches({ plan, records, late, members }, count) {
+      for (const { call, member, error } of [...records, ...late]) {
+        count(1)
+        if (error !== undefined && !EXPECTED.some(([what, may]) => what.test(error) && may(call, plan)))
+          yield `call ${call.id} (${call.does}) of ${member.name} failed with ${error}`
+      }
+      for (const { call, error } of members.flatMap(({ failures }) => failures)) {
+        count(1)
+        // A reservation that has ended cannot be extended.
+        if (error.startsWith('STORE_') || (call.does === 'reserve' && error === 'RESERVATION_ENDED')) continue
+        yield `what call ${call.id} (${call.does}) does later failed with ${error}`
       }
     },
   },
@@ -474,6 +505,11 @@ function* failedWaits({ onStoreError }: Plan, records: readonly Record[], reason
     const reason = told ? told.degraded : error
     if (reason && reasons.test(reason)) yield { ...record, call, settledAt, reason }
   }
+}
+
+/** The failure of the store that an error says, as `degraded` has it. */
+function failureOf(error: string | undefined): string | undefined {
+  return error?.startsWith('STORE_') ? error.slice('STORE_'.length).toLowerCase() : undefined
 }
 
 /** Whether calls of a process may be degraded by a fault. */

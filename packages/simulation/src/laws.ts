@@ -1,8 +1,9 @@
+import { CLAIM_US } from '@sluice/core/internal'
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
 import { grouped, type Law } from './law.js'
 import { type Deed, LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
-import { type Call, type FaultName, type Plan, scaled } from './plan.js'
+import { type Call, type FaultName, type Plan, type PolicySpec, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './in-force.js'
 import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
@@ -23,16 +24,17 @@ export const LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'what the server admits keeps the promise of each policy in every span, in each life of a state',
+    name: 'what the server admits keeps the promise of each policy in every span, as long as a state lasts',
     source: 'what each one guarantees',
     *breaches(history, count) {
       if (history.plan.extras.leases && isClockMoved(history)) return
       const admitted = decided(history, isAdmitted).filter(({ told }) => !told!.degraded)
-      for (const [life, records] of grouped(
-        admitted,
-        (each) => `${lifeOf(each, history)} ${each.call.key}`,
-      )) {
-        yield* beyond(life, records, history, count)
+      for (const [key, records] of grouped(admitted, ({ call }) => call.key)) {
+        const charges = chargesOf(records, history)
+        for (const spec of history.plan.policies) {
+          for (const state of statesOf(charges, spec, history))
+            yield* beyond(key, state, spec, history, count)
+        }
       }
     },
   },
@@ -42,8 +44,9 @@ export const LAWS: readonly Law[] = [
     *breaches(history, count) {
       if (history.plan.onStoreError !== 'local') return
       const admitted = decided(history, isAdmitted).filter(({ told }) => told!.degraded)
-      for (const [life, records] of grouped(admitted, ({ member, call }) => `${member.name} ${call.key}`)) {
-        yield* beyond(life, records, history, count)
+      for (const [key, records] of grouped(admitted, ({ member, call }) => `${member.name} ${call.key}`)) {
+        const charges = chargesOf(records, history)
+        for (const spec of history.plan.policies) yield* beyond(key, charges, spec, history, count)
       }
     },
   },
@@ -51,20 +54,15 @@ export const LAWS: readonly Law[] = [
     name: 'each failure mode answers as it says',
     source: 'onStoreError',
     *breaches({ plan, records }, count) {
-      for (const { call, told, error } of records) {
-        if (OWN_MODE.has(call.does) || (!told?.degraded && error === undefined)) continue
+      for (const { call, told } of records) {
+        if (OWN_MODE.has(call.does) || !told?.degraded) continue
         count(1)
-        const isAllowed = told?.allowed === true
+        const { allowed, reason } = told
         const isWrong =
-          (plan.onStoreError === 'deny' && isAllowed) ||
-          (plan.onStoreError === 'throw' && told !== undefined && told.reason !== 'cost') ||
-          (plan.onStoreError === 'allow' &&
-            told !== undefined &&
-            !isAllowed &&
-            told.reason !== 'blocked' &&
-            told.reason !== 'cost') ||
-          (plan.onStoreError !== 'throw' && call.does === 'consume' && error !== undefined)
-        if (isWrong) yield `${plan.onStoreError}: call ${call.id} got ${error ?? JSON.stringify(told)}`
+          (plan.onStoreError === 'deny' && allowed) ||
+          (plan.onStoreError === 'throw' && reason !== 'cost') ||
+          (plan.onStoreError === 'allow' && !allowed && reason !== 'blocked' && reason !== 'cost')
+        if (isWrong) yield `${plan.onStoreError}: call ${call.id} got ${JSON.stringify(told)}`
       }
     },
   },
@@ -143,15 +141,24 @@ export const LAWS: readonly Law[] = [
     name: 'no more permits are held than there are, or twice as many after a loss of state or an outage as long as the lease',
     source: 'at most `limit` permits are held at once',
     *breaches({ members, faults }, count) {
-      const holds = members.flatMap((member) => member.holds).toSorted((a, b) => a.from - b.from)
-      const isLost = faults.some(({ fault, lasts }) => LOSSES.has(fault) || lasts > (LEASE_MS * 1000) / 4)
+      const holds = members
+        .flatMap((member) => member.holds.map((hold) => ({ ...hold, member })))
+        .toSorted((a, b) => a.from - b.from)
       for (const hold of holds) {
         count(1)
         const held = holds.filter(
           ({ key, from, until }) => key === hold.key && from <= hold.from && until > hold.from,
         )
-        // The last that the server granted, of whichever of them, saw fewer held than its own limit.
-        const limit = Math.max(...held.map((each) => each.limit))
+        // The last that the server granted, one of those that were heard of since, saw fewer held than its own limit.
+        const heard = held.filter(({ from }) => from >= hold.from - CLAIM_US)
+        const limit = Math.max(...heard.map((each) => each.limit))
+        const isLost = faults.some(
+          (fault) =>
+            fault.at <= hold.from &&
+            fault.at + lasting(fault) >= hold.from - LEASE_MS * 1000 &&
+            (LOSSES.has(fault.fault) ||
+              (fault.lasts > RENEWED_US && held.some(({ member }) => disturbs(fault, member)))),
+        )
         const most = isLost ? 2 * limit : limit
         if (held.length > most)
           yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
@@ -481,6 +488,8 @@ const LOSSES = new Set<FaultName>([
   "server's clock back",
 ])
 
+/** A permit is renewed so often. */
+const RENEWED_US = 500_000
 /** What was charged for a denied whole is undone within so long, and a circuit closes. */
 const UNDONE_US = 1_000_000
 /** The first calls of a process wait so long for the connection. */
@@ -502,58 +511,127 @@ function isClockMoved({ faults }: Pick<History, 'faults'>): boolean {
   return faults.some(({ fault }) => fault.startsWith("server's clock"))
 }
 
-/** The life of the state that has decided: undefined where the execution is not known. */
-function lifeOf({ told, execution }: Record, { server }: History): number | undefined {
-  return execution?.life ?? server.executions.findLast(({ clock }) => clock <= told!.now)?.life
+/** A call that was admitted, by its key, when and for how much it counts, and the run of a script that decided it. */
+interface Charge {
+  readonly id: number
+  readonly key: string
+  readonly at: number
+  readonly cost: number
+  readonly run: number
 }
 
-/** Breaches of a promise by calls that one state has admitted, net of what was given back. */
+function chargesOf(records: readonly Record[], history: History): Charge[] {
+  return records.map((each) => ({
+    id: each.call.id,
+    key: each.call.key,
+    // What is served from a lease counts when it is served.
+    at: isLeased(each, history.plan) ? each.clock : each.told!.at,
+    cost: each.call.does === 'settle' ? Math.min(each.call.cost, each.call.units) : each.call.cost,
+    run: runOf(each, history),
+  }))
+}
+
+/** The run that has decided a call: where none was heard as it was settled, as of a turn, the last one before on its key for its process. */
+function runOf(record: Record, { server, plan }: History): number {
+  const { execution, told, call, member, settledAt } = record
+  if (execution) return execution.number
+  const last = isLeased(record, plan)
+    ? server.executions.findLast(({ clock }) => clock <= told!.now)
+    : server.executions.findLast(
+        ({ process, keys, deliveredAt }) =>
+          process === member.name &&
+          deliveredAt! <= settledAt! &&
+          keys.some((key) => key.endsWith(`:${call.key}`)),
+      )
+  return last?.number ?? -1
+}
+
+/**
+ * The charges on a key that a state of it has counted under a policy, for each state. A loss leaves those that it kept, and so each may be in
+ * several. A clock that is set back leaves all, unless by so much that the state is discarded, or may have expired before.
+ */
+function* statesOf(
+  charges: readonly Charge[],
+  spec: PolicySpec,
+  { server, plan }: History,
+): Iterable<Charge[]> {
+  const isCalendar = isOfCalendar(spec)
+  const windows = plan.policies.filter((each) => !isOfCalendar(each)).map(({ options }) => options.window)
+  const longest = isCalendar ? 2 * spec.options.window : Math.max(...windows)
+  const rule = ruleOf(spec.shape.model, spec.options)
+  /** Whether a state that was charged last at an instant may be gone, as the clock stood higher than it does. */
+  const mayBeGone = (lastAt: number, highest: number, clock: number): boolean =>
+    clock < highest &&
+    (highest - (isCalendar ? clock : Math.min(lastAt, clock)) >= longest * 1000 ||
+      (isCalendar &&
+        highest > lastAt &&
+        rule.model.bound(rule, BigInt(lastAt), BigInt(highest)) > rule.limit))
+  const losses = [...server.losses]
+  let state: Charge[] = []
+  let [highest, seen] = [0, 0]
+  for (const charge of charges.toSorted((a, b) => a.run - b.run)) {
+    for (; losses[0] && losses[0].before <= charge.run; losses.shift()) {
+      yield state
+      const kept = new Set(losses[0].kept)
+      state = state.filter(({ run }) => kept.has(run))
+    }
+    for (; seen <= charge.run; seen++) highest = Math.max(highest, server.executions[seen]!.clock)
+    const clock = server.executions[charge.run]?.clock ?? 0
+    const last = state.at(-1)
+    if (last && mayBeGone(last.at, highest, clock)) {
+      yield state
+      state = []
+      highest = clock
+    }
+    // In the window of a calendar that is kept it counts as at the last instant.
+    state.push(isCalendar ? { ...charge, at: Math.max(charge.at, state.at(-1)?.at ?? 0) } : charge)
+  }
+  yield state
+}
+
+function isOfCalendar({ shape }: PolicySpec): boolean {
+  return shape.model.onlyWindow !== undefined
+}
+
+/** Breaches of a promise by charges that one state has counted, net of what was given back. */
 function* beyond(
-  life: string,
-  records: readonly Record[],
+  name: string,
+  charges: readonly Charge[],
+  { shape, options }: PolicySpec,
   history: History,
   count: (checked: number) => void,
 ): Iterable<string> {
   const { plan, faults } = history
-  if (plan.extras.penalty?.then === 'fresh') return // once more for each block
-  const [{ call }] = records as [Record]
-  const corrections = history.records.filter((each) => each.call.key === call.key)
-  const resets = corrections.filter((each) => each.call.does === 'reset').length
+  if (plan.extras.penalty?.then === 'fresh' || charges.length === 0) return // once more for each block
+  const corrections = history.records.filter(({ call }) => call.key === charges[0]!.key)
+  const resets = corrections.filter(({ call }) => call.does === 'reset').length
+  // After a failover to a replica that lags a charge that it has not is given back out of others.
+  const isLagging = faults.some(({ fault }) => fault === 'server fails over')
+  const returning: readonly string[] = isLagging ? ['refund', 'settle', 'acquire'] : ['refund']
   const refunded = corrections.reduce(
-    (sum, each) => sum + (each.call.does === 'refund' ? each.call.cost : 0),
+    (sum, { call }) => sum + (returning.includes(call.does) ? call.cost : 0),
     0,
   )
-  const charges = records
-    .map((each) => ({
-      id: each.call.id,
-      // What is served from a lease counts when it is served.
-      at: isLeased(each, plan) ? each.clock : each.told!.at,
-      cost: each.call.does === 'settle' ? Math.min(each.call.cost, each.call.units) : each.call.cost,
-    }))
-    .toSorted((a, b) => a.at - b.at)
   const factors = faults.some(({ fault }) => fault === 'processes replaced') ? [1, plan.factor] : [1]
-  for (const { shape, options } of plan.policies) {
-    const rules = factors.map((factor) => ruleOf(shape.model, scaled(options, factor)))
-    const { model } = shape
-    const bound = (rule: Rule, from: bigint, to: bigint): bigint =>
-      plan.extras.leases && model.leasedBound
-        ? model.leasedBound(rule, from, to)
-        : model.bound(rule, from, to)
-    const most = (from: number, to: number): number =>
-      Math.max(...rules.map((rule) => Number(bound(rule, BigInt(from), BigInt(to)))))
-    for (const [last, charge] of charges.entries()) {
-      let sum = 0
-      for (let first = last; first >= Math.max(0, last - FARTHEST); first--) {
-        sum += charges[first]!.cost
-        // Most spans are far below what passes at once.
-        if (sum <= Number(rules[0]!.capacity)) continue
-        const allowed = most(charges[first]!.at, charge.at)
-        count(1)
-        if (sum <= allowed * (1 + resets) + refunded) continue
-        const span = charge.at - charges[first]!.at
-        yield `${life}: ${sum} units in ${span} us, up to call ${charge.id}, where ${shape.title} lets ${allowed} pass`
-        return
-      }
+  const rules = factors.map((factor) => ruleOf(shape.model, scaled(options, factor)))
+  const { model } = shape
+  const bound = (rule: Rule, from: bigint, to: bigint): bigint =>
+    plan.extras.leases && model.leasedBound ? model.leasedBound(rule, from, to) : model.bound(rule, from, to)
+  const most = (from: number, to: number): number =>
+    Math.max(...rules.map((rule) => Number(bound(rule, BigInt(from), BigInt(to)))))
+  const sorted = charges.toSorted((a, b) => a.at - b.at)
+  for (const [last, charge] of sorted.entries()) {
+    let sum = 0
+    for (let first = last; first >= 0; first--) {
+      sum += sorted[first]!.cost
+      // Most spans are far below what passes at once.
+      if (sum <= Number(rules[0]!.capacity)) continue
+      const allowed = most(sorted[first]!.at, charge.at)
+      count(1)
+      if (sum <= allowed * (1 + resets) + refunded) continue
+      const span = charge.at - sorted[first]!.at
+      yield `${name}: ${sum} units in ${span} us, up to call ${charge.id}, where ${shape.title} lets ${allowed} pass`
+      return
     }
   }
 }
@@ -561,9 +639,6 @@ function* beyond(
 function isLeased({ call, told, execution }: Record, { extras }: Plan): boolean {
   return extras.leases !== undefined && !told!.degraded && !execution && call.does !== 'acquire'
 }
-
-/** Charges that are looked at before each. */
-const FARTHEST = 100
 
 /** Breaches by the decisions on one key, in the order of their executions. */
 function* toldWrong(

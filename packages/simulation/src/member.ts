@@ -94,6 +94,8 @@ export class Member {
   readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
+  /** What failed of what calls do later: settling, and releasing permits. */
+  readonly failures: { readonly call: Call; readonly error: string }[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
   readonly stills: (readonly [from: number, to: number])[] = []
   /** By how much slower each way is, in microseconds. */
@@ -153,6 +155,11 @@ export class Member {
     })
   }
 
+  /** Notes that what a call does later has failed. */
+  failed(call: Call, error: unknown): void {
+    this.failures.push({ call, error: nameOf(error) })
+  }
+
   stand(lasts: number, isStopped: boolean): void {
     this.process.stand(lasts, isStopped)
     this.stills.push([this.world.now, this.world.now + lasts])
@@ -171,6 +178,11 @@ export class Member {
     await Promise.all(all.map((each) => each.close()))
     await this.store.close()
   }
+}
+
+/** An error by its code, or where it has none as a text. */
+export function nameOf(error: unknown): string {
+  return (error as { code?: string }).code ?? String(error)
 }
 
 /** A policy in a process whose limits are larger by a factor. */

@@ -5,7 +5,6 @@ import type * as sabotage from '../../../scripts/verify/sabotage/mistakes.js'
 import { bundle, type Change, OPTIONS } from './bundle.js'
 import type { Law } from './law.js'
 import { judge } from './laws.js'
-import { PAIRS } from './pairs.js'
 import { draw } from './plan.js'
 import { simulate } from './simulation.js'
 
@@ -31,18 +30,22 @@ const FOUND = 'packages/simulation/found.md'
 const MOST_CALLS = 20_000
 const MOST_CALLS_OF_PAIRS = 65_000
 
-/** The mistakes of `verify -- sabotage` in what simulated processes and their server run. */
-export async function plantable(): Promise<sabotage.Mistake[]> {
+/** The mistakes of `verify -- sabotage` in what simulated processes and their server run, and those of two faults, each with the most calls. */
+async function plantable(): Promise<(readonly [sabotage.Mistake, mostCalls: number])[]> {
   // By its address, as an import beside sources would be taken for TypeScript.
   const address = pathToFileURL('scripts/verify/sabotage/mistakes.js').href
-  const { mistakes } = (await import(address)) as typeof sabotage
+  const { mistakes, pairs } = (await import(address)) as typeof sabotage
   const { metafile } = await build({ ...OPTIONS, metafile: true })
   const files = new Set(Object.keys(metafile.inputs))
-  return mistakes.filter(
+  const run = mistakes.filter(
     (each) =>
       (files.has(each.file) || each.file.startsWith('lua/')) &&
       !NOT_RUN.some(([where]) => where.test(each.file) || where.test(nameOf(each))),
   )
+  return [
+    ...run.map((each) => [each, MOST_CALLS] as const),
+    ...pairs.map((each) => [each, MOST_CALLS_OF_PAIRS] as const),
+  ]
 }
 
 type Named = Pick<sabotage.Mistake, 'mechanism' | 'mistake'>
@@ -52,7 +55,7 @@ function nameOf({ mechanism, mistake }: Named): string {
   return `${mechanism}: ${mistake}`
 }
 
-/** Plants each mistake whose name or file holds a text, and looks for it by seeds in their order. True if four fifths are found. */
+/** Plants each mistake whose name or file holds a text, and looks for it by seeds in their order. True if four fifths are found. Throws where there is none. */
 export async function findMistakes(
   only: string,
   write: boolean,
@@ -61,10 +64,10 @@ export async function findMistakes(
   const rows: string[] = []
   let found = 0
   const began = performance.now()
-  const single = (await plantable()).map((each) => [each, MOST_CALLS] as const)
-  for (const [mistake, most] of [...single, ...PAIRS.map((each) => [each, MOST_CALLS_OF_PAIRS] as const)]) {
+  const chosen = (await plantable()).filter(([each]) => `${each.file} ${nameOf(each)}`.includes(only))
+  if (chosen.length === 0) throw new Error(`no mistake has ${JSON.stringify(only)} in its file or its name`)
+  for (const [mistake, most] of chosen) {
     const name = nameOf(mistake)
-    if (!`${mistake.file} ${name}`.includes(only)) continue
     const finding = await find(mistake, most)
     if (finding) found++
     say(finding ? `found   ${name}  ${describe(finding)}` : `MISSED  ${name}`)

@@ -155,7 +155,7 @@ export function draw(seed: number): Plan {
   const extras = drawExtras(draws, drawn)
   // Leases are for keys of many calls.
   const policies = extras.leases
-    ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 20) }))
+    ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
   const faults = drawFaults(seed, draws, places)
   return {
@@ -175,7 +175,7 @@ export function draw(seed: number): Plan {
       [300, 5000],
     ] as const),
     latency: of([20_000, 600_000]),
-    items: [...faults, ...drawCalls(draws, places, drawn)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -332,7 +332,12 @@ function keyOf(does: Call['does'], random: number, whole: Draws['whole']): strin
 }
 
 /** Calls in bursts, steady, on hot keys and on many; some keys get plain calls alone, so that each denial can be judged. */
-function drawCalls({ random, whole }: Draws, places: number, policies: readonly PolicySpec[]): Call[] {
+function drawCalls(
+  { random, whole }: Draws,
+  places: number,
+  policies: readonly PolicySpec[],
+  { leases }: Plan['extras'],
+): Call[] {
   const most = Math.min(
     ...policies.map(({ shape: { model }, options }) => Number(ruleOf(model, options).capacity)),
   )
@@ -352,8 +357,8 @@ function drawCalls({ random, whole }: Draws, places: number, policies: readonly 
             : random() * 800_000
     if (at > CALLS_UNTIL) at = random() * CALLS_UNTIL
     const what = random()
-    // Half of a burst comes from one place, on a hot key.
-    const isHot = kind < 0.35 && last?.key === 'plain0' && random() < 0.7
+    // Half of a burst comes from one place, on a hot key. Leases are for longer rows of calls.
+    const isHot = (leases || kind < 0.35) && last?.key === 'plain0' && random() < (leases ? 0.85 : 0.7)
     const does = isHot ? 'consume' : WHAT.find(([, most]) => what < most)![0]
     const key = isHot ? 'plain0' : keyOf(does, random(), whole)
     const isLarge = random() < (key === 'plain0' ? 0.5 : 0.3)

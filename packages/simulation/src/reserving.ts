@@ -34,6 +34,7 @@ export async function reserve(call: Call, member: Member, other: Member | undefi
         // Once more, which a holder may.
         (error: Deed['error']) => {
           deed.error = error
+          by.failed(call, error)
           if (units !== undefined && made.deeds.length < 4) later(500, by, units, act)
         },
       )

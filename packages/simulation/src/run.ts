@@ -17,7 +17,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     from: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '1' },
-    schedules: { type: 'string', default: 'Infinity' },
+    schedules: { type: 'string' },
     mistakes: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     write: { type: 'boolean', default: false },
@@ -32,16 +32,16 @@ process.exit()
 async function main(): Promise<boolean> {
   if (values.mistakes) return findMistakes(values.only, values.write, say)
   const program = await bundle()
-  if (values.seed !== undefined) return runOne(draw(Number(values.seed)), program)
-  return runMany(Number(values.from), program)
+  if (values.seed !== undefined) return runOne(draw(numberOf('seed')), program)
+  return runMany(numberOf('from'), program)
 }
 
 /** Runs seeds one after the other until the time is over, and prints what was done. */
 async function runMany(from: number, program: Program): Promise<boolean> {
   const tally = new Tally()
   const digest = createHash('sha256')
-  const end = performance.now() + Number(values.minutes) * 60_000
-  const most = Number(values.schedules)
+  const end = performance.now() + numberOf('minutes') * 60_000
+  const most = values.schedules === undefined ? Infinity : numberOf('schedules')
   let isSound = true
   for (let seed = from; seed < from + most && (performance.now() < end || values.digests); seed++) {
     const began = performance.now()
@@ -56,6 +56,13 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   }
   say(values.digests ? digest.digest('hex') : tally.report())
   return isSound
+}
+
+/** The number that an option gives. Throws where it is not whole and at least 1, as no plan would be run then. */
+function numberOf(option: 'seed' | 'from' | 'minutes' | 'schedules'): number {
+  const number = Number(values[option])
+  if (Number.isSafeInteger(number) && number >= 1) return number
+  throw new Error(`--${option} must be a whole number of at least 1, got ${JSON.stringify(values[option])}`)
 }
 
 /** Runs one plan, and where it breaks a law, prints a smaller one that still does, with its trace. */

@@ -73,7 +73,7 @@ export class Server implements Owner {
   readonly executions: Execution[] = []
   /** For each start, the number of the first execution after it, and of those before it whose effects are kept. */
   readonly losses: { readonly before: number; readonly kept: readonly number[] }[] = []
-  /** The number of the first execution after it has refused any for a time. */
+  /** The number of the first execution after it has refused commands of scripts for a time. */
   refusedFrom = Infinity
   /** Executions whose effects are in the state, and in what was saved. */
   #applied: number[] = []
@@ -151,7 +151,8 @@ export class Server implements Owner {
   }
 
   refuse(refusal: Refusal, isOn: boolean): void {
-    if (isOn) this.refusedFrom = Math.min(this.refusedFrom, this.executions.length)
+    if (isOn && 'commands' in REFUSALS[refusal])
+      this.refusedFrom = Math.min(this.refusedFrom, this.executions.length)
     if (isOn) this.#refusals.add(refusal)
     else this.#refusals.delete(refusal)
     this.#refuse()

@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { Member } from './member.js'
+import { Member, nameOf } from './member.js'
 import { type Call, CALLS_UNTIL, type Fault, movedBy, type Plan } from './plan.js'
 import type { Program } from './process.js'
 import { reserve } from './reserving.js'
@@ -202,9 +202,9 @@ class Fleet {
     const other = this.#places[(call.place + 1) % this.plan.places]
     act(call, member, other, this.provider).then(
       (decision) => settled(decision && toldBy(decision, member), undefined),
-      (error: Error & { code?: string; sent?: boolean }) => {
+      (error: { sent?: boolean }) => {
         record.isUnsent = error.sent === false
-        settled(undefined, error.code ?? String(error))
+        settled(undefined, nameOf(error))
       },
     )
   }
@@ -275,17 +275,21 @@ class Fleet {
     }
   }
 
-  /** Kills the server and starts it again: empty, as it was saved a moment before, or as a replica that lags has it. */
+  /** Kills the server and starts it again: empty, as it was saved a moment before, which it reads for half of the time, or as a replica that lags has it. */
   #restart({ fault, lasts, choice }: Fault): void {
     const { world, server } = this
     if (server.isDead) return
     const isEmpty = fault === 'server restarted' && choice
+    const loads = fault === 'server restarted' && !choice
     const kill = (): void => {
       if (server.isDead) return
       server.kill()
-      world.after(lasts, undefined, () => {
+      world.after(loads ? lasts / 2 : lasts, undefined, () => {
         server.start(isEmpty)
         world.trace(`server started ${isEmpty}`)
+        if (!loads) return
+        server.refuse('loading', true)
+        world.after(lasts / 2, undefined, () => server.refuse('loading', false))
       })
     }
     server.save()
@@ -489,7 +493,8 @@ async function act(
       return ledger.consume(key)
     case 'settle': {
       const decision = await limiter.consume(key, { cost })
-      const settle = (): void => void decision.settle(call.units).catch(() => {})
+      const settle = (): void =>
+        void decision.settle(call.units).catch((error: unknown) => member.failed(call, error))
       if (decision.allowed) world.after(call.holds * 1000, process, settle)
       return decision
     }

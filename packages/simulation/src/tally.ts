@@ -6,7 +6,8 @@ export class Tally {
   #calls = 0
   #steps = 0
   #executions = 0
-  #degraded = 0
+  /** Calls in outages, by reason or error. */
+  readonly #degraded = new Map<string, number>()
   #checked = 0
   /** Milliseconds of schedules, and of their scripts alone. */
   #took = 0
@@ -25,7 +26,10 @@ export class Tally {
     this.#calls += records.length
     this.#steps += world.steps
     this.#executions += server.executions.length
-    this.#degraded += records.filter(({ told, error }) => told?.degraded ?? error).length
+    for (const { told, error } of records) {
+      const reason = told?.degraded ?? error
+      if (reason !== undefined) add(this.#degraded, reason)
+    }
     this.#checked += checked
     const names = faults.map(({ fault }) => fault)
     for (const name of names) add(this.#faults, name)
@@ -37,14 +41,18 @@ export class Tally {
 
   report(): string {
     const seconds = (performance.now() - this.#began) / 1000
-    const kinds = [...this.#faults].toSorted((a, b) => b[1] - a[1])
+    const listed = (counted: ReadonlyMap<string, number>): string[] =>
+      [...counted].toSorted((a, b) => b[1] - a[1]).map(([name, n]) => `  ${name}: ${n}`)
     const counts = [...this.#pairs.values()].toSorted((a, b) => a - b)
     return [
-      `${this.#schedules} schedules in ${seconds.toFixed(0)} s: ${this.#calls} calls, ${this.#degraded} of them in outages;`,
+      `${this.#schedules} schedules in ${seconds.toFixed(0)} s: ${this.#calls} calls,`,
       `${this.#executions} scripts, ${this.#steps} steps, ${this.#checked} checks of laws`,
       `${(this.#bare / this.#took).toFixed(2)} of the speed of the same scripts alone`,
-      ...kinds.map(([name, n]) => `  ${name}: ${n}`),
+      'faults',
+      ...listed(this.#faults),
       `  ${this.#pairs.size} pairs of faults, the rarest ${counts[0] ?? 0} times, half of them ${counts[counts.length >> 1] ?? 0} times or more`,
+      'calls that were degraded or failed',
+      ...listed(this.#degraded),
     ].join('\n')
   }
 }

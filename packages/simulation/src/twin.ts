@@ -152,19 +152,21 @@ export class Twin {
       const answers = this.#core.decideAtOnce(
         parts.map((part) => ({ ...part, keyspace: part.twin.at(clock, part.numbers) })),
       )
-      const isDenied = answers.some(({ reason }, i) => reason !== undefined && parts[i]!.enforce)
       let from = 0
-      for (const [i, part] of parts.entries()) {
-        const { twin, numbers, cost, nonce } = part
-        const call = { ...PLAIN, cost, nonce, numbers, clock }
-        const { policies } = twin
-        const { reason } = answers[i]!
-        if (reason === undefined ? !isDenied : twin.penalty && reason === 'limit') twin.wrote(call)
+      const got = parts.map(({ twin: { policies }, cost }) => {
         const reader = own && own.subarray(from + 8, (from += 8 + own.readDoubleLE(from)))
-        const answer = reader
-          ? unpackAnswer(reader, { ...call, policies }, '')
-          : packed.passed(policies.length)
-        yield twin.differs(call, answer, answers[i]!)
+        return reader ? unpackAnswer(reader, { operation: 'consume', cost, policies }, '') : packed.passed(policies.length)
+      })
+      const isDenied = (all: readonly Answer[]): boolean =>
+        all.some(({ reason }, i) => reason !== undefined && parts[i]!.enforce)
+      // A part that is not known may have decided for the others.
+      if (parts.some(({ twin }) => twin.isUnknown) && isDenied(got) !== isDenied(answers))
+        for (const { twin } of parts) twin.isUnknown = true
+      for (const [i, { twin, numbers, cost, nonce }] of parts.entries()) {
+        const call = { ...PLAIN, cost, nonce, numbers, clock }
+        const { reason } = answers[i]!
+        if (reason === undefined ? !isDenied(answers) : twin.penalty && reason === 'limit') twin.wrote(call)
+        yield twin.differs(call, got[i]!, answers[i]!)
       }
     }
   }
@@ -206,7 +208,7 @@ class TwinKey {
   /** When a call may have written it: whether a release without effect does is known to the server alone. */
   #doubtful = 0
   /** Whether it may have expired when it was full under larger limits than those of its latest call. */
-  #isUnknown = false
+  isUnknown = false
 
   constructor(
     readonly name: string,
@@ -232,7 +234,7 @@ class TwinKey {
    */
   at(clock: number, numbers: readonly number[]): Keyspace {
     if (clock < this.#clock) {
-      if (this.#doubtful > this.#writtenAt) this.#isUnknown = true
+      if (this.#doubtful > this.#writtenAt) this.isUnknown = true
       const isLost = this.#writtenAt - clock >= this.#longest
       const written = this.#written.splice(0)
       this.#open()
@@ -250,7 +252,7 @@ class TwinKey {
     }
     if (this.#latest && this.#latest !== keyspace && this.#written.length > 0) {
       const { resetAt } = this.#latest.decide('peek', KEY, 0, 0) as Answer
-      if (resetAt <= clock) this.#isUnknown = true
+      if (resetAt <= clock) this.isUnknown = true
     }
     return (this.#latest = keyspace)
   }
@@ -280,7 +282,7 @@ class TwinKey {
         for (let i = 0; i < count; i++) answers.push(keyspace.decide(operation, key, cost, span) as Answer)
         const { booking, reason } = answers[0]!
         const isCharging = operation === 'consume' || operation === 'book' || operation === 'commit'
-        if (isCharging && this.#isUnknown) this.chargedLast = Infinity
+        if (isCharging && this.isUnknown) this.chargedLast = Infinity
         else if (isCharging)
           this.chargedLast = cost * answers.filter((each) => each.reason === undefined).length
         if (booking) this.#bookings.set(nonce, booking)
@@ -346,7 +348,7 @@ class TwinKey {
       return this.compare(call, call.count > 1 ? unpackAnswers(reply, policies, call.count) : one())
     }
     const expected = this.#carryOut(call)
-    if (call.operation === 'reset' || Number.isNaN(expected) || this.#isUnknown) return undefined
+    if (call.operation === 'reset' || Number.isNaN(expected) || this.isUnknown) return undefined
     const got = reply.readDoubleLE(call.operation === 'confirm' ? 0 : 16)
     if (call.operation === 'cancel' ? expected === 0 || got === 1 : got === expected) return undefined
     return `${call.operation} ${this.name}: ${got}, and in memory ${expected as number}`
@@ -359,7 +361,7 @@ class TwinKey {
 
   differs({ operation, cost, numbers }: KeyCall, answer: Answer, expected: Answer): string | undefined {
     const [got, wanted] = [told(answer), told(expected)]
-    return got === wanted || this.#isUnknown
+    return got === wanted || this.isUnknown
       ? undefined
       : `${operation} ${cost} of ${this.name} under ${numbers.join()}: ${got}, and in memory ${wanted}`
   }

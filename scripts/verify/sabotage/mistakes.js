@@ -1,26 +1,32 @@
 // The mistakes of `npm run verify -- sabotage`, one mechanism broken in each. They stand beside the rows of the fault matrix
-// that catch them, as changes in ROW.mistakes.diff:
+// that catch them, as changes in ROW.mistakes.diff. Those that two faults must meet for stand beside the simulation, which finds them:
 //
 //   # the mechanism: the mistake
 //   --- the file
 //   - text that stands exactly once in it
 //   + text that takes its place
-import { readdirSync, readFileSync } from 'node:fs'
-
-/** The fault matrix. */
-const ROWS = 'packages/faults/src/rows'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 /** @typedef {{ mechanism: string, mistake: string, row: number, file: string, text: string, broken: string }} Mistake */
 
-/** @type {readonly Mistake[]} */
-export const mistakes = readdirSync(ROWS)
-  .filter((name) => name.endsWith('.mistakes.diff'))
-  .toSorted()
-  .flatMap((name) =>
-    readFileSync(`${ROWS}/${name}`, 'utf8')
-      .split(/^(?=# )/m)
-      .map((change) => parse(name, change)),
-  )
+/** The mistakes that rows of the fault matrix catch. */
+export const mistakes = mistakesIn('packages/faults/src/rows')
+
+/** The mistakes that do harm only where two faults meet. They have no row. */
+export const pairs = mistakesIn('packages/simulation/src')
+
+/** @param {string} folder @returns {readonly Mistake[]} */
+function mistakesIn(folder) {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder)
+    .filter((name) => name.endsWith('.mistakes.diff'))
+    .toSorted()
+    .flatMap((name) =>
+      readFileSync(`${folder}/${name}`, 'utf8')
+        .split(/^(?=# )/m)
+        .map((change) => parse(name, change)),
+    )
+}
 
 /**
  * @param {string} name Of the file of a row.
@@ -54,7 +60,7 @@ function textOf(lines) {
  * @param {readonly Mistake[]} among
  * @returns {string[]}
  */
-export function misplaced(among = mistakes) {
+export function misplaced(among = [...mistakes, ...pairs]) {
   return among.flatMap(({ file, text }) => {
     const found = readFileSync(file, 'utf8').split(text).length - 1
     return found === 1 ? [] : [`${file} must hold ${JSON.stringify(text)} once, got ${found}`]

@@ -185,7 +185,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    */
   #expire(): void {
     // An attempt that is on its way may be carried out yet, whatever has become of those before it.
-    if (this.#pending?.unsent === false) this.#record(unanswered(this.request))
+    if (this.#pending?.unsent === false)
+      this.#record(this.recovery.channel.explained(unanswered(this.request)) as StoreError)
     this.#pending?.leave()
     this.fail(this.#failure)
   }

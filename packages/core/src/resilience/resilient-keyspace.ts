@@ -323,7 +323,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const since = kind === 'commit' ? whole?.since : undefined
     if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
-      return this.fallBack(question, new StoreError('STORE_TIMEOUT', why, { sent: false }), true)
+      const failure = new StoreError('STORE_TIMEOUT', why, { sent: false })
+      return this.fallBack(question, this.channel.explained(failure), true)
     }
     let receiver!: LateReceiver<Answer>
     const outcome = new Promise<Answer>((resolve, failed) => {

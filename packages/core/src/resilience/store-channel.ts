@@ -151,7 +151,7 @@ export class StoreChannel implements Traffic {
     const { request, unsent, isInFlight } = call
     if (isOverdue && isInFlight) this.#overdue.set(call, nowMs())
     if (!isOutage(error)) return error
-    const failure = this.#explained(error)
+    const failure = this.explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
@@ -165,7 +165,7 @@ export class StoreChannel implements Traffic {
    * The failure as callers get it. A timeout, a lost connection or a refusal (OF_CONNECTION) is explained by why the store is not
    * connected (`trouble`), such as a wrong password, if the store knows. `sent`, whether it may have been carried out, stays.
    */
-  #explained(error: Error): Error {
+  explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
     if (!trouble) return error
     const { sent = true } = error as Partial<StoreError>

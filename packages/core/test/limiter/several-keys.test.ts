@@ -11,6 +11,7 @@ import {
   peekAll,
   type Policy,
   slidingLog,
+  StoreError,
   type WholeDecision,
 } from '../../src/index.js'
 import { FakeClock } from '@sluice/testing'
@@ -395,6 +396,16 @@ describe('a call on several keys whose stores stop answering', () => {
     const degraded = { allowed: true, charged: false, degraded: 'timeout' }
     expect(await whole).toMatchObject({ allowed: true, decisions: [degraded, degraded] })
     expect(stores.map(({ arrived }) => arrived)).toEqual([['try'], ['try']])
+  })
+
+  it('says why a store is not connected whose first step took all of the time', async () => {
+    limiters = stores.map((store, i) => limiterOf(`${i}`, 10, { store, onStoreError: 'allow' }))
+    const down = new StoreError('STORE_UNAVAILABLE', 'connect ECONNREFUSED')
+    Object.assign(stores[1], { trouble: () => down })
+    stores[1].stop()
+    const whole = consumeAll(limiters.map((limiter) => ({ limiter, key: 'k' })))
+    await pass(60)
+    expect(await whole).toMatchObject({ decisions: [{ degraded: 'timeout' }, { degraded: 'unavailable' }] })
   })
 })
 

@@ -5,6 +5,7 @@ import {
   type FailureMode,
   gcra,
   type Limiter,
+  StoreError,
   type StoreErrorCode,
 } from '../../src/index.js'
 import { RemoteStore } from '@sluice/harness/stores'
@@ -61,6 +62,15 @@ describe('a wait while the store does not answer', () => {
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
     await pass(50)
     expect(wait.value).toMatchObject({ allowed: true, wouldDeny: true, degraded: 'timeout' })
+  })
+
+  it('ends at maxWait with why the store is not connected, where it knows', async () => {
+    Object.assign(store, { trouble: () => new StoreError('STORE_UNAVAILABLE', 'connect ECONNREFUSED') })
+    const limiter = open()
+    store.stop()
+    const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
+    await pass(1000)
+    expect(wait.error).toMatchObject({ code: 'STORE_UNAVAILABLE', sent: true })
   })
 
   it('ends at maxWait, and gives back a booking that is answered later', async () => {

@@ -1,0 +1,218 @@
+import { findShapes, type Options } from '@sluice/testing/internal'
+import { judge } from '../src/laws.js'
+import type { Member } from '../src/member.js'
+import { type Call, draw, type Fault, type FaultName, type Plan } from '../src/plan.js'
+import type { History, Record, Told } from '../src/simulation.js'
+
+const S = 1_000_000
+const FAILURES = 'nothing fails but with an error of the store'
+const TOUCHED = 'a call that no fault touches is decided by the store'
+const PROMISE = 'what the server admits keeps the promise of each policy'
+const PERMITS = 'no more permits are held than there are'
+
+const { shapes } = findShapes()
+const policy = (algorithm: string, options: Options & { every?: string }) => ({
+  shape: shapes.find((shape) => shape.algorithm === algorithm)!,
+  options,
+})
+const PLAN: Plan = {
+  ...draw(1),
+  policies: [policy('slidingLog', { limit: 5, window: 3000 })],
+  onStoreError: 'local',
+  extras: {},
+  deadline: 50,
+  delay: [100, 50],
+  items: [],
+}
+const member = {
+  name: 'p0.0',
+  process: { isDead: false, startedAt: 0 },
+  link: { breaks: [], heard: [] },
+  holds: [],
+  rules: [],
+  reserved: [],
+  stills: [],
+  failures: [],
+} as unknown as Member
+
+/** A history in which nothing happens. */
+const NOTHING = {
+  plan: PLAN,
+  members: [member],
+  faults: [],
+  late: [],
+  stray: [],
+  left: [],
+  listed: undefined,
+  calmAt: 0,
+  counted: new Map(),
+  provider: { arrivals: [] },
+  twin: { isBlind: true, differences: [], compared: 0, charged: new Map(), booked: new Map() },
+}
+const CALL = { kind: 'call', place: 0, key: 'plain0', cost: 1, units: 0, maxWait: 3000, holds: 1 } as const
+const ALLOWED = { allowed: true, degraded: undefined, reason: undefined, isCached: false } as const
+const NUMBERS = { limit: 5, remaining: 0, blockedUntil: 0, nextUnitAt: 0 } as const
+
+const callOf = (id: number, at: number, does: Call['does']): Call => ({
+  ...CALL,
+  id,
+  at,
+  does,
+  hangsUp: undefined,
+})
+
+function recordOf(call: Call, outcome: Partial<Record>): Record {
+  const { at } = call
+  const nothing = { told: undefined, error: undefined, isUnsent: false, execution: undefined, clock: at }
+  return { call, member, startedAt: at, settledAt: at + 1000, ...nothing, ...outcome }
+}
+
+/** A call that was made at an instant of the world and admitted by a run of a script at an instant of the server's clock. */
+function admitted(id: number, at: number, clock: number): Record {
+  const told = { ...ALLOWED, ...NUMBERS, now: clock, at: clock }
+  const rest = { script: '', args: [], reply: Buffer.alloc(0), sentAt: at, deliveredAt: at + 1000 }
+  const execution = { ...rest, number: id, life: 0, clock, at, keys: ['x:plain0'], process: member.name }
+  return recordOf(callOf(id, at, 'consume'), { told, execution, clock })
+}
+
+const faultOf = (fault: FaultName, at: number, lasts: number): Fault => {
+  return { kind: 'fault', id: 0, place: 0, choice: false, fault, at, lasts }
+}
+
+/** What breaks a law in a history of these records, by the beginning of the law's name. */
+function breaches(
+  records: readonly Record[],
+  parts: Partial<Omit<History, 'server'>> & { server?: object } = {},
+): Map<string, string> {
+  const executions = records.flatMap(({ execution }) => execution ?? [])
+  const history = {
+    ...NOTHING,
+    records,
+    ...parts,
+    server: { life: 0, emptied: [], losses: [], executions, ...parts.server },
+  } as unknown as History
+  return new Map(judge(history).broken.map(([{ name }, breach]) => [name, breach]))
+}
+
+const broken = (law: string, found: Map<string, string>): string | undefined =>
+  [...found].find(([name]) => name.startsWith(law))?.[1]
+
+describe('calls that fail', () => {
+  const ALL = [
+    'consume',
+    'peek',
+    'tier',
+    'settle',
+    'ledger',
+    'both',
+    'several',
+    'refund',
+    'reset',
+    'block',
+  ] as const
+  const OTHERS = ['acquire', 'permit', 'reserve', 'rule', 'send'] as const
+
+  it.each([...ALL, ...OTHERS])('may not throw what nobody expects: %s', (does) => {
+    for (const onStoreError of ['local', 'allow', 'deny', 'throw'] as const) {
+      const record = recordOf(callOf(1, 9 * S, does), { error: 'TypeError: x is undefined' })
+      const found = breaches([record], { plan: { ...PLAN, onStoreError } })
+      expect(broken(FAILURES, found)).toBe(`call 1 (${does}) of p0.0 failed with TypeError: x is undefined`)
+    }
+  })
+
+  it.each([
+    ['consume', 'local', true],
+    ['consume', 'throw', false],
+    ['both', 'deny', true],
+    ['ledger', 'throw', true],
+    ['refund', 'local', false],
+  ] as const)('have an error of the store where they may: %s under %s', (does, onStoreError, isWrong) => {
+    const record = recordOf(callOf(1, 9 * S, does), { error: 'STORE_TIMEOUT' })
+    const found = breaches([record], { plan: { ...PLAN, onStoreError } })
+    expect(broken(FAILURES, found) !== undefined).toBe(isWrong)
+  })
+
+  it('may not throw later what nobody expects', () => {
+    const failures = [{ call: callOf(1, S, 'settle'), error: 'TypeError: x is undefined' }]
+    const found = breaches([], { members: [Object.assign(Object.create(member) as Member, { failures })] })
+    expect(broken(FAILURES, found)).toMatch('what call 1 (settle) does later')
+  })
+
+  it.each([...ALL, ...OTHERS])('are decided by the store where nothing is wrong: %s', (does) => {
+    const probe = recordOf(callOf(1, 8 * S, 'consume'), {})
+    const told: Told = { ...ALLOWED, ...NUMBERS, degraded: 'timeout', now: 0, at: 0 }
+    const outcomes = [{ told }, { error: 'STORE_TIMEOUT' }]
+    for (const outcome of outcomes) {
+      const found = breaches([probe, recordOf(callOf(2, 9 * S, does), outcome)])
+      expect(broken(TOUCHED, found)).toMatch('call 2 of p0.0 is degraded (timeout)')
+    }
+  })
+})
+
+describe('a state', () => {
+  const five = (from: number, at: number, clock: number): Record[] =>
+    Array.from({ length: 5 }, (_, i) => admitted(from + i, at, clock))
+  const month = {
+    ...PLAN,
+    policies: [policy('calendarWindow', { limit: 5, window: 31 * 86_400_000, every: 'month' })],
+  }
+  const day = Date.UTC(2026, 6, 15) * 1000
+  const back = [faultOf("server's clock back", 8 * S, S)]
+
+  it('of a calendar outlasts a clock that is set back', () => {
+    const found = breaches([...five(0, 7 * S, day), ...five(5, 9 * S, day - S)], {
+      plan: month,
+      faults: back,
+    })
+    expect(broken(PROMISE, found)).toMatch('plain0: 6 units in 0 us, up to call 5')
+  })
+
+  it('outlasts one that is set back by less than its longest window, and no other', () => {
+    const twice = (by: number) =>
+      breaches([...five(0, 7 * S, day), ...five(5, 9 * S, day - by)], { faults: back })
+    expect(broken(PROMISE, twice(2 * S))).toBeDefined()
+    expect(broken(PROMISE, twice(3 * S))).toBeUndefined()
+  })
+
+  it('of a calendar may have expired while the clock stood in the next window', () => {
+    const next = admitted(5, 8 * S, day + 31 * 86_400 * S)
+    const other = { ...next, call: { ...next.call, key: 'plain1' } }
+    const records = [...five(0, 7 * S, day), other, ...five(6, 9 * S, day)]
+    expect(broken(PROMISE, breaches(records, { plan: month, faults: back }))).toBeUndefined()
+  })
+
+  it('outlasts a restart with its data, and not one without', () => {
+    const records = [...five(0, 7 * S, day), ...five(5, 9 * S, day + S)]
+    const restarted = (kept: number[]) => breaches(records, { server: { losses: [{ before: 5, kept }] } })
+    expect(broken(PROMISE, restarted([0, 1, 2, 3, 4]))).toBeDefined()
+    expect(broken(PROMISE, restarted([]))).toBeUndefined()
+  })
+})
+
+describe('permits', () => {
+  /** Three holders of two permits, under a fault. */
+  const held = (fault: Fault) => {
+    const holds = [0, 1, 2].map((id) => ({ key: 'permits0', id, limit: 2, from: 9 * S + id, until: 10 * S }))
+    return breaches([], {
+      members: [Object.assign(Object.create(member) as Member, { holds })],
+      faults: [fault],
+    })
+  }
+
+  it.each([
+    ['provider overloaded', 8 * S, 1.5 * S],
+    ['server stopped', 2 * S, 2 * S],
+    ['server restarted', 10 * S, S],
+    ['process stopped', 8 * S, 0.1 * S],
+  ] as const)('are as many as the limit says under a fault that touches none: %s', (fault, at, lasts) => {
+    expect(broken(PERMITS, held(faultOf(fault, at, lasts)))).toMatch('3 calls hold one of 2 permits')
+  })
+
+  it.each([
+    ['server restarted', 7 * S, S],
+    ['server stopped', 7 * S, 2 * S],
+    ['process stopped', 7 * S, 2 * S],
+  ] as const)('may be held twice after %s', (fault, at, lasts) => {
+    expect(broken(PERMITS, held(faultOf(fault, at, lasts)))).toBeUndefined()
+  })
+})
