@@ -72,7 +72,7 @@ async function searcher() {
   const { default: data } = await import(resolve(chunks, name ?? ''))
   const fields = { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] }
   const index = MiniSearch.loadJSON(data, { ...fields, searchOptions: SEARCH.searchOptions })
-  return (query) => ranked(index.search(query)).slice(0, 3)
+  return (query) => /** @type {Hit[]} */ (ranked(index.search(query)).slice(0, 3))
 }
 
 /** What newcomers and operators ask, and the part of an address that answers: by its own headings. */
