@@ -9,6 +9,7 @@ import { ranked, SEARCH, WORDS } from '../search-options.js'
 import { openPage, visit } from './page.js'
 
 /** @typedef {{ id: string, title: string }} Hit */
+/** @typedef {Hit & { score: number }} Scored */
 
 /** @param {import('../verify.js').Part} part */
 export async function verify(part) {
@@ -72,7 +73,7 @@ async function searcher() {
   const { default: data } = await import(resolve(chunks, name ?? ''))
   const fields = { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] }
   const index = MiniSearch.loadJSON(data, { ...fields, searchOptions: SEARCH.searchOptions })
-  return (query) => /** @type {Hit[]} */ (ranked(index.search(query)).slice(0, 3))
+  return (query) => ranked(/** @type {Scored[]} */ (/** @type {unknown} */ (index.search(query)))).slice(0, 3)
 }
 
 /** What newcomers and operators ask, and the part of an address that answers: by its own headings. */

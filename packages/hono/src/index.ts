@@ -9,7 +9,7 @@ import {
   type RequestLimitOptions,
 } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
-import { abandon, complete, type Listeners, listenersOn } from './pending.js'
+import { abandon, complete, type EndListeners, listenersOn } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
@@ -60,7 +60,7 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
  * denied request, what `onDenied` or the platform returned. In both cases the response gets the limit's headers last
  * (`complete`). `around`: the listeners that limiters around this one have left on the context.
  */
-function proceed(denied: Denied | undefined, c: Context, next: Next, around: Listeners): Promise<void> {
+function proceed(denied: Denied | undefined, c: Context, next: Next, around: EndListeners): Promise<void> {
   if (!denied) {
     const fail = (error: unknown): never => {
       abandon(c, around)

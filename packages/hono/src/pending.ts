@@ -51,10 +51,10 @@ export function ended(c: WithPending): Promise<void> {
 }
 
 /** Listeners that wait for the end of a response. */
-export type Listeners = WithPending[typeof LISTENERS]
+export type EndListeners = WithPending[typeof LISTENERS]
 
 /** The listeners that limiters have left on the context so far; undefined if there are none. */
-export function listenersOn(c: WithPending): Listeners {
+export function listenersOn(c: WithPending): EndListeners {
   return c[LISTENERS]
 }
 
@@ -62,7 +62,7 @@ export function listenersOn(c: WithPending): Listeners {
  * Takes from the context the listeners of a limiter that ends, and of those within it; undefined if there are none. Where a limiter
  * around it has left some (`around`), these wait with them: what comes between may still replace the response.
  */
-function take(c: WithPending, around: Listeners): Listeners {
+function take(c: WithPending, around: EndListeners): EndListeners {
   const listeners = c[LISTENERS]
   if (listeners === around) return undefined
   c[LISTENERS] = undefined
@@ -73,7 +73,7 @@ function take(c: WithPending, around: Listeners): Listeners {
  * Calls what waits for the end of a response that `complete` does not send, because the application failed. `around`: the
  * listeners before the limiter began.
  */
-export function abandon(c: WithPending, around: Listeners): void {
+export function abandon(c: WithPending, around: EndListeners): void {
   take(c, around)?.forEach((listener) => listener(false))
 }
 
@@ -100,7 +100,7 @@ export function bindingsOf(c: Context): Bindings {
  * comes after another that is being sent, as that of a timeout, only what waits for the end is called. `around`: the listeners
  * before the limiter began.
  */
-export function complete(c: WithPending, around: Listeners): void {
+export function complete(c: WithPending, around: EndListeners): void {
   const listeners = take(c, around)
   const call = (isSent: boolean): void => listeners?.forEach((listener) => listener(isSent))
   // The body is looked at only where something waits for it, as the server for Node makes one when it is.
