@@ -13,6 +13,14 @@ import { isKnown, isKnownLine } from './known-warnings.js'
 /** @typedef {Error & { readonly code?: string | undefined }} Warning */
 /** @typedef {{ getBuffer(): { type: string, message: string, origin: string }[] | null | undefined }} KeptLines */
 
+/** What Node prints warnings with. @type {((warning: Error) => void)[] | undefined} */
+let printers
+
+/** Prints a warning that comes between files or after the last one of this process, unless it is known. @param {Warning} warning */
+function printUnknown(warning) {
+  if (!isKnown(warning)) for (const print of printers ?? []) print(warning)
+}
+
 const STREAMS = /** @type {const} */ (['stdin', 'stdout', 'stderr'])
 
 export default class Quiet extends TestEnvironment {
@@ -132,14 +140,14 @@ export default class Quiet extends TestEnvironment {
       if (!isKnown(warning))
         this.#stray.push(found(`a warning that no list has: ${textOf(warning)}`, warning))
     }
-    const printers = /** @type {((warning: Error) => void)[]} */ (process.listeners('warning'))
+    printers ??= /** @type {((warning: Error) => void)[]} */ (process.listeners('warning'))
     process.removeAllListeners('warning')
     process.on('warning', heard)
     own.on('deprecation', heard) // of the package depd, which prints what has no listener
     this.#restored.push(() => {
       own.emitWarning = emitWarning
       process.off('warning', heard)
-      for (const printer of printers) process.on('warning', printer)
+      process.on('warning', printUnknown)
     })
   }
 

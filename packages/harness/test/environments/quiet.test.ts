@@ -67,7 +67,16 @@ it('a run fails in which a worker of Jest writes past its streams, and ends with
   const { status, stderr, testResults } = await jestOn('past-streams')
   expect(testResults[0]!.assertionResults.map((each) => each.status)).toEqual(['passed'])
   expect(status).toBe(1)
-  expect(stderr).toMatch(/\nRan all test suites\.\n[^]*The run fails: output beside results: [^]*past the streams\n+$/)
+  expect(stderr).toMatch(
+    /\nRan all test suites\.\n[^]*The run fails: output beside results: [^]*past the streams\n+$/,
+  )
+})
+
+it('a run passes in which a known warning comes after the last file of a worker', async () => {
+  const { status, stderr, testResults } = await jestOn('swept*')
+  expect(testResults.map((each) => each.status)).toEqual(['passed', 'passed'])
+  expect(stderr).not.toContain('JEST-01')
+  expect(status).toBe(0)
 })
 
 it('a run is quiet and passes whose tests expect what they write', async () => {
