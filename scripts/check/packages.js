@@ -9,7 +9,7 @@ import { npmPack } from '../npm.js'
 import { publicPackages } from '../workspace.js'
 
 /** The most bytes that core takes when it is installed: it depends on nothing. */
-const MOST_BYTES = 942_000
+const MOST_BYTES = 964_000
 
 /** Longest line of code, in characters: Node prints the line that threw an error which is not caught, before the error. */
 const LONGEST_LINE = 500

@@ -155,7 +155,9 @@ export class Twin {
       let from = 0
       const got = parts.map(({ twin: { policies }, cost }) => {
         const reader = own && own.subarray(from + 8, (from += 8 + own.readDoubleLE(from)))
-        return reader ? unpackAnswer(reader, { operation: 'consume', cost, policies }, '') : packed.passed(policies.length)
+        return reader
+          ? unpackAnswer(reader, { operation: 'consume', cost, policies }, '')
+          : packed.passed(policies.length)
       })
       const isDenied = (all: readonly Answer[]): boolean =>
         all.some(({ reason }, i) => reason !== undefined && parts[i]!.enforce)
