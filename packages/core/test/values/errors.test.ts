@@ -65,7 +65,8 @@ function codesInSources(): Set<string> {
       const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^ {2}\| '.*$/gm, '')
       for (const match of text.matchAll(/'([A-Z]+(?:_[A-Z]+)+)'|^ {2}([A-Z]+(?:_[A-Z]+)+):$/gm)) {
         const code = match[1] ?? match[2]!
-        if (!code.startsWith('ERR_') && code !== 'MODULE_NOT_FOUND') codes.add(code) // Node's own
+        // Node's own codes, and variables of the environment.
+        if (!/^(?:ERR_.*|MODULE_NOT_FOUND|CONFORMANCE_.*)$/.test(code)) codes.add(code)
       }
     }
   }
