@@ -35,14 +35,20 @@ function readerOf(file: Blob): ReadableStreamBYOBReader | undefined {
   }
 }
 
-/** A file in pieces that fill one array again and again: an array for each takes a quarter as long as to read the lines in it. */
+/**
+ * A file in pieces that fill one array again and again: an array for each takes a quarter as long as to read the lines in it. Each but the
+ * last is full, so that a file is cut alike whenever it is read.
+ */
 async function* filled(from: ReadableStreamBYOBReader, size: number, length: number): AsyncGenerator<Piece> {
-  let [room, read] = [new Uint8Array(length), 0]
-  for (;;) {
-    const { value: bytes, done } = await from.read(room)
-    if (done) return
-    yield { bytes, isLast: false, part: (read += bytes.length) / size }
-    room = new Uint8Array(bytes.buffer)
+  let room = new ArrayBuffer(length)
+  for (let read = 0, isOver = false; !isOver;) {
+    let had = 0
+    while (had < length && !isOver) {
+      const { value, done } = await from.read(new Uint8Array(room, had))
+      if (value) [room, had] = [value.buffer, had + value.length]
+      isOver = done
+    }
+    if (had > 0) yield { bytes: new Uint8Array(room, 0, had), isLast: false, part: (read += had) / size }
   }
 }
 

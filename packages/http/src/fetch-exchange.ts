@@ -8,7 +8,8 @@ import type { KeptHeaders } from './platform.js'
 
 /** Whether a value is a response, of whichever realm or implementation. */
 export function isResponse(value: unknown): value is Response {
-  return typeof (value as Response | null | undefined)?.headers?.get === 'function'
+  const { headers, status } = (value ?? {}) as Partial<Response>
+  return typeof headers?.get === 'function' && typeof status === 'number'
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { onAborted, responseOf, whenRead, withKept, withMissing } from './fetch-exchange.js'
+import { isResponse, onAborted, responseOf, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
 import { keptBeside } from './decisions.js'
@@ -113,10 +113,10 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
       const response = await handler(request, ...(args as unknown as Args))
       // Bun has none where a request became a WebSocket.
       complete = response && withKept(response, keptBeside.get(request)?.kept)
-      if (!complete || !mayGiveBack) return complete
+      if (!isResponse(complete) || !mayGiveBack) return complete
       return whenRead(request, complete, (isSent) => (isSent ? finish(response) : end()))
     } finally {
-      if (!complete) end()
+      if (!isResponse(complete)) end()
     }
   }
 }

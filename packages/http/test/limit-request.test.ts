@@ -156,11 +156,18 @@ describe('limited', () => {
     expect(await limited(() => none, { ...ONE, key: () => 'k' })(request())).toBeUndefined()
   })
 
-  it('returns as it is what is no response, for the server to refuse', async () => {
-    const none = { hello: 'world' } as unknown as Response
-    const options = { ...ONE, key: () => 'k', shouldCharge: () => true }
-    expect(await limited(() => none, options)(request())).toBe(none)
-  })
+  it.each([[{ hello: 'world' }], [{ statusCode: 500, body: 'x' }], [{ headers: new Map(), body: 'x' }]])(
+    'returns as it is what is no response, for the server to refuse, and releases its permit: %j',
+    async (given) => {
+      const none = given as unknown as Response
+      const semaphore = createSemaphore({ limit: 1 })
+      const { limiter } = observed(9)
+      const handler = limited(() => none, { key: () => 'k', limits: [{ limiter }, { semaphore }] })
+      expect(await handler(request())).toBe(none)
+      expect(await handler(request())).toBe(none)
+      await semaphore.close()
+    },
+  )
 
   it('gives a charge back once the body has been read', async () => {
     const { limiter } = observed(1)

@@ -15,7 +15,7 @@ import {
   type RequestContext,
   requestOf,
 } from './undici-request.js'
-import { ACCEPTED, type Verdict } from './verdict.js'
+import { ACCEPTED, UNANSWERED, type Verdict } from './verdict.js'
 
 /** One request with all its attempts. Its handler sees only the last response. */
 export class RelayedRequest implements Handler {
@@ -96,13 +96,14 @@ export class RelayedRequest implements Handler {
 
   /**
    * Passes an upgrade on, to WebSocket for example. The call was served and ends with it, as the connection is the caller's from
-   * then on.
+   * then on. undici reports each reply to CONNECT here: one that opened no tunnel is no answer to the call.
    */
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
+    const isOpen = status === 101 || (status >= 200 && status < 300)
     this.#run(() => {
-      this.#observe({ ...ACCEPTED, status })
-      this.#end(new BodyEnd(this.settings.settle, reply).used(true))
+      this.#observe({ ...(isOpen ? ACCEPTED : UNANSWERED), status })
+      this.#end(isOpen ? new BodyEnd(this.settings.settle, reply).used(true) : NOTHING)
     })
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }

@@ -2,9 +2,21 @@ import { createLimiter, createSemaphore, gcra, type Limiter, type Policy, slidin
 import { onSources } from '@sluice/harness/processes'
 import FormData from 'form-data'
 import { spawnSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
-import { Agent, type Dispatcher, fetch, interceptors, MockAgent, request, stream, upgrade } from 'undici'
+import {
+  Agent,
+  connect,
+  type Dispatcher,
+  fetch,
+  interceptors,
+  MockAgent,
+  request,
+  stream,
+  upgrade,
+} from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
@@ -239,6 +251,22 @@ describe('an upgrade', () => {
     })
     expect((await limiter.peek(other.origin)).policies).toMatchObject([{ used: 40, held: 0 }])
   })
+})
+
+it('a tunnel that is refused is no answer, and costs nothing', async () => {
+  const limiter = createLimiter({ policies: [slidingLog({ limit: 100, window: '1d' })], reservations: {} })
+  limiters.push(limiter)
+  const proxy = createServer()
+  proxy.on('connect', (_, socket) => socket.end('HTTP/1.1 429 Too Many Requests\r\n\r\n'))
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const { dispatcher } = await open(ok, { limiter, cost: 40, settle: { units: () => undefined } })
+  const origin = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const { statusCode, socket } = await connect(origin, { dispatcher })
+  socket.destroy()
+  expect(statusCode).toBe(429)
+  await new Promise(setImmediate) // which settles the call
+  expect((await limiter.peek(origin)).policies).toMatchObject([{ used: 0, held: 0 }])
+  await new Promise((resolve) => proxy.close(resolve))
 })
 
 it('holds permits of the semaphore until the bodies have arrived', async () => {
