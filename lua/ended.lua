@@ -65,7 +65,7 @@ if has_ended then
   local bytes, soonest, latest_end = {}, HUGE, 0
   for _, one in ipairs(kept) do
     if one[3] ~= HUGE and surplus > 0 then
-      surplus, forgotten_until = surplus - 1, max(forgotten_until, one[2])
+      surplus, forgotten_until = surplus - 1, max(forgotten_until, one[2] - MARKED)
     else
       bytes[#bytes + 1] = string.sub(list, one[1], one[1] + 47)
       if one[3] == HUGE then soonest = min(soonest, one[2]) end

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import { clockOf, fields, instantOf, type Row, statementOf } from './database.js'
 import { isRace, storeError } from './failure.js'
 import type { StateRows } from './rows.js'
+import { keepsNothing } from './schema.js'
 
 /*
  * The records of operators about single keys, each a row. Their ids begin alike, so that all are read as a range of the primary key:
@@ -52,9 +53,11 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
       written()
       const values = valuesOf(record, clock())
       // Of the writes that fill a group at once one is carried out, and the others count again.
-      const write = async (): Promise<boolean> => {
+      const write = async (tries = MOST_COUNTS): Promise<boolean> => {
         const [[hasRoom, version] = []] = await query(WRITE, values, true)
-        return hasRoom === 't' && (version !== '' || write())
+        if (hasRoom !== 't' || version !== '') return hasRoom === 't'
+        if (tries === 0) throw keepsNothing(rows.table, true)
+        return write(tries - 1)
       }
       return (await write()) || record.text === '' ? read(since) : undefined
     },
@@ -105,6 +108,8 @@ function recordOf([version, until, hex]: Row): StoredRecord {
 }
 
 const MOST_TRIES = 5
+/** Times that a write counts its group again, of which another filled the last place or the table drops what is written. */
+const MOST_COUNTS = 100
 /** Microseconds. */
 const A_DAY = 86_400_000_000
 /** More than the writes that a database carries out at once. */

@@ -98,3 +98,14 @@ describe('an override in Postgres', () => {
     expect((await limiter.consume('a')).exempt).toBe(true)
   })
 })
+
+it('a record that the table drops is an error, and asks no more', async () => {
+  const store = postgresStore(own.open(), { table: 'dropping' })
+  closing.push(() => store.close())
+  await store.ready()
+  await own.pool
+    .query(`create function dropped() returns trigger language plpgsql as 'begin return null; end';
+    create trigger drops before insert or update on dropping for each row execute function dropped()`)
+  const record = { id: '["api","override","a"]', text: '{}', until: 0, life: 60_000_000, most: 10 }
+  await expect(store.records!().write(record, 0)).rejects.toMatchObject({ code: 'STORE_ERROR' })
+})

@@ -72,7 +72,7 @@ export class KeyReservations {
     this.#entries = this.#entries.filter((entry) => {
       if (surplus <= 0 || isOpen(entry)) return true
       surplus--
-      this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end)
+      this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end - MARKED)
       return false
     })
   }

@@ -90,7 +90,7 @@ export class RedisKeyspace implements Keyspace {
    * writes an entry for each unit: a cost of more entries than one script call may write is refused, unless the call only reads.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
-    if (ask !== 'peek' && cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
+    if (ask !== 'peek' && ask !== 'try' && cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
     return this.#ask({ operation: ask, cost, span: maxWait, read: unpackAnswer }, key, caller)
   }
 
