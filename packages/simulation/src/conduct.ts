@@ -76,13 +76,14 @@ export const CONDUCT: readonly Law[] = [
     name: 'a call that no fault touches is decided by the store, and one in a failure is degraded for the reason that its row names',
     source: 'What each failure looks like',
     *breaches({ plan, faults, records }, count) {
-      // Where single messages are as slow as deadlines are long, they explain each timeout.
-      const isSlow = plan.delay[1] * 40 > plan.deadline * 1000
+      // Where single messages are as slow as deadlines are long, they explain each timeout. A semaphore asks no longer than it may wait.
+      const isSlow = ({ does, maxWait }: Call): boolean =>
+        plan.delay[1] * 40 > 1000 * Math.min(plan.deadline, (does === 'permit' && maxWait) || Infinity)
       for (const { call, member, startedAt, settledAt, told, error } of records) {
         if (settledAt === undefined) continue
         count(1)
         const reason = told ? told.degraded : failureOf(error)
-        if (!reason || (isSlow && reason === 'timeout')) continue
+        if (!reason || (isSlow(call) && reason === 'timeout')) continue
         const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
         const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
         const hasProbed = records.some(
