@@ -55,9 +55,12 @@ export function statementOf(text: string): Statement {
   return { name: `sluice ${hash('sha256', text, 'hex').slice(0, 32)}`, text }
 }
 
+/** The expression of SQL for the clock of Postgres in microseconds. */
+export const CLOCK = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
+
 /** The expression of SQL for the clock of Postgres in microseconds, or for the instant in a parameter, which `instantOf` makes. */
 export function clockOf(parameter: string): string {
-  return `case when ${parameter}::bigint < 0 then (extract(epoch from clock_timestamp()) * 1000000)::bigint else ${parameter}::bigint end`
+  return `case when ${parameter}::bigint < 0 then ${CLOCK} else ${parameter}::bigint end`
 }
 
 /** The instant of a store's own clock, in microseconds, as a statement takes it: -1 for a store that goes by Postgres's. */

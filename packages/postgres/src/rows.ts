@@ -1,7 +1,7 @@
 import { ExpiringMap } from '@sluice/core/internal'
 import type { Clock, Report, UpdateMany } from '@sluice/core/store'
 import { hash } from 'node:crypto'
-import { type Database, fields, type Row, type Statement, statementOf } from './database.js'
+import { CLOCK, type Database, fields, type Row, type Statement, statementOf } from './database.js'
 import { isRace, sqlState, storeError } from './failure.js'
 import { packed, unpacked } from './packed.js'
 import { keepsNothing, MARK_ID, quoted, setUp, type SetUpOptions } from './schema.js'
@@ -305,7 +305,6 @@ const FRESH_MS = 1000
  * undoes it.
  */
 function statementsFor(table: string, bySession: string): Record<StatementName, Statement> {
-  const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
   // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.
   const isAstray =
     table !== bySession
@@ -323,7 +322,7 @@ returning ${fields('version')} as row`
   return {
     // There is always a row, for the clock.
     read: statementOf(`select ${fields('clock.now', 'clock.mark', 'clock.is_astray', 'kept.nth', 'kept.version', "encode(kept.state, 'hex')")} as row
-from (select ${clock} as now, ${mark} as mark, ${isAstray} as is_astray) clock
+from (select ${CLOCK} as now, ${mark} as mark, ${isAstray} as is_astray) clock
 left join (
   unnest($1::uuid[]) with ordinality as asked (id, nth)
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
