@@ -3,9 +3,10 @@
 # What happens: nginx opens a connection for each request and asks for its end. Node ends it once it has answered, with the rest of the
 # body unread, which resets it; nginx, which still sends, loses the answer and says 502, by chance. Kept alive, the connection passes each 429.
 # Versions: nginx 1.22.1 of Debian 12, Node 20. Source: lib/_http_server.js, resOnFinish, destroySoon.
-# Exits 0 while that is so, 1 when it has changed.
+# Takes nginx from Debian where it is missing. Exits 0 while that is so, 1 when it has changed.
 set -euo pipefail
 export PATH="$PATH:/usr/sbin"
+command -v nginx >/dev/null || { apt-get update && apt-get install -y --no-install-recommends nginx; } >/dev/null 2>&1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"

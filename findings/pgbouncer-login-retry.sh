@@ -3,8 +3,11 @@
 # What happens: after a connection to Postgres has failed, PgBouncer tries no other for server_login_retry seconds, 15 by default, and
 # lets queries wait or refuses them until then, though Postgres takes connections. With server_login_retry = 1 it is a second.
 # Version: PgBouncer 1.18.0, PostgreSQL 15. Source: server_login_retry in https://www.pgbouncer.org/config.html.
-# Needs the programs of Postgres and PgBouncer (Debian: postgresql, pgbouncer). Exits 0 while that is so, 1 when it has changed.
+# Takes postgresql and pgbouncer from Debian where they are missing. Exits 0 while that is so, 1 when it has changed.
 set -euo pipefail
+debian() { { apt-get update && apt-get install -y --no-install-recommends "$@"; } >/dev/null 2>&1; }
+command -v pgbouncer >/dev/null || debian pgbouncer
+ls -d /usr/lib/postgresql/*/bin >/dev/null 2>&1 || debian postgresql
 folder=$(mktemp -d)
 bin=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
 # Both refuse to run as root.
