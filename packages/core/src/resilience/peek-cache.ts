@@ -118,17 +118,8 @@ export function answerTo(
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,
     used,
-    ...reservedIn({
-      held: earlier.held?.map((units, i) => Math.min(units, used[i]!)),
-      nextEnd: earlier.nextEnd,
-    }),
+    held: earlier.held?.map((units, i) => Math.min(units, used[i]!)),
+    nextEnd: earlier.nextEnd,
     booking: undefined,
   }
-}
-
-type ReservedIn = Pick<Answer, 'held' | 'nextEnd'>
-
-/** What an answer says of open reservations: while there are some, a call that waits asks again before its instant. */
-export function reservedIn({ held, nextEnd }: ReservedIn): ReservedIn {
-  return nextEnd === undefined ? {} : { held, nextEnd }
 }

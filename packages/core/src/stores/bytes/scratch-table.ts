@@ -100,7 +100,7 @@ export class ScratchTable implements TableOwner<Table> {
       by instanceof ReservingKeyspace
         ? by.decide('peek', KEY, cost, 0)
         : this.#table.decide(by, 'peek', KEY, cost, 0)
-    return { ...answer, nextUnitAt: peek.at }
+    return { nextUnitAt: peek.at, ...answer }
   }
 
   correct(list: PolicyList, change: Correction): number {
