@@ -1,5 +1,5 @@
 /**
- * Whether a body can be sent more than once: it is no stream, which can be read only once. Objects are known by the names of
+ * Whether a body can be sent more than once: a stream cannot, as it can be read only once. Objects are known by the names of
  * their classes, so those of other implementations than Node's count too.
  */
 export function isResendable(body: unknown): boolean {
