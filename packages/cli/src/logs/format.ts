@@ -48,13 +48,13 @@ export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 
 /**
- * The method or the path, without its query, of a request line such as `GET /path?query HTTP/1.1`; of a URL alone, which may
- * be decoded and have spaces, its path. undefined if the line has none.
+ * The method or the path, without its query, in a request line such as `GET /path?query HTTP/1.1`; or the path in a URL alone,
+ * which may be decoded and have spaces. Undefined if there is none.
  */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
   const isUrl = name === 'path' && !/^[A-Za-z][\w-]* /.test(request ?? '')
-  const [method, target = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
-  return given(name === 'method' ? method : target && pathOf(target))
+  const [method, url = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
+  return given(name === 'method' ? method : url && pathOf(url))
 }
 
 /**

@@ -13,7 +13,7 @@ export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Read
 }
 
 /**
- * Refuses to write what is read: the file of --out, or stdout, if it is one of the `inputs`, by whatever path or link.
+ * Refuses to write to a file that is read: to the file of --out, or stdout, if it is one of the `inputs`, by whatever path or link.
  * @throws {UsageError}
  */
 export function refuseOverwriting(inputs: readonly string[], given: Given): void {
@@ -40,9 +40,8 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
 }
 
 /**
- * The bytes of a file, unpacked if its first two bytes are those of gzip. Each piece is unpacked before the next is
- * written (`goOn` continues after a piece), so that all that is readable of a truncated or damaged file arrives before
- * the error.
+ * Yields the bytes of a file, unpacked if its first two bytes are those of gzip. Each chunk is unpacked before the next is written
+ * to `gunzip` (which then calls `goOn`), so that all that is readable of a truncated or damaged file arrives before the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
