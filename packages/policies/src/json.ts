@@ -70,8 +70,8 @@ class Parser {
   }
 
   /**
-   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted among those
-   * `around` it.
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted in `around`, the
+   * position of the object or array that it is in.
    */
   value(path: PolicyPath, around: Position): unknown {
     const position: Position = { line: this.#line }
@@ -84,8 +84,8 @@ class Parser {
   }
 
   /**
-   * Reads an object up to its closing brace. `path` is where it stands; the path of each name that it has twice is noted,
-   * and the last value counts. The object has no prototype, so that a member `__proto__` is one like any other.
+   * Reads an object at a path up to its closing brace. If it has a name twice, the path of the name is noted, and the last value
+   * counts. The object has no prototype, so that a member `__proto__` is one like any other.
    */
   #members(path: PolicyPath, position: Position): object {
     const object: Record<string, unknown> = Object.create(null)
@@ -100,9 +100,7 @@ class Parser {
     return object
   }
 
-  /**
-   * Reads the entries of an array up to its closing bracket. Each entry's path is that of the array and the entry's index.
-   */
+  /** Reads the entries of an array up to its closing bracket. The path of an entry is the path of the array and the entry's index. */
   #entries(path: PolicyPath, position: Position): unknown[] {
     const array: unknown[] = []
     this.#list(']', () => void array.push(this.value([...path, array.length], position)))
@@ -124,22 +122,22 @@ class Parser {
   }
 
   /**
-   * Reads the current token as a text, a number, true, false or null, and goes on to the token after it. If it is none of
-   * these, `what` is what the error says was expected there.
+   * Reads the current token as a text, a number, true, false or null, and goes on to the token after it. If it is none of these,
+   * the error says that `expected` was expected there.
    */
-  #scalar(what: string): unknown {
+  #scalar(expected: string): unknown {
     try {
       const value: unknown = JSON.parse(this.token)
       this.#next()
       return value
     } catch {
-      return this.fail(what)
+      return this.fail(expected)
     }
   }
 
   /**
-   * Goes on to the next token (a text, a mark, or a word), which is '' at the end of the file. The line ends in the white
-   * space before it are counted.
+   * Goes on to the next token: a text, a mark, or a word; '' at the end of the file. The line ends in the white space before the
+   * token are counted.
    */
   #next(): void {
     TOKEN.lastIndex = this.#at

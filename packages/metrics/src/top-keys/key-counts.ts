@@ -26,16 +26,16 @@ export class KeyCounts {
   }
 
   /**
-   * Counts decisions by policy and result too, from now on, as the counts are shared with other processes. A process that shows the
-   * counts of the whole fleet knows only what each process shares, so these numbers must be part of it.
+   * Counts decisions by policy and result too, from now on, because the counts are shared: a process that shows the figures of the
+   * whole fleet knows only what each process shares.
    */
   countDecisions(): void {
     this.#decisions ??= new DecisionCounts()
   }
 
   /**
-   * Counts a decision for its key: every denial, and of all calls a random sample of 1 in 16. A call that shadow mode let
-   * pass has a reason too, and counts as a denial. Long keys are counted by their digest, as stores keep them.
+   * Counts a decision for its key: every denial, and of all calls a random sample of 1 in 16. A call that would be denied but for
+   * shadow mode has a reason too, and counts as a denial. Long keys are counted by their digest, as stores keep them.
    */
   count(key: string, decision: Decision): void {
     if (decision.reason !== undefined) this.#denied.add(storedKey(key))

@@ -9,10 +9,7 @@ export interface Summary {
   readonly keys: readonly KeyCount[]
 }
 
-/**
- * A copy of what a counter of heavy keys holds now, which further calls do not change: items in all, the most that an
- * unlisted key can have come, and the keys with their counts.
- */
+/** The summary of what a counter of heavy keys holds now. It is a copy, which further calls do not change. */
 export function summaryOf(counts: SpaceSaving): Summary {
   return { total: counts.total, missed: counts.missed, keys: [...counts] }
 }
@@ -35,7 +32,7 @@ export function merge(summaries: readonly Summary[], size: number): Summary {
   const missed = summaries.reduce((sum, summary) => sum + summary.missed, 0)
   for (const summary of summaries) {
     for (const { key, count, error } of summary.keys) {
-      // Of the other summaries until one lists the key: as often as they may have missed it.
+      // `upper` begins with the `missed` of all summaries; each that lists the key has its own replaced by the count.
       const bounds = merged.get(key) ?? { upper: missed, lower: 0, rank: 0 }
       bounds.upper += count - summary.missed
       bounds.lower += count - error
