@@ -29,9 +29,8 @@ export interface ObserveOptions {
    */
   readonly registry?: RegistryLike
   /**
-   * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100
-   * characters, then 'other'. One that throws or returns no string, but for example a promise, is reported as the warning
-   * INVALID_TAG.
+   * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100 characters, then
+   * 'other'. One that throws or returns no string, but for example a promise, is reported as the warning INVALID_TAG.
    * @default undefined: decisions are not counted by tag
    */
   readonly tag?: TagOf

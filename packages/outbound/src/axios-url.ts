@@ -104,10 +104,7 @@ function pairsOf(params: unknown, serializer: Serializer): readonly (readonly [s
   return pairs
 }
 
-/**
- * Whether axios writes the members of a value one by one, as it does with lists and plain objects. It writes a date, for example,
- * as one value.
- */
+/** Whether axios writes the members of a value one by one: those of a list or a plain object, but not of a date. */
 function hasMembers(value: unknown): boolean {
   if (Array.isArray(value)) return true
   if (typeof value !== 'object' || value === null) return false

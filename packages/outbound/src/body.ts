@@ -33,10 +33,7 @@ export class KeptBody {
     Promise.resolve(this.#reader.cancel()).catch(() => {})
   }
 
-  /**
-   * Reads the whole body into `bytes`, which is undefined until all has arrived. A body of more than 64 KiB is dropped, and
-   * cannot be sent again.
-   */
+  /** Reads the whole body into `bytes`, which stays undefined until all has arrived and if it is more than 64 KiB. */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

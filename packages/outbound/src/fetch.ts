@@ -54,10 +54,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
     })
     try {
       return await settings.queue.run<Response>(request.terms, {
-        /**
-         * Sends the request once; a later attempt sends the body that was kept. `nested` marks the options: another limited client
-         * that gets them makes no retries.
-         */
+        /** Sends the request, a later attempt the body that was kept. `nested`: a limited client within makes no retries. */
         start({ attempt }) {
           const marked = nested(init)
           if (attempt > 1 && kept?.bytes) return fetch(input, { ...marked, body: kept.bytes })

@@ -70,10 +70,7 @@ export class HeldResponse {
   }
 }
 
-/**
- * Undoes the content codings of a body that `encoding` lists, the last one first. Returns undefined if a coding is unknown or
- * fails, or the result has more than 64 KiB.
- */
+/** Undoes the content codings in `encoding`, the last one first. Undefined if one is unknown or fails, or beyond 64 KiB. */
 function unpacked(packed: Uint8Array | undefined, encoding = 'identity'): Uint8Array | undefined {
   let bytes = packed
   try {

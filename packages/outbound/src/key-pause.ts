@@ -143,10 +143,7 @@ export class KeyPause {
     this.#allowed += 2
   }
 
-  /**
-   * Milliseconds to wait where the other side states no time: a second, doubled with each such wait in a row up to a minute, less
-   * up to a quarter at random.
-   */
+  /** Milliseconds to wait where no time is stated: a second, doubled each time up to a minute, less up to a quarter at random. */
   #backOffMs(): number {
     return Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.#backOffs) * (0.75 + Math.random() / 4)
   }

@@ -73,8 +73,7 @@ export interface OutboundOptions extends WaitingOptions {
    */
   readonly retries?: number
   /**
-   * Whether a request may be sent again after a refusal. A body that can be read only once, such as a stream, is never sent
-   * again.
+   * Whether a request may be sent again after a refusal. A body that can be read only once, such as a stream, is never sent again.
    * @default GET, HEAD, OPTIONS, TRACE, PUT, DELETE, and requests with an `Idempotency-Key`
    */
   readonly isRetryable?: (request: OutboundRequest) => boolean

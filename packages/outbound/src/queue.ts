@@ -10,8 +10,7 @@ import { FINAL, UNANSWERED, type Verdict } from './verdict.js'
 import { checkSources, keysFor, type LimiterOption, sourcesOf } from './waiting-options.js'
 
 /**
- * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
- * fleet.
+ * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a fleet.
  * @example
  * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
  * const queue = createQueue({ limiter, semaphore: createSemaphore({ limit: 5 }) })
@@ -163,10 +162,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     return this.#calls.close(drain)
   }
 
-  /**
-   * Calls `fn` when it is the call's turn, and again after a failure if the option `retry` asks for it. Settles as the last
-   * attempt does.
-   */
+  /** Calls `fn` at the call's turn, and again if the option `retry` asks for it. Settles as the last attempt does. */
   #made<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = terms
     return this.#calls.run(terms, {

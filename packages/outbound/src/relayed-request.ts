@@ -210,10 +210,7 @@ export class RelayedRequest implements Handler {
     return again
   }
 
-  /**
-   * Sends the request again at its next turn. The wait for it begins before this attempt ends; otherwise the queue would be idle
-   * for a moment.
-   */
+  /** Sends the request again at its next turn. That wait begins before this attempt ends; otherwise the queue would be idle. */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#request.terms, this.#turn)
     this.#end(USED_NOTHING)

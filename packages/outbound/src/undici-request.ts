@@ -74,10 +74,7 @@ function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
-/**
- * The reply to an undici call, in the form in which the functions among a client's options get it. Several values of one header
- * are joined by commas.
- */
+/** The reply to an undici call, as the functions among a client's options get it. Values of one header are joined by commas. */
 export function replyOf(status: number, headers: HeaderValues, url: string | undefined): OutboundReply {
   return {
     status,

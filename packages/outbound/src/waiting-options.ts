@@ -24,15 +24,13 @@ export interface WaitingOptions {
    */
   readonly adaptive?: AdaptiveRateOptions
   /**
-   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in
-   * milliseconds.
+   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in milliseconds.
    * @default '30s'
    */
   readonly maxWait?: Duration
   /**
-   * Turns that this process may book in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most
-   * this many. Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small
-   * burst.
+   * Turns that this process may book in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most this many.
+   * Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small burst.
    * @default 1
    */
   readonly prefetch?: number

@@ -26,9 +26,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Reads a JSON text as a value, and notes for messages about it on which line each value stands, and which names an
- * object has twice. `lineOf` takes a path; for one that the text does not have, it returns the line of the nearest value
- * around it.
+ * Reads a JSON text as a value, and notes for messages about it on which line each value stands, and which names an object has
+ * twice. `lineOf` takes a path; for one that the text does not have, it returns the line of the nearest value around it.
  * @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels.
  */
 export function parseLocated(text: string): Located {
@@ -135,10 +134,7 @@ class Parser {
     }
   }
 
-  /**
-   * Goes on to the next token: a text, a mark, or a word; '' at the end of the file. The line ends in the white space before the
-   * token are counted.
-   */
+  /** Goes on to the next token: a text, a mark, or a word; '' at the end. Counts the line ends in the white space before it. */
   #next(): void {
     TOKEN.lastIndex = this.#at
     const [all, space, token] = TOKEN.exec(this.text) as unknown as [string, string, string]

@@ -94,10 +94,7 @@ const IS_NAMED = new RegExp(`^${NAMED}$`)
 
 const isNamed = (text: string): boolean => IS_NAMED.test(text)
 
-/**
- * The name of a part of a call that was probably meant by `name`: the nearest of `parts`, or a header or field. Undefined if none
- * is near, or if it is `name` itself.
- */
+/** The part of a call that was probably meant by `name`: one of `parts`, a header or a field; undefined if none is near. */
 function nearestPart(name: string, parts: readonly string[]): string | undefined {
   const [kind = '', ...rest] = name.split(':')
   const nearestKind = nearestTo(kind, [...parts, 'header', 'field'])

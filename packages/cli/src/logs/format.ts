@@ -3,9 +3,7 @@ import type { SkipReason } from './ledger.js'
 import type { ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
-/**
- * One format of logs. `read` reads a line, and the other members describe that line until the next one is read.
- */
+/** One format of logs. `read` reads a line, and the other members describe that line until the next one is read. */
 export interface Format {
   readonly name: string
   /**
@@ -31,10 +29,7 @@ export interface FormatOpener {
   open(times: TimeReader, sample: readonly string[], options: ReadOptions): Format
 }
 
-/**
- * The object that a line of JSON contains; undefined if the line is none. A line that does not begin with a brace is not
- * parsed.
- */
+/** The object in a line of JSON; undefined if the line is none. A line that does not begin with a brace is not parsed. */
 export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : undefined

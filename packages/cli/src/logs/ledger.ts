@@ -29,10 +29,7 @@ export class Ledger {
   readonly groups = new Map<string, { lines: number; read: number }>()
   readonly skipped = new Map<SkipReason, Skipped>()
 
-  /**
-   * Counts a line that was skipped for this reason. The first line of each reason is kept, cut to 160 characters, as the
-   * example that the report shows.
-   */
+  /** Counts a line that was skipped for a reason. The first line of each reason is kept for the report, cut to 160 characters. */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
     if (UNREAD.test(reason) || (!NO_CALL.test(reason) && isLikeCall(text))) this.unread++
     const known = this.skipped.get(reason)

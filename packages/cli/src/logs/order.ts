@@ -33,10 +33,7 @@ export class Sorter {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.take(this.#latest - this.hold)
   }
 
-  /**
-   * Takes out the calls up to the instant `until`, in microseconds, and returns them in order of time. Without `until` it
-   * takes all, as at the end of a log.
-   */
+  /** Takes out the calls up to the instant `until` (microseconds), or all without it, and returns them in order of time. */
   take(until = Infinity): LoggedCall[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length

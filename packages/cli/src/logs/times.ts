@@ -7,10 +7,7 @@ export class TimeReader {
   #text = ''
   #us = NaN
 
-  /**
-   * A logged time in microseconds since 1970; NaN for a text that is no time. The last text and its result are
-   * remembered, as all lines of one second have the same.
-   */
+  /** A logged time in microseconds since 1970, or NaN. The last one is remembered, as all lines of one second have the same. */
   read(text: string): number {
     if (text === this.#text) return this.#us
     this.#text = text

@@ -29,10 +29,7 @@ function placeOf(file: string | number): string | undefined {
   return stats && !stats.isCharacterDevice() && !stats.isSocket() ? `${stats.dev}:${stats.ino}` : undefined
 }
 
-/**
- * The logs at these paths, or stdin if there is none, as names and streams of bytes. A log that is packed by gzip is
- * unpacked, whatever its name.
- */
+/** The logs at these paths, or stdin if there is none, as names and streams of bytes, which are unpacked from gzip. */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
     return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(bytesOf(path, signal)) }

@@ -6,10 +6,7 @@ import { bytesOf } from './files.js'
 /** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */
 export const LARGEST = 2 ** 22
 
-/**
- * A line of text for each problem of a policy file, as compilers print theirs: file, line, severity and code, then the
- * place in the file and the message.
- */
+/** A line of text for each problem of a policy file, as compilers print theirs: `file:line: severity CODE at place: message`. */
 export function linesOf(path: string, problems: readonly policies.PolicyProblem[]): string[] {
   const file = path === STDIN ? 'stdin' : path
   return problems.map(({ line, path: at, severity, code, message }) => {

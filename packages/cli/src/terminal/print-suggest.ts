@@ -22,9 +22,8 @@ export function printSuggest(report: SuggestReport, selector: Selector, command:
 }
 
 /**
- * The table of windows and limits: of each limit the calls and the callers that it would have denied, in numbers and
- * shares, and the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why
- * there are none.
+ * The table of windows and limits: of each limit the calls and the callers that it would have denied, in numbers and shares, and
+ * the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why there are none.
  */
 function limitsTable({ windows, basis }: SuggestReport): TextLine[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
@@ -84,10 +83,9 @@ function besideEachOther(pictures: readonly (readonly string[])[]): TextLine[] {
 }
 
 /**
- * The lines about the limit that is recommended for a window: the share of callers that it never denies, what the next
- * caller above it needs, and the callers that it denies most. `peaks` pairs a peak, the smallest limit that never denies
- * a caller, with the number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit
- * is recommended.
+ * The lines about the limit that is recommended for a window: the share of callers that it never denies, what the next caller above
+ * it needs, and the callers that it denies most. `peaks` pairs a peak, the smallest limit that never denies a caller, with the
+ * number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit is recommended.
  */
 function recommendation(window: WindowReport, basis: Basis, page: Page): TextLine[] {
   const { windowMs, recommended, cells, peaks } = window

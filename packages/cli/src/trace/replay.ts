@@ -56,11 +56,10 @@ export interface Changes {
 }
 
 /**
- * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's
- * times are too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of
- * time; only the first counts callers and passes decisions on. It pauses every 16,384 calls, when an abort of the signal
- * ends it. If the abort has ended the reading before, the calls that were read are still decided, for a tenth of a second
- * at most.
+ * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's times are
+ * too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of time; only the first
+ * counts callers and passes decisions on. It pauses every 16,384 calls, when an abort of the signal ends it. If the abort has ended
+ * the reading before, the calls that were read are still decided, for a tenth of a second at most.
  */
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
@@ -185,10 +184,7 @@ class ReplayedFile {
   readonly #replayers: readonly Replayer[]
   #now = 0
 
-  /**
-   * Makes limiters in memory. A call has a list of keys, one for each limiter of both files: the keys for this file begin at the
-   * index `first`.
-   */
+  /** Makes limiters in memory. Of a call's keys, one for each limiter of both files, theirs begin at the index `first`. */
   constructor(limiters: readonly ReadLimiter[], first: number) {
     const memory = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
     // Otherwise limiters warn that the store forgets with its process, as it should here.

@@ -58,10 +58,7 @@ export class Tally {
   #longest = 0
   #worst: readonly { readonly key: string; readonly hit: Hit }[] = []
 
-  /**
-   * Adds the denials of one caller to the sums. He is listed among the worst if he has more denials than one of the five
-   * that are listed so far.
-   */
+  /** Adds the denials of one caller to the sums, and lists him if he is one of the five with most denials so far. */
   add(key: string, hit: Hit): void {
     this.denied += hit.denied
     this.callersHit++

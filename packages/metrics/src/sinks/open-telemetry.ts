@@ -98,10 +98,7 @@ function growth(
   }
 }
 
-/**
- * Makes a histogram of durations on the meter, with the same buckets as for Prometheus, and returns the function that
- * records one duration in seconds.
- */
+/** Makes a histogram of durations, with the buckets of Prometheus, and returns the function that records a duration in seconds. */
 function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
   const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
   const created = meter.createHistogram(instrument.name, { ...optionsOf(instrument), advice })

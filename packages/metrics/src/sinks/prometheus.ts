@@ -45,10 +45,7 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
     register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),
   }
 
-  /**
-   * Makes a histogram of durations, which is registered with the other metrics, and returns the function that records one
-   * duration in seconds.
-   */
+  /** Makes a histogram of durations, registered with the others, and returns the function that records one in seconds. */
   function histogram(instrument: Instrument): RecordDuration {
     const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
     const created = new client.Histogram(configuration as never)

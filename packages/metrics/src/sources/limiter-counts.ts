@@ -62,10 +62,7 @@ export class LimiterCounts implements Source {
     }
   }
 
-  /**
-   * Reports the values of one instrument to `observe`: of each policy, of each tag, or of the limiters' state, whichever
-   * the instrument is about.
-   */
+  /** Reports the values of one instrument to `observe`: of each policy, of each tag, or of the limiters' state. */
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
     if (read) for (const counts of this.#counts) counts[read](observe)

@@ -51,8 +51,7 @@ export class LimiterState {
 
   /**
    * Reports the value of an instrument for all open limiters of this name together, and forgets limiters that are closed.
-   * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store
-   * elsewhere.
+   * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store elsewhere.
    */
   read(instrument: InstrumentId, observe: Observe): void {
     const limiters = { limiter: this.name }

@@ -38,10 +38,7 @@ export class PolicyCounts {
     if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
 
-  /**
-   * Counts one decision in the cell of its result, its reason and what decided it. The cells of all combinations lie in
-   * one array, so counting is an addition.
-   */
+  /** Counts one decision by its result, its reason and what decided it. One array has a cell for each combination. */
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
     const cell = (result * REASONS.length + reasonNumber(reason)) * DECIDERS.length + deciderNumber(decidedBy)
     this.#cells[cell]!++

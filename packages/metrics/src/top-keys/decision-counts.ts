@@ -28,10 +28,7 @@ export class DecisionCounts {
     this.#current = new ResultCounts(MOST_POLICIES)
   }
 
-  /**
-   * The counts of the current and the previous generation together, largest first. A generation lasts half of the window
-   * over which keys are counted.
-   */
+  /** The counts of the current and the previous generation together, the largest first. */
   list(): readonly DecisionCount[] {
     const counts: DecisionCount[] = []
     for (const generation of [this.#current, this.#previous])

@@ -15,10 +15,7 @@ export class KeyCounts {
   readonly #sampling = new Sampling()
   #decisions: DecisionCounts | undefined
 
-  /**
-   * Keeps two lists of `size` keys each: those with the most denials, and those with the most calls, of which only a random
-   * sample is counted.
-   */
+  /** Keeps two lists of `size` keys: with most denials, and with most calls, of which a random sample is counted. */
   constructor(size: number) {
     this.size = size
     this.#denied = new Generations(size)
@@ -63,10 +60,7 @@ export class KeyCounts {
     return this.#sampled.summary()
   }
 
-  /**
-   * The counts as they are posted for other processes. `limiter` is the limiter's name, and `hash` makes the text that is
-   * shown in place of each key.
-   */
+  /** The counts as they are posted, under the limiter's name; `hash` makes the text that is shown in place of a key. */
   post(limiter: string, hash: KeyHash): Post {
     const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
     return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }

@@ -88,10 +88,7 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown; denials
   }
 }
 
-/**
- * Whether a value, which another process has written, is a sound post: the counts of one limiter, with at most `size`
- * keys in each list.
- */
+/** Whether a value from another process is a sound post: the counts of one limiter, with at most `size` keys in each list. */
 function isPost(value: unknown): value is PackedPost {
   const { limiter, size, denied, sampled, decisions, limits = [] } = fieldsOf<PackedPost>(value)
   return (

@@ -72,10 +72,7 @@ class Posting {
     }
   }
 
-  /**
-   * The text to be posted: the counts and limits of all limiters, in which keys are replaced by their hashes if that was asked for,
-   * and the newest 50 denials.
-   */
+  /** The text to be posted: the counts of all limiters, with keys hashed if that was asked for, and the newest 50 denials. */
   #text(): string {
     const allShared = [...this.#shared]
     const posts = allShared.flatMap(({ limiter, counts, hash }) => {

@@ -56,10 +56,7 @@ export class SpaceSaving {
     }
   }
 
-  /**
-   * Takes up a new key with the count 1, while there is a free place. The key is copied (`ownText`), because a text cut
-   * out of another one would keep the whole of that in memory.
-   */
+  /** Takes up a new key with the count 1. It is copied, because a text cut out of another keeps that in memory. */
   #insert(newKey: string): void {
     const key = ownText(newKey)
     this.#held++
@@ -82,10 +79,7 @@ export class SpaceSaving {
     this.#raise(entry)
   }
 
-  /**
-   * Removes from the map all keys that were replaced: their entry has another key by now. All at once, because to delete
-   * each as it is replaced takes twice the time.
-   */
+  /** Removes all replaced keys from the map. To delete each as it is replaced would take twice the time. */
   #forgetReplaced(): void {
     const entries = new Map<string, Entry>()
     for (const [key, entry] of this.#entries) if (entry.key === key) entries.set(key, entry)
@@ -136,10 +130,7 @@ export class SpaceSaving {
     return entry
   }
 
-  /**
-   * Takes a bucket without entries out of the ascending list of buckets. If it was the first, the bucket above it has the
-   * smallest count now.
-   */
+  /** Takes an empty bucket out of the ascending list. If it was the first, the one above has the smallest count now. */
   #remove({ below, above }: Bucket): void {
     if (below) below.above = above
     else this.#least = above
@@ -177,10 +168,7 @@ interface Bucket {
   above: Bucket | undefined
 }
 
-/**
- * Takes an entry out of the list of its bucket, the entries of equal counts. The list is linked in both directions, so
- * that it takes constant time.
- */
+/** Takes an entry out of the list of its bucket, which is linked in both directions, so that it takes constant time. */
 function unlink(entry: Entry): void {
   const { bucket, before, after } = entry
   if (before) before.after = after

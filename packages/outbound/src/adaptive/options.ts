@@ -53,10 +53,7 @@ function checkedOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   throw new PolicyError('INVALID_OPTION', why)
 }
 
-/**
- * Milliseconds since 1970: the time at the start of this process plus the time elapsed since. A later change of the system's
- * clock does not move it.
- */
+/** Milliseconds since 1970, by a clock that a later change of the system's clock does not move. */
 function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }

@@ -21,9 +21,8 @@ export function httpDateIn(text: string | undefined): number {
 
 /**
  * Returns the wait in a header's text, in milliseconds: 0 or less if it is over, NaN if the text has none. Some gateways send a
- * list of waits: the longest counts. A wait has any of the forms in `FORMS`, whatever the header: a number of `unitMs`
- * milliseconds each, a duration such as `1m30s`, or the instant at which the wait ends. `now` is the sender's clock, in
- * milliseconds since 1970.
+ * list of waits: the longest counts. A wait has any of the forms in `FORMS`, whatever the header: a number of `unitMs` milliseconds
+ * each, a duration such as `1m30s`, or the instant at which the wait ends. `now` is the sender's clock, in milliseconds since 1970.
  */
 export function waitMsIn(text: string | undefined, now: number, unitMs = 1000): number {
   const waits = listIn(text).map((value) => {
