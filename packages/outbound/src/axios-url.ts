@@ -86,17 +86,17 @@ function pairsOf(params: unknown, serializer: Serializer): readonly (readonly [s
   }
   /**
    * Adds the members of an object or list to `pairs`. `path` has the keys of the objects and lists around them, none for the
-   * parameters themselves. As in axios, only a member of the parameters is written as JSON or as `a[]`; further in, lists get
-   * indexes.
+   * parameters themselves. As in axios, only a member of the parameters is written as JSON or as `a[]`, further in lists get
+   * indexes; and the space around a key is left out, but not in `path`.
    */
   const addMembers = (value: unknown, path: readonly string[]): void => {
-    for (const [given, member] of Object.entries(value as object)) {
+    for (const [untrimmedKey, member] of Object.entries(value as object)) {
       if (member === undefined || member === null) continue
-      const key = Array.isArray(value) ? given : given.trim()
+      const key = Array.isArray(value) ? untrimmedKey : untrimmedKey.trim()
       if (path.length === 0 && key.endsWith('{}') && typeof member === 'object') {
         pairs.push([key, JSON.stringify(member)])
       } else if (path.length === 0 && isFlatList(member)) addList(withoutBrackets(key), member)
-      else if (hasMembers(member)) addMembers(member, [...path, given])
+      else if (hasMembers(member)) addMembers(member, [...path, untrimmedKey])
       else pairs.push([nameOf(path, key), textOf(member)])
     }
   }

@@ -165,7 +165,7 @@ function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   }
 }
 
-/** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */
+/** The JSON in a response body; undefined if the body is no JSON, or a stream, which is left for the caller, who asked for it. */
 function jsonIn(data: unknown): unknown {
   return isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)
 }

@@ -276,8 +276,8 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Refuses new calls. Refuses the calls that wait too, or with `drain` makes them first, also in a paused queue. Resolves when
-   * no call is under way.
+   * Refuses new calls. Refuses the calls that wait too, or with `drain` makes them first, also in a paused queue. Resolves when no
+   * call is under way, and the limiter that `setPolicies` made, if any, is closed.
    */
   async close(drain: boolean): Promise<void> {
     this.#closed = true

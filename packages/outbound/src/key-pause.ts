@@ -110,9 +110,9 @@ export class KeyPause {
   }
 
   /**
-   * Begins a pause of `ms` milliseconds. Many replies report the same pause, so this returns false, and changes nothing, if the
-   * pause would end no later than the known one. If the attempt went out (`sentAt`) before the known pause began, neither does an
-   * end up to 50 ms later change anything.
+   * Begins a pause of `ms` milliseconds, after which a single call goes out first. Many replies report the same pause: this returns
+   * false, and changes nothing, if the pause would end no later than the known one; or at most 50 ms later, if the attempt that got
+   * the reply went out (`sentAt`) before the known pause began.
    */
   begin(ms: number, sentAt: number): boolean {
     const now = nowMs()

@@ -118,8 +118,8 @@ export class KeyQueue {
   }
 
   /**
-   * Makes bookings for the first turns that have none, until as many are under way as `prefetch` or, after a pause, its allowance
-   * lets be. The bookings go on by themselves (`#serve`).
+   * Makes bookings for the first turns that have none, until as many are under way as `prefetch` allows or, after a pause, the
+   * pause's allowance. `#serve` then carries each booking out.
    */
   #fill(): void {
     this.#isBooking = false
@@ -197,24 +197,24 @@ export class KeyQueue {
    * all these calls have left, permits and turn are given back.
    */
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
-    const turn = booking.end()
+    const bookedFor = booking.end()
     const first = this.#queue.first((other) => this.#isServedBy(booking, other))
     const hasExchange = first !== undefined && this.#booked.delete(first)
-    if (!hasExchange && turn) this.#booked.delete(turn)
+    if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
     if (!first) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       if (decision) giveBack(decision)
-      turn?.passOn()
-      return turn?.recheck()
+      bookedFor?.passOn()
+      return bookedFor?.recheck()
     }
-    if (turn !== first) first.passOn(turn)
+    if (bookedFor !== first) first.passOn(bookedFor)
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
     if (booking.reports) first.addReports(booking.reports)
     first.granted(decision, permits)
-    if (turn !== first) turn?.recheck()
+    if (bookedFor !== first) bookedFor?.recheck()
     const { lateness } = first.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(key, booking, lateness, decision)
@@ -292,7 +292,7 @@ export class KeyQueues {
     this.limiter = holder
   }
 
-  /** Makes a limiter of these policies, and returns it, if there is none. */
+  /** Makes a limiter of these policies if there is none yet, and returns it; otherwise returns undefined. */
   limitBy(policies: readonly Policy[]): Limiter | undefined {
     return this.limiter ? undefined : (this.limiter = createLimiter({ policies }))
   }

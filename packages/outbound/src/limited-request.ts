@@ -148,7 +148,7 @@ const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
 /**
  * The keys of a request by the option `key`, one for each limiter or one for all: by default the origin of its URL. `keysFor`
- * throws for a list that is shorter or longer than that of the limiters.
+ * throws if there are more or fewer keys than limiters.
  */
 function keysOf(
   { limiter, key }: OutboundSettings,

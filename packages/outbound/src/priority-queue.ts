@@ -92,7 +92,7 @@ export class PriorityQueue<T extends Queued<T>> {
     }
   }
 
-  /** Moves a level down the heap, as long as one of the two levels below comes before it: the first of these takes its place. */
+  /** Moves a level down the heap as long as a level below comes before it. Of the two below, the first one takes its place. */
   #sink(level: Level<T>): void {
     for (;;) {
       const left = 2 * level.place + 1

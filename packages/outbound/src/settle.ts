@@ -67,8 +67,8 @@ export function holdUntilEnd(decision: Decision, { ttl, atEnd }: SettleSettings,
 }
 
 /**
- * Settles the reservations of an attempt at the units that `used` returns, or at `cost` if it knows none or throws, which is
- * reported once. Without `used`, as no reply came, nothing stays charged, or with `atEnd` the cost.
+ * Settles the reservations of an attempt at the units that `used` returns, or at `cost` if it returns undefined or throws; an error
+ * is reported once. Without `used`, as no reply came, nothing stays charged, or with `atEnd` the cost.
  */
 export function settleHeld(
   decisions: readonly Decision[],
@@ -109,7 +109,7 @@ export class BodyEnd {
     readonly reply: OutboundReply,
   ) {}
 
-  /** Adds a piece of the body, of which the last 65,536 characters or more are kept. */
+  /** Adds a piece of the body. At least the last 65,536 characters of the body are kept. */
   readonly add = (chunk: Uint8Array | string): void => {
     if (!this.settle) return
     this.#text += typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true })

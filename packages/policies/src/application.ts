@@ -216,13 +216,14 @@ function limitOf<Req>(
     if (!exempt) return false
     const address = callerOf(req, source, wholeAddress)
     if (address !== undefined && exempt.hasAddress(address)) return true
+    // A file has exempt keys only beside `by`, so there is a key.
     return exempt.keys.size > 0 && chain(key!(req, source), (caller) => exempt.keys.has(caller))
   }
   return {
     name,
     ...(isPlanned
       ? {
-          policies: (req) => chain(plan(req), (name) => plans.get(name ?? '') ?? policies),
+          policies: (req) => chain(plan(req), (planName) => plans.get(planName ?? '') ?? policies),
           tiers: [policies, ...plans.values()],
         }
       : { policies }),

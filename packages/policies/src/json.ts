@@ -36,10 +36,13 @@ export function parseLocated(text: string): Located {
   const value = parser.value([], root)
   if (parser.token !== '') parser.fail('the end of the file')
   const lineOf = (path: PolicyPath): number => {
-    let position = root.inner?.get(undefined) // the value as a whole has no name
-    let line = 1
-    for (let i = 0; position; position = position.inner?.get(path[i++])) line = position.line
-    return line
+    let position = root.inner!.get(undefined)! // the value as a whole has no name
+    for (const name of path) {
+      const inner = position.inner?.get(name)
+      if (!inner) break
+      position = inner
+    }
+    return position.line
   }
   return { value, lineOf, repeated: parser.repeated }
 }
@@ -143,7 +146,7 @@ class Parser {
     this.token = token
   }
 
-  /** Ends the reading with an error: every text that is not JSON ends here. */
+  /** Ends the reading with an error: `expected` was expected in place of the present token. Each text that is not JSON ends here. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
     throw Object.assign(new JsonError(`expected ${expected}, got ${found}`), { line: this.#line })

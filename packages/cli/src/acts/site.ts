@@ -42,7 +42,7 @@ export type LeftAlone = Map<string, number>
 export class Site {
   readonly #limiters = new Map<string, readonly Limiter[]>()
 
-  /** `warned` gets the warnings of limiters, such as that Redis evicts keys. */
+  /** Has reading the store write nothing (`quiet`). `warned` gets the warnings of limiters, such as that Redis evicts keys. */
   constructor(
     readonly opened: OpenedStore,
     readonly limits: readonly KnownLimits[],

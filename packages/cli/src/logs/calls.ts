@@ -45,7 +45,7 @@ export function callReader(
     return clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
   }
   /**
-   * The key of the line's caller by a selector: by `orAddress` the address, if the line lacks what the selector counts by.
+   * The key of the line's caller by a selector; with `orAddress` the address, if the line lacks what the selector counts by.
    * Undefined without a key, and for one longer than limiters take. It is a copy, which does not keep the line in memory.
    */
   const keyOf = ({ by = 'ip', orAddress = false }: Selector): string | undefined => {

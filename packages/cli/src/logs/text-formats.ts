@@ -99,6 +99,7 @@ class TextFormat implements Format {
   readonly #durations: readonly (readonly [group: string, unit: string])[]
   #found: readonly (string | undefined)[] = []
 
+  /** `groups` are the names of the groups of the `pattern`, in their order. A group `duration...` has a part of the duration. */
   constructor(
     readonly name: string,
     readonly pattern: RegExp,

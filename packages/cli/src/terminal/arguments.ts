@@ -44,9 +44,9 @@ export const usageError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'UsageError' })
 
 /**
- * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option that is no list given
- * twice, stdin read twice, and a value for a flag that takes none, as in `--json=x`. The parser puts such a value among the
- * `files`: it is a file that is not one of the arguments themselves (`argv`).
+ * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option given twice unless it
+ * takes a list, stdin (`-`) read twice, and a value for a flag that takes none, as in `--json=x`. The parser puts such a value among
+ * the `files`: it is a file that is not one of the arguments themselves (`argv`).
  * @throws {UsageError} for the first of these that is found.
  */
 export function refuseMisuse(argv: readonly string[], files: readonly string[], given: Given): void {

@@ -75,7 +75,7 @@ export function readOptionsOf(
   }
 }
 
-/** The percentage of lines that look like calls of which a report may be without (--max-unread). */
+/** How many percent of the lines that look like calls may be unread without a warning (--max-unread). */
 export const maxUnreadOf = (given: Given): number =>
   valueOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
 

@@ -106,7 +106,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): TextLin
   return [bold(`${title} ${alone}; ${gap}`), ...beyond]
 }
 
-/** The kind of caller whom a limit would deny, and what to write for him; undefined for one like others. */
+/** Advice on a caller whom a limit would deny, by his habits: who he may be, and which option suits him. Undefined without any. */
 function adviceOn({ path, share, paths, agents }: Habits): string | undefined {
   if (agents >= 5) return `${agents} user agents: if it is an office, count by a key, --by header:NAME`
   if (share > 0.9 && path !== '')

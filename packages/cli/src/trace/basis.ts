@@ -34,7 +34,7 @@ export class Survey {
   last = -Infinity
   #denied = 0
 
-  /** Counts a call, its time as the first or last one if it is, and whether it was answered 429 (`denied`). */
+  /** Counts a call, and whether it was answered 429 (`denied`). Keeps the earliest and the latest time. */
   add(call: LoggedCall): void {
     this.calls++
     if (call.denied) this.#denied++

@@ -64,6 +64,7 @@ export interface HighCaller {
  * @throws {PolicyError} for a limit or burst that the algorithm does not take.
  */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
+  // Throws for limits and bursts that the algorithm does not take, before the log is read.
   for (const windowMs of options.windows)
     for (const limit of options.limits ?? [1]) makePolicy(entryOf(options, windowMs, limit))
   const callers = new Callers()

@@ -16,8 +16,8 @@ export function summaryOf(counts: SpaceSaving): Summary {
 
 /**
  * Merges summaries of different streams into one of at most `size` keys, so that both laws still hold: `count - error <=
- * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is the most that a key
- * can have come that it does not list.
+ * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is how often a key that it
+ * does not list can have come at most.
  *
  * Three numbers are added up for each key. `upper`, the most that it can have come, is its count in each summary that lists it,
  * and `missed` of each other one. `lower`, the least, is its counts less their errors. `rank`, by which keys are chosen, is its

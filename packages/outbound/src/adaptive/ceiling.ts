@@ -69,7 +69,7 @@ export class Ceiling {
     }
     this.#served += units
     const wasRefused = this.#trialDelay > 0
-    const [share, timesAsLong] = wasRefused ? [TRIAL, TRIAL_LASTS] : [FIRST_TRIAL, 1]
+    const [share, timesAsLong] = wasRefused ? [LATER_TRIAL, LATER_TRIAL_LASTS] : [FIRST_TRIAL, 1]
     if (!this.measure.isProven(this.limit, this.#served, (now - this.#since) / timesAsLong)) return undefined
     const hasSucceeded = this.#beforeTrial !== undefined
     if (hasSucceeded) this.#delayTrial(this.#trialDelay / 2, now)
@@ -123,9 +123,9 @@ export class Ceiling {
 }
 
 /** Shares of the limit: of the trials before and after the first refusal, and what the second refusal in a row takes. */
-const [FIRST_TRIAL, TRIAL, LOWERED] = [0.5, 0.05, 0.1]
+const [FIRST_TRIAL, LATER_TRIAL, LOWERED] = [0.5, 0.05, 0.1]
 /** A small trial lasts so many times as long: the refusal that it causes may go to another process. */
-const TRIAL_LASTS = 4
+const LATER_TRIAL_LASTS = 4
 /** Windows between trials: after the first that fails, and at most. */
 const [FIRST_DELAY, LONGEST_DELAY] = [12, 240]
 /** Refusals are in a row if so many windows or fewer are between them. */

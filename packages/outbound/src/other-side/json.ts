@@ -24,7 +24,7 @@ export async function jsonOf(stream: unknown): Promise<unknown> {
   const reader = isWebStream(stream) ? stream.getReader() : undefined
   /**
    * Cancels the stream, by its reader if it has one, as a stream with a reader cannot be cancelled otherwise. This ends the loop
-   * below if a second has passed, and frees a stream of which the rest is not wanted.
+   * below if a second has passed, and frees a stream whose rest is not wanted.
    */
   const stop = (): void => {
     if (reader) Promise.resolve(reader.cancel()).catch(() => {})

@@ -33,7 +33,7 @@ export function waitMsIn(text: string | undefined, now: number, unitMs = 1000): 
   return validWaits.length > 0 ? Math.max(...validWaits) : NaN
 }
 
-/** The least number in a list of numbers; NaN if one of them is none. */
+/** The least number in a list of numbers; NaN if an item of the list is no number. */
 export function leastIn(text: string | undefined): number {
   return Math.min(...listIn(text).map(numberIn))
 }
