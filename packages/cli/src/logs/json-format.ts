@@ -86,12 +86,12 @@ class JsonFormat implements Format {
     const isStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
-    const ids = new Set(
+    const callerIds = new Set(
       sample.filter((line) => this.#has(line, this.#callers)).map((line) => this.#idOf(line)),
     )
-    ids.delete('')
-    // Fields of other lines may have the names of an answer.
-    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || ids.has(this.#idOf(line)))
+    callerIds.delete('')
+    // Paths are looked for in `#lines`. Other lines are left out of it, first here: their fields may have the names of an answer.
+    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || callerIds.has(this.#idOf(line)))
     const isUnitKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
     this.#hasDurations = isUnitKnown && !isStart
     const lines = this.#lines.map((line) => {
@@ -104,6 +104,7 @@ class JsonFormat implements Format {
     this.#isInHalves = lines.some(
       ({ id, hasCaller, hasAnswer }) => hasAnswer && !hasCaller && unansweredIds.has(id),
     )
+    // Now only calls, or halves of them, are left: a line with an answer, or with a caller if that is enough.
     const isCallerEnough = this.#isInHalves || !this.#hasAnswers
     this.#lines = lines
       .filter(({ hasCaller, hasAnswer }) => hasAnswer || (hasCaller && isCallerEnough))
