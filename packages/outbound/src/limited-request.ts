@@ -79,7 +79,7 @@ export class LimitedRequest {
   #verdict(reply: OutboundReply, attempt: number, [hookRefusal, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
     const found = hookRefusal || stated?.isRefusal
-    if (found === 'final') return { ...FINAL, status }
+    if (found === 'final') return { status, ...FINAL }
     const isNone = found === 'none'
     const isCertain = found === true || (!isNone && REFUSALS.has(status))
     const foundMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
