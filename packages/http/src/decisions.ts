@@ -11,8 +11,6 @@ import { warn } from './setup-warnings.js'
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
 const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
-/** The headers that the response to a request gets with its head, of a platform that keeps decisions beside requests. */
-export const keptBeside = decisionsBeside as Pick<WeakMap<object, RequestDecisions>, 'get'>
 
 /**
  * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -28,6 +26,11 @@ export interface RequestDecision {
 
 /** The decisions of all limiters about one request, and the headers that its response gets with its head. */
 export type RequestDecisions = readonly RequestDecision[] & { kept?: KeptHeaders }
+
+/** The headers that the response to `request` gets with its head, of a platform that keeps decisions beside requests. */
+export function keptHeadersOf(request: object): KeptHeaders | undefined {
+  return (decisionsBeside.get(request) as RequestDecisions | undefined)?.kept
+}
 
 interface RecordedDecision extends RequestDecision {
   decision: Decision
@@ -62,7 +65,7 @@ export class Recorder<Req> {
   }
 
   /**
-   * Adds a decision to those about the request, and returns those of all limiters. They are kept as a property of the
+   * Adds a decision to those about the request, and returns the decisions of all limiters. They are kept as a property of the
    * request, or in a map beside it where the platform asks for that (`place`). `keys` collects the keys under which the
    * limiter counted the request, to warn if a limit that is mounted twice counts it again. It is undefined as long as
    * there is only one key. Where one limiter may count a request many times (`repeats`, as in GraphQL), `keys` is a list
@@ -76,7 +79,7 @@ export class Recorder<Req> {
     const limiter = this.#limiter
     const recorded = { limiter, inHeaders: this.#inHeaders, decision, latest: decision, order: 1, keys }
     const earlier = decisionsAbout(request, place)
-    if (earlier !== NONE) return addTo(earlier as RecordedDecision[], recorded)
+    if (earlier !== NONE) return addFurther(earlier as RecordedDecision[], recorded)
     const first: RecordedDecision[] = [recorded]
     if (place === 'beside') decisionsBeside.set(request, first)
     else (request as CountedRequest)[DECISIONS] = first
@@ -100,13 +103,13 @@ export class Recorder<Req> {
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
 /**
- * Adds a further decision to the list of those about a request, and returns the list. The list has one entry for each
- * limiter, with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards
- * shows headers and another hides them. The function warns if a limiter has counted the request twice under one key,
- * unless repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also
- * warns if two limiters have the same name and store, because each then uses up the allowance of the other.
+ * Adds a further decision to `all`, the list of those about a request, and returns the list. It has one entry for each limiter,
+ * with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards shows
+ * headers and another hides them. The function warns if a limiter has counted the request twice under one key, unless
+ * repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also warns if two
+ * limiters have the same name and store, because each then uses up the allowance of the other.
  */
-function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
+function addFurther(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
   let earlier: RecordedDecision | undefined
   for (const other of all) {
@@ -192,7 +195,7 @@ export function mostRestrictive(all: readonly RequestDecision[]): Decision {
 
 /**
  * One decision for each limiter, the most restrictive, in the order in which the limiters first counted the request. A
- * limiter has two entries if one guard of it shows headers and another does not.
+ * limiter has two entries in `all` if one guard of it shows headers and another does not.
  */
 export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly Decision[] {
   if (all.length === 1) return [all[0]!.decision]

@@ -5,9 +5,9 @@ import { getOrMake } from './get-or-make.js'
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
 
 /**
- * Makes the function that a guard calls for each denial, and that calls the option `onExceeded` for some of them: only
- * for the denial with which a key goes over its limit, not for those that follow while it stays over. An error in
- * `onExceeded` is a warning and does not affect the request.
+ * Makes the function that a guard calls for each denial. It calls the option `onExceeded` for the denial with which a key goes
+ * over its limit, but not for those that follow while the key stays over. An error in `onExceeded` is a warning and does
+ * not affect the request.
  */
 export function exceededReporter<Req, Res>(
   limiter: Limiter,
