@@ -54,10 +54,7 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /**
-   * Records the decisions of one limiter with the requests that they are about. `inHeaders` says whether its guard writes
-   * headers; `platform` knows where a request keeps them.
-   */
+  /** `inHeaders` says whether the guard of this limiter writes headers; `platform` knows where decisions are kept. */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders
@@ -132,10 +129,7 @@ function addFurther(all: RecordedDecision[], recorded: RecordedDecision): Record
   return all
 }
 
-/**
- * The number of the next decision about a request: one more than the highest `order` of the decisions so far. The
- * decision with the highest number is the latest.
- */
+/** The number of the next decision about a request, one above the highest `order` so far: the latest decision has the highest. */
 function nextOrder(all: readonly RecordedDecision[]): number {
   let latest = 0
   for (const { order } of all) latest = Math.max(latest, order)
@@ -150,10 +144,7 @@ function isCounted({ keys, latest }: RecordedDecision, key: string): boolean {
   return keys ? keys.includes(key) : latest.key === key
 }
 
-/**
- * Whether two limiters have one name in the same store: both then count in the same state, and each uses up the other's
- * allowance.
- */
+/** Whether two limiters have one name in the same store, and so the same state: each uses up the other's allowance. */
 function sharesUsage(one: Limiter, other: Limiter): boolean {
   if (one.name !== other.name) return false
   const { store } = one[SETTINGS]
@@ -171,8 +162,8 @@ function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): re
 const NONE: readonly RequestDecision[] = []
 
 /**
- * The latest decision about `request`, of any limiter or of the limiter with the given name; undefined if there is none.
- * `order` numbers the decisions of all limiters, so that the latest has the highest.
+ * The latest decision about `request`, the one of the highest `order`, of any limiter or of the limiter with the given name;
+ * undefined if there is none.
  */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
   let latest: RecordedDecision | undefined

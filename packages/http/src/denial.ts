@@ -91,10 +91,7 @@ export function responder<Req, Res>(
     timer.unref?.()
   }
 
-  /**
-   * Answers 403 to a caller on the list `deny`, unless the response has begun. Nothing was charged, and there is no
-   * decision.
-   */
+  /** Answers 403 to a caller on the list `deny`, unless the response has begun. Nothing was charged, and there is no decision. */
   function forbid(req: Req, res: Res): Denied {
     if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
     platform.setStatus(res, FORBIDDEN.status)
