@@ -87,7 +87,7 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const status = args[0] as number
   // Express: `Reflect.get` is faster, see caller.ts.
-  const names = Reflect.get(res, 'getHeaderNames').call(res) as string[]
+  const names: string[] = Reflect.get(res, 'getHeaderNames').call(res)
   const at = args.length === 1 ? -1 : args.findIndex((arg) => typeof arg === 'object' && arg !== null)
   if (at < 0) {
     if (!makeRoom(status, names, (name) => res.removeHeader(name))) return
