@@ -68,11 +68,7 @@ function internal(object: object, description: string): unknown {
   return symbol && Reflect.get(object, symbol)
 }
 
-/**
- * Replaces a value that Fastify keeps on an object under a symbol. Fastify's public interface offers no way to set it, so
- * the symbol is found by its description. If the object itself has no such symbol, as may be in another version of Fastify,
- * nothing is done.
- */
+/** Replaces a value as `internal` reads it. Nothing is done if the object has no such symbol, as in another version of Fastify. */
 function setInternal(object: object, description: string, value: unknown): void {
   const symbol = symbolOf(object, description)
   if (symbol) Reflect.set(object, symbol, value)

@@ -56,10 +56,12 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
       if (config?.rateLimit) hookOf(config.rateLimit, this, { method, url })
     })
   }
+  /** Counts a request under the limit of its route, or else the plugin's. `false` in a route's configuration is no limit. */
   function rateLimit(this: void, request: AnyRequest, reply: AnyReply, next: HookHandlerDoneFunction): void {
     const { config, method, url } = request.routeOptions
-    const own = config?.rateLimit
-    const hook = own === undefined ? limit : own && outermost && hookOf(own, request.server, { method, url })
+    const route = config?.rateLimit
+    const ofRoute = route && outermost && hookOf(route, request.server, { method, url })
+    const hook = route === undefined ? limit : ofRoute
     if (hook) hook(request, reply, next)
     else next()
   }

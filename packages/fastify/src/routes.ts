@@ -15,6 +15,7 @@ interface Route {
  */
 export function forEachRoute(app: FastifyInstance, hook: object, visit: (route: Route) => void): void {
   const boundHooks: unknown[] = []
+  /** Binds the hook for one route, as Fastify asks, and notes the bound hook. */
   const bind = (): unknown => {
     const bound: unknown = Function.prototype.bind.call(hook as () => void, undefined)
     boundHooks.push(bound)
@@ -23,6 +24,7 @@ export function forEachRoute(app: FastifyInstance, hook: object, visit: (route: 
   Object.defineProperty(hook, 'bind', { value: bind })
   app.addHook('onReady', function visitRoutes(done) {
     const routes: Route[] = []
+    /** Notes a route that runs the hook, at the place of its bound hook. Returns no description. */
     const buildPrettyMeta = ({ store: route }: { readonly store: Route }): object => {
       const place = boundHooks.findIndex((bound) => route.onRequest?.includes(bound))
       if (place >= 0) routes[place] = route

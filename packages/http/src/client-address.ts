@@ -111,7 +111,7 @@ function ipv4Inside(groups: readonly number[]): string | undefined {
  */
 const LOCAL_NAT64 = '64:ff9b:1'
 
-/** The first groups of an IPv6 address, all without `count`, each in hexadecimal. */
+/** The first `count` groups of an IPv6 address (default: all), each in hexadecimal, with colons between. */
 function hexText(groups: readonly number[], count?: number): string {
   return groups
     .slice(0, count)

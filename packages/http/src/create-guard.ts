@@ -36,10 +36,10 @@ export function createGuard<Req, Res>(
   aroundSeveral?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   refuseSlips(options, platform.proxySetting)
-  const answer = options && USAGE in options ? usageAnswer(options, platform) : undefined
-  const together = answer ?? aroundSeveral
+  const answerUsage = options && USAGE in options ? usageAnswer(options, platform) : undefined
+  const together = answerUsage ?? aroundSeveral
   if (typeof options?.limits === 'function') return guardOfLimitsInForce(options, platform, together)
-  if (answer || options?.limits !== undefined) return guardOfSeveral(options, platform, together)
+  if (answerUsage || options?.limits !== undefined) return guardOfSeveral(options, platform, together)
   const limiter = limiterOf(options)
   const { check } = new RequestGuard(options, limiter, platform, around)
   return Object.assign(check, { limiter, limiters: [limiter], options })
@@ -98,9 +98,9 @@ function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly L
 }
 
 /**
- * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. If it returns
- * another list than before, `inForce` makes the limits anew. A limit goes on in the limiter of its name, so that what was
- * consumed still counts, under its new policies; a limit of a new name gets a limiter, which `limiters` has from then on.
+ * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. A limit of another
+ * list goes on in the limiter of its name, so that what was consumed still counts, under its new policies; a limit of a new name
+ * gets a limiter, which `limiters` has from then on.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfLimitsInForce<Req, Res>(
@@ -115,6 +115,7 @@ function guardOfLimitsInForce<Req, Res>(
   /** The list that was in force last, and the limits that were made of it. */
   let list: unknown
   let limits: ReturnType<LimitsInForce<Req, Res>> = []
+  /** Returns the limits of the list that is in force now; they are made anew if that is another list than before. */
   const inForce: LimitsInForce<Req, Res> = () => {
     const newList = askForList()
     if (newList === list && limits.length > 0) return limits
@@ -129,7 +130,7 @@ function guardOfLimitsInForce<Req, Res>(
       if (!given) made.set(name, limiter)
       return limiter
     }
-    // A known limiter keeps the policies that it was made with, so those of the list are brought by each call.
+    // A limiter that was made for an earlier list keeps its policies, so each call brings those of this list.
     const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
       if (part.limiter || isFirst) return part
       for (const tier of part.tiers ?? []) makeKnown(limiter, tier)

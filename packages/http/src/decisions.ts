@@ -87,7 +87,7 @@ export class Recorder<Req> {
    * Marks a decision that was recorded before as the latest about its request, so that `decisionAbout` returns it. Of
    * several limits that decide together, this is the binding one: the most restrictive.
    */
-  bind(req: Req, decision: Decision): void {
+  markLatest(req: Req, decision: Decision): void {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
     const recorded = (all as RecordedDecision[]).find(
       ({ limiter, inHeaders }) => limiter === this.#limiter && inHeaders === this.#inHeaders,

@@ -41,7 +41,7 @@ export function responder<Req, Res>(
    * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
    * Returns the answer, for the adapter to pass on. `all` are the decisions of all limiters about the request, whose policies
    * the problem details name. Retry-After is left out where no wait helps. `denialId` is asked even if the response has begun
-   * or `onDenied` answers, but not where the store failed: that is no caller's denial.
+   * or `onDenied` answers, but not where the store failed (`degraded`): that is no caller's denial.
    */
   function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     const isDegraded = decision.reason === 'degraded'
@@ -156,10 +156,7 @@ const FORBIDDEN = {
 
 const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
 
-/**
- * The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole
- * quota.
- */
+/** The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole quota. */
 function detailOf(retryAfter: number | undefined, why: string): string {
   if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
   return `${why} Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
@@ -189,10 +186,7 @@ const VIOLATIONS: Reasons = new Set(['limit', 'cost'])
 /** Where blocks are hidden. */
 const HIDDEN: Reasons = new Set(['limit', 'cost', 'blocked'])
 
-/**
- * A list of names as JSON. One name without special characters, the usual case, is written without JSON.stringify, which
- * is faster.
- */
+/** A list of names as JSON. One name without special characters, the usual case, is faster to write without JSON.stringify. */
 function listText(names: readonly string[]): string {
   const isPlain = names.length === 1 && PLAIN.test(names[0]!)
   return isPlain ? `["${names[0]!}"]` : JSON.stringify(names)

@@ -47,7 +47,7 @@ export function withMissing(response: Response, headers: Headers): Response {
   )
 }
 
-/** Puts the kept headers into the response of a handler, unless that is itself a denial. */
+/** Puts the headers that limits have kept for the response of a handler into it, unless it is itself a denial (`makeRoom`). */
 export function withKept(response: Response, kept: KeptHeaders | undefined): Response {
   if (!kept?.size) return response
   return withHeaders(response, (own) => {

@@ -194,34 +194,34 @@ export function headerSetter<Res>(
   if (typeof names !== 'object' || names === null) {
     throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
   }
-  const renamed = new Map(Object.entries(names).filter(([, to]) => to !== undefined))
-  for (const [name, to] of renamed) checkName(name, to)
-  const set = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((to) => to !== false)
-  if (new Set(set.map((to) => to.toLowerCase())).size < set.length) {
+  const renamed = new Map(Object.entries(names).filter(([, newName]) => newName !== undefined))
+  for (const [name, newName] of renamed) checkName(name, newName)
+  const newNames = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((newName) => newName !== false)
+  if (new Set(newNames.map((newName) => newName.toLowerCase())).size < newNames.length) {
     throw new PolicyError('INVALID_OPTION', 'headerNames must not give two headers one name')
   }
   return (res, name, value) => {
-    const to = renamed.get(name) ?? name
-    if (to !== false) setHeader(res, to, value)
+    const newName = renamed.get(name) ?? name
+    if (newName !== false) setHeader(res, newName, value)
   }
 }
 
 /**
- * Checks one entry of the option `headerNames`: `name` must be a header that the limits set, and `to` another valid name
+ * Checks one entry of the option `headerNames`: `name` must be a header that the limits set, and `newName` another valid name
  * for it, or false to leave it out.
  * @throws {PolicyError} INVALID_OPTION.
  */
-function checkName(name: string, to: unknown): void {
+function checkName(name: string, newName: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`
     throw expected(PolicyError, 'INVALID_OPTION', what, name)
   }
-  if (to === false || (typeof to === 'string' && TOKEN.test(to))) return
+  if (newName === false || (typeof newName === 'string' && TOKEN.test(newName))) return
   throw expected(
     PolicyError,
     'INVALID_OPTION',
     `headerNames: ${name} must be the name of a header or false`,
-    to,
+    newName,
   )
 }
 

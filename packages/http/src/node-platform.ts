@@ -43,8 +43,9 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
 const LIMIT_HEADER = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
 
 /**
- * Makes room for the kept headers in a response that has headers of these `names`: removes those about an upstream's limits.
- * Returns false, and removes nothing, if the response is a denial, which keeps its own headers alone.
+ * Makes room for the kept headers (of the limits here) in a response that has headers of these `names`: removes those about an
+ * upstream's limits. Returns false, and removes nothing, if the response is a denial by the upstream: 429, or another error with
+ * headers about limits and Retry-After. Its own headers stay alone then.
  */
 export function makeRoom(
   status: number,
@@ -61,9 +62,9 @@ export function makeRoom(
 type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
 
 /**
- * Replaces the method `writeHead` of a Node response by one that adds the kept headers (`own`) to the head. Returns false if
- * there is no such method, as in tests of handlers. `target` may also be a prototype of Express's responses: without `own`, each
- * response gets the headers that are kept for its request.
+ * Replaces the method `writeHead` of a Node response by one that adds `own` to the head: the headers that limits have kept for it.
+ * Returns false if there is no such method, as in tests of handlers. `target` may also be a prototype of Express's responses:
+ * without `own`, each response gets the headers that are kept for its request.
  */
 export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean {
   const writeHead = Reflect.get(target, 'writeHead') as WriteHead | undefined
@@ -79,10 +80,10 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 }
 
 /**
- * Adds the kept headers to the head of a response, unless it is a denial by an upstream. They are set on the response, or
- * added to the headers in `args`, the arguments of its `writeHead`. These are a list of names and values, which stays one, a
- * list of pairs, which stays one, or an object. An object becomes a list, to which adding is faster, unless `isWrapped`:
- * on-headers before 1.1 takes such a list for pairs.
+ * Adds the kept headers to the head of a response, unless it is a denial by an upstream (`makeRoom`). If `args`, the arguments of
+ * its `writeHead`, have headers, they are added to these, otherwise they are set on the response. Headers in `args` are a list of
+ * names and values or of pairs, which stays one, or an object. An object becomes a list, to which adding is faster, unless
+ * `isWrapped`: on-headers before 1.1 takes any list for pairs.
  */
 function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const status = args[0] as number
@@ -136,8 +137,9 @@ export function overseeHeads(res: ServerResponse): boolean {
     below = owner
     owner = Object.getPrototypeOf(owner) as ServerResponse | null
   }
-  const isOverseen = owner !== null && OVERSEEN.has(Reflect.get(owner, 'writeHead'))
-  if (!isOverseen && !overseeHead(below)) return false
+  if (!owner) return false
+  const isOverseen = OVERSEEN.has(Reflect.get(owner, 'writeHead')) // for the responses of another application
+  if (!isOverseen) overseeHead(below)
   if (isOverseen || below !== res) OVERSEEN.add(prototype).add(Reflect.get(res, 'writeHead'))
   return true
 }

@@ -60,7 +60,7 @@ export function oneLimit<Req, Res>(
   if (semaphore && !platform.ended) {
     throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
   }
-  // A request for usage costs nothing, whatever others cost.
+  // A permit has no cost. A request for usage costs nothing, whatever others cost.
   const noCost = USAGE in frame && { cost: () => 0 }
   const options = { ...common, ...(cost && !semaphore && { cost }), ...part, ...noCost }
   const guard: RequestGuard<Req, Res> = new RequestGuard(options, limiter, platform, (steps) => ({
@@ -218,11 +218,7 @@ export class SeveralGuard<Req, Res> {
   ): Promise<Denied | undefined> {
     const ended = this.platform.ended!(req, res) // before permits are taken: a call without a response is refused
     const calls = permits.map(({ call }) => call)
-    const [decisions, held] = await permitsFirst(
-      calls,
-      decide,
-      (...decisionsAndPermits) => decisionsAndPermits,
-    )
+    const { decisions, held } = await permitsFirst(calls, decide, (decisions, held) => ({ decisions, held }))
     ended.then(() => Promise.all(held.map((permit) => permit.release()))).catch(() => {})
     const [first] = decisions
     if (!first) return undefined
@@ -288,7 +284,7 @@ export class SeveralGuard<Req, Res> {
       all = each.limit.guard.recorder.record(req, each.decision)
       if (each !== binding) this.platform.decided?.(req, each.decision)
     }
-    binding.limit.guard.recorder.bind(req, binding.decision)
+    binding.limit.guard.recorder.markLatest(req, binding.decision)
     this.platform.decided?.(req, binding.decision)
     return all
   }

@@ -5,9 +5,9 @@ import type { Platform } from './platform.js'
 import type { AskAboutSeveral } from './several-limits.js'
 
 /**
- * Makes the function that answers a request with its caller's usage, in place of a decision: `peek` reads how his key stands
- * under each limit (`parts`), from the store at most once a second. A caller who is blocked, or cannot be counted under
- * `onStoreError: 'deny'`, is answered by `ask`, as the limit answers him.
+ * Makes the function that answers a request with its caller's usage, in place of a decision: how his key stands under each limit
+ * (`parts`), asked of the store at most once a second. A caller who is blocked, or cannot be counted under `onStoreError: 'deny'`,
+ * is answered by `ask`, as the limit answers him.
  */
 export function usageAnswer<Req, Res>(
   { plan }: RequestLimitOptions<Req, Res>,
@@ -17,6 +17,7 @@ export function usageAnswer<Req, Res>(
     MOST_KEYS,
     FRESH_MS,
   )
+  /** How a key stands under one limit, as it was read within the last second or is read now. */
   const peek = ({ limiter, key, policies }: PartOptions): Promise<Decision> => {
     const [id, now] = [JSON.stringify([limiter.name, key, policies]), nowMs()]
     const last = peeks.get(id)

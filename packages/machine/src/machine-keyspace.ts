@@ -42,7 +42,7 @@ export class MachineKeyspace implements Keyspace {
     this.#access = together.access
   }
 
-  /** The reservations with the server, of a limiter that reserves. */
+  /** How reservations are made and changed on the server; undefined for a limiter that does not reserve. */
   get reservations(): Reservations | undefined {
     if (this.list.max === undefined) return undefined
     return {

@@ -116,7 +116,7 @@ export function readAnswerTag(tag: number): AnswerTag {
   }
 }
 
-/** The numbers of a change of a reservation. */
+/** The numbers by which a change of a reservation is sent: four to settle it, or five or, with another `atEnd`, six to extend it. */
 export function numbersOfChange(change: ReservationChange): readonly number[] {
   const reserved = [change.id, change.decidedAt, change.end]
   if (change.kind === 'settle') return [...reserved, change.units]

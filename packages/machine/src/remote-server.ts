@@ -123,8 +123,8 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server make a correction, such as a refund or a block, and resolves with the units that took effect. A charge that
-   * asks what counts after it (`counted`) is called with these counts.
+   * Has the server make a correction, such as a refund or a block, and resolves with the units that took effect. The callback
+   * `counted` of a charge, if it has one, gets what counts after the charge.
    */
   async correct(list: WirePolicies, correction: Correction, caller?: Caller): Promise<number> {
     const { kind, key } = correction

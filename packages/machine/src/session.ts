@@ -68,7 +68,6 @@ export class ClientSession implements HostCaller, PermitHolder {
   #flush(): void {
     if (this.#writer.isEmpty || !this.socket.writable) return
     this.socket.write(this.#writer.take())
-    // The process has stopped, and reads nothing.
     if (this.socket.writableLength > MOST_UNREAD) this.socket.destroy()
   }
 

@@ -43,6 +43,7 @@ export class Limits implements OnModuleInit {
 
   #makeAll(): void {
     const scanner = new MetadataScanner()
+    // The maker keeps the limits that it makes: they are looked up here to be made now.
     this.#limitsOfModule()
     for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       if (!metatype) continue

@@ -89,7 +89,7 @@ export const nest: Platform<Call, Call> = {
    * Express by Node's `setHeader`.
    */
   setHeader({ res, raw }, name, value) {
-    // Set where the problem details are sent: an exception filter, or a GraphQL server, may answer in a format of its own.
+    // `send` sets the type with the problem details: an exception filter, or a GraphQL server, may answer in another format.
     if (!res || name === 'Content-Type') return
     if (raw) res.header(name, value)
     else setHeaderOf(res).call(res, name, value)

@@ -92,13 +92,13 @@ export class StateRows {
       if (state === states[nth]) continue
       changed.push(changeOf(nth, rows[nth] ?? newRow(ids[nth]!), state, expiresAt))
     }
-    const late = isClockRead || this.options.clock ? Infinity : LATE_S
+    const late = isClockRead || this.options.clock ? Infinity : LATE_S // how late Postgres may be, see #write
     // Trusted rows are written only into the table in which they were left.
     const mark = trusted.some((row) => row !== undefined) ? markLeft : this.#mark
     const written = changed.length > 0 ? await this.#write(changed, { now, late, mark, allOrNone }) : NONE
     const stands = trusted.map((row) => row === undefined) // whether the change of each id counts
     for (const { nth, row } of changed) stands[nth] = written.has(row.version)
-    this.#leave(ids, changed, stands)
+    this.#remember(ids, changed, stands)
     return ids.filter((_, nth) => !stands[nth])
   }
 
@@ -164,6 +164,7 @@ export class StateRows {
    * hold. The table must have this `mark`, which it lost if it was emptied; only a single row that existed needs none, as it
    * would be gone with its version. And Postgres's clock must lie between `now` and twice `late` seconds later, so that a
    * decision at a wrong instant is not kept. If the clock was read or is not Postgres's, `late` is Infinity: any time will do.
+   * @throws {StoreError} STORE_ERROR if a version comes back that was not sent, as a trigger has changed it.
    */
   async #write(
     changed: readonly RowChange[],
@@ -187,7 +188,7 @@ export class StateRows {
    * decision counts: a changed row is then remembered as it was written. Otherwise another process may have written it, so it is
    * marked to be read. Long states, which sliding logs have, are not remembered, and are read each time.
    */
-  #leave(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
+  #remember(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
     const now = performance.now()
     for (const { nth, row, hex } of changed) {
       if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(ids[nth]!)

@@ -122,6 +122,7 @@ async function look(database: Database, { schema, table }: SetUpOptions): Promis
     string,
     ...string[],
   ]
+  // The name of a schema may have the bar that separates fields.
   return { kept, readonly, rules, twin, columns, schema: schema ?? rest.join('|') }
 }
 
@@ -195,7 +196,7 @@ function check(
   }
 }
 
-/** The error of a table in which rows that were written are not found, or, if they were `sent`, are others. */
+/** The error of a table that does not keep its rows as they were written. `sent`: whether a statement that writes was carried out. */
 export function keepsNothing(table: string, sent: boolean): StoreError {
   return refused(
     `the table ${table} does not keep its rows as written: a trigger drops or changes them`,
