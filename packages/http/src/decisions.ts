@@ -114,41 +114,29 @@ function addFurther(all: RecordedDecision[], recorded: RecordedDecision): Record
       if (sharesUsage(other.limiter, limiter)) warn(limiter, 'NAME_TWICE')
       continue
     }
-    if (!keys && isCounted(other, decision.key)) warn(limiter, 'COUNTED_TWICE')
+    const counted = other.keys ?? [other.latest.key]
+    if (!keys && counted.includes(decision.key)) warn(limiter, 'COUNTED_TWICE')
     if (other.inHeaders === inHeaders) earlier = other
   }
   recorded.order = nextOrder(all)
-  if (!earlier) {
-    all.push(recorded)
-    return all
-  }
-  if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
-  earlier.decision = moreRestrictive(earlier.decision, decision)
-  earlier.latest = decision
-  earlier.order = recorded.order
+  if (earlier) {
+    if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
+    earlier.decision = moreRestrictive(earlier.decision, decision)
+    earlier.latest = decision
+    earlier.order = recorded.order
+  } else all.push(recorded)
   return all
 }
 
 /** The number of the next decision about a request, one above the highest `order` so far: the latest decision has the highest. */
 function nextOrder(all: readonly RecordedDecision[]): number {
-  let latest = 0
-  for (const { order } of all) latest = Math.max(latest, order)
-  return latest + 1
-}
-
-/**
- * Whether the limiter of this entry has counted the request under `key` already. `keys` is undefined while there was only
- * one key, which is that of `latest`.
- */
-function isCounted({ keys, latest }: RecordedDecision, key: string): boolean {
-  return keys ? keys.includes(key) : latest.key === key
+  return 1 + Math.max(...all.map(({ order }) => order))
 }
 
 /** Whether two limiters have one name in the same store, and so the same state: each uses up the other's allowance. */
 function sharesUsage(one: Limiter, other: Limiter): boolean {
-  if (one.name !== other.name) return false
   const { store } = one[SETTINGS]
-  return store !== undefined && store === other[SETTINGS].store
+  return one.name === other.name && store !== undefined && store === other[SETTINGS].store
 }
 
 /**
@@ -178,7 +166,7 @@ export function decisionAbout(request: object, limiter?: string): Decision | und
  * The decision that leaves the caller least: a denial before all allowed calls, of denials the one with the longest wait,
  * of allowed calls the one with the smallest `remaining`; among equals the oldest.
  */
-export function mostRestrictive(all: readonly RequestDecision[]): Decision {
+export function mostRestrictive(all: readonly Pick<RequestDecision, 'decision'>[]): Decision {
   let most = all[0]!.decision
   for (let i = 1; i < all.length; i++) most = moreRestrictive(most, all[i]!.decision)
   return most
@@ -192,8 +180,7 @@ export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly
   if (all.length === 1) return [all[0]!.decision]
   const byLimiter = new Map<Limiter, Decision>()
   for (const { limiter, decision } of all) {
-    const other = byLimiter.get(limiter)
-    byLimiter.set(limiter, other ? moreRestrictive(other, decision) : decision)
+    byLimiter.set(limiter, moreRestrictive(byLimiter.get(limiter) ?? decision, decision))
   }
   return [...byLimiter.values()]
 }

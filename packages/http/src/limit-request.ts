@@ -103,7 +103,7 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
 ): (request: Request, ...args: Args extends [...Known, ...unknown[]] ? Args : Known) => Promise<Response> {
   const { address, ...limit } = { address: undefined, ...options }
   const limitCounted = limitRequest(limit)
-  const waitsForEnd = Boolean(limit.shouldCharge ?? limit.limits)
+  const waitsForEnd = limit.shouldCharge ?? limit.limits
   return async function limited(request, ...args) {
     const caller = { address: address?.(request, ...(args as unknown as Known)) }
     const { denied, finish, end } = await limitCounted(request, caller)

@@ -11,7 +11,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
 import { keepAddresses } from './caller.js'
-import { moreRestrictive, type RequestDecisions } from './decisions.js'
+import { mostRestrictive, type RequestDecisions } from './decisions.js'
 import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
@@ -221,8 +221,7 @@ export class SeveralGuard<Req, Res> {
     const { decisions, held } = await permitsFirst(calls, decide, (decisions, held) => ({ decisions, held }))
     ended.then(() => Promise.all(held.map((permit) => permit.release()))).catch(() => {})
     const [first] = decisions
-    if (!first) return undefined
-    if (first.reason !== 'concurrency') return this.#obey(req, res, keys, decisions)
+    if (first?.reason !== 'concurrency') return first && this.#obey(req, res, keys, decisions)
     this.platform.decided?.(req, first)
     const { limit } = permits.find(({ call }) => call.semaphore.name === first.limiter)!
     return limit.guard.respond.deny(req, res, first, [])
@@ -245,8 +244,8 @@ export class SeveralGuard<Req, Res> {
     const decided = counted
       .map(({ limit }, i) => ({ limit, decision: decisions[i]! }))
       .filter(({ decision }, i) => decisions.indexOf(decision) === i)
-    const mostRestrictive = decided.map(({ decision }) => decision).reduce(moreRestrictive)
-    const binding = decided.find(({ decision }) => decision === mostRestrictive)!
+    const strictest = mostRestrictive(decided)
+    const binding = decided.find(({ decision }) => decision === strictest)!
     const all = this.#record(req, decided, binding)
     const written = new Set<object>()
     for (const { limit } of decided) {
