@@ -3,8 +3,8 @@ import type { RateLimitHook } from './hook.js'
 
 /*
  * A request whose path cannot be decoded, whose parameter is too long, or for which an asynchronous constraint fails, never
- * reaches a route: Fastify answers it without running a hook. Only the option `frameworkErrors` sees such requests, and it cannot be set from outside once the
- * application exists. This file therefore wraps the application's own handler where Fastify keeps it.
+ * reaches a route: Fastify answers it without running a hook. Only the option `frameworkErrors` sees such requests, and it
+ * cannot be set from outside once the application exists. So this file wraps the option's function where Fastify keeps it.
  */
 
 type FrameworkErrors = (
@@ -38,9 +38,9 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
 }
 
 /**
- * Answers a request without a route by the application's error handler, as a request with a route. `failure` is the error
- * that the limit threw. All requests without a route share one context with Fastify's own handler, so this request gets a
- * separate context that differs only in the handler.
+ * Answers a request without a route by the application's error handler, as one with a route would be. `failure` is the error
+ * that the limit threw. All requests without a route share one context with Fastify's own error handler, so this request gets
+ * a separate context that differs only in the handler.
  */
 function answerFailure(
   failure: Error,
@@ -51,9 +51,8 @@ function answerFailure(
   const context = internal(request, 'fastify.context') as object | undefined
   const errorHandler = internal(app, 'fastify.errorHandler')
   if (context && errorHandler) {
-    // A separate context, because all such requests share the present one.
-    const value = Object.create(context, { errorHandler: { value: errorHandler } })
-    setInternal(request, 'fastify.context', value)
+    const separate = Object.create(context, { errorHandler: { value: errorHandler } })
+    setInternal(request, 'fastify.context', separate)
   }
   setInternal(reply, 'fastify.reply.isError', true)
   reply.send(failure)
@@ -69,11 +68,7 @@ function internal(object: object, description: string): unknown {
   return symbol && Reflect.get(object, symbol)
 }
 
-/**
- * Replaces a value that Fastify keeps on an object under a symbol. Fastify's public interface offers no way to set it, so
- * the symbol is found by its description. If the object itself has no such symbol, as may be in another version of Fastify,
- * nothing is done.
- */
+/** Replaces a value as `internal` reads it. Nothing is done if the object has no such symbol, as in another version of Fastify. */
 function setInternal(object: object, description: string, value: unknown): void {
   const symbol = symbolOf(object, description)
   if (symbol) Reflect.set(object, symbol, value)

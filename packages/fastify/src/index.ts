@@ -41,11 +41,11 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   const outermost = !app.hasDecorator(REGISTERED)
   provideDefaults(app, options)
   const ofRoutes = new WeakMap<RateLimitOptions, Common & { hooks: WeakMap<object, RateLimitHook> }>()
-  /** The limit of a route, as its context counts and answers; `at` names the limiter of the first with these options. */
-  function limitOf(route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook {
+  /** The hook that limits routes with the options `route` in a context. `at`, the first such route, names its limiter. */
+  function hookOf(route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook {
     const outer = defaultsOf(context)
-    const start = () => ({ name: nameOf(at, outer.name), store: memoryStore(), hooks: new WeakMap() })
-    const common = getOrMake(ofRoutes, route, start)
+    const make = () => ({ name: nameOf(at, outer.name), store: memoryStore(), hooks: new WeakMap() })
+    const common = getOrMake(ofRoutes, route, make)
     return getOrMake(common.hooks, outer, () => rateLimitHook(withDefaults(route, outer, common)))
   }
   // If the plugin is registered around this context too, only the outer one applies `config.rateLimit`: both would count.
@@ -53,13 +53,15 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
     app.decorate(REGISTERED, true)
     app.decorateRequest('rateLimit', { getter: latestDecision })
     app.addHook('onRoute', function ({ config, method, url }) {
-      if (config?.rateLimit) limitOf(config.rateLimit, this, { method, url })
+      if (config?.rateLimit) hookOf(config.rateLimit, this, { method, url })
     })
   }
+  /** Counts a request under the limit of its route, or else the plugin's. `false` in a route's configuration is no limit. */
   function rateLimit(this: void, request: AnyRequest, reply: AnyReply, next: HookHandlerDoneFunction): void {
     const { config, method, url } = request.routeOptions
-    const own = config?.rateLimit
-    const hook = own === undefined ? limit : own && outermost && limitOf(own, request.server, { method, url })
+    const route = config?.rateLimit
+    const ofRoute = route && outermost && hookOf(route, request.server, { method, url })
+    const hook = route === undefined ? limit : ofRoute
     if (hook) hook(request, reply, next)
     else next()
   }
@@ -67,7 +69,7 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   // onRoute does not see routes that were added before the plugin was loaded.
   if (outermost) {
     forEachRoute(app, rateLimit, ({ config, server }) => {
-      if (config.rateLimit) limitOf(config.rateLimit, server, config)
+      if (config.rateLimit) hookOf(config.rateLimit, server, config)
     })
   }
   if (limit) limitBadUrls(app, limit)

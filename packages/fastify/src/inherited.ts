@@ -49,9 +49,10 @@ export function defaultsOf(app: AppContext): RateLimitOptions {
 export type Common = Required<Pick<RateLimitOptions, 'name' | 'store'>>
 
 /**
- * The options of a route together with those that it inherits from the plugins around it (`outer`); its own go first. A
- * route with a limiter inherits only what concerns requests. One that counts in the plugin's store and gives no name is
- * named by `common`: two limiters of one name would share their usage in that store.
+ * The options of a route together with those that it inherits from the plugins around it (`outer`); its own take precedence. A
+ * route with a limiter inherits only what concerns requests. Another counts in the plugin's store under the name of `common`,
+ * as limiters of one name would share their usage there. If the plugin has no store, it counts in that of `common` under the
+ * name 'default'.
  */
 export function withDefaults(
   route: RateLimitOptions,
@@ -60,7 +61,7 @@ export function withDefaults(
 ): RateLimitOptions {
   if (route.limiter) return { ...pick(outer, byRequests), ...route }
   const { name: _name, ...defaults } = { store: common.store, ...outer }
-  // Each of `limits` has a name of its own. In a store of the route no other counts.
+  // Each of `limits` has a name of its own; in a store of the route, no other limiter counts.
   const name = route.limits || route.store ? undefined : outer.store ? common.name : 'default'
   return { ...defaults, ...(name && { name }), ...route }
 }

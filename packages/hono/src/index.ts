@@ -56,9 +56,9 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
 }
 
 /**
- * Goes on after the limit: runs the handlers if the request may pass, and otherwise responds with the answer to the
- * denied request, what `onDenied` or the platform returned. In both cases the response gets the limit's headers last
- * (`complete`). `around`: the listeners that limiters around this one have left on the context.
+ * Goes on after the limit: runs the handlers if the request may pass, otherwise responds with the answer to the denied request,
+ * which `onDenied` or the platform returned. In both cases `complete` adds the limit's headers to the response at last. If
+ * the handlers fail, `abandon` ends the call. `around`: the listeners that limiters around this one have left on the context.
  */
 function proceed(denied: Denied | undefined, c: Context, next: Next, around: EndListeners): Promise<void> {
   if (!denied) {
@@ -73,7 +73,7 @@ function proceed(denied: Denied | undefined, c: Context, next: Next, around: End
   return Promise.resolve()
 }
 
-/** The response to a denied request: what `onDenied` has returned, also where that is only the body of one. */
+/** The response to a denied request: the `answer` of `onDenied` itself, or one with that as its body, an object as JSON. */
 function responseOf(answer: unknown, c: Context): Response {
   if (typeof answer !== 'object' || answer === null) return c.body((answer ?? null) as string)
   return isResponse(answer) ? answer : c.json(answer as {})

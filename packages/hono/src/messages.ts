@@ -58,10 +58,10 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
   /**
-   * Answers a message that may not pass: calls `onDenied`, or without it closes the connection with the status 1008. The
-   * connection is closed without `onDenied` in two more cases. The first is a caller on the list `deny` (`forbidden`), about
-   * whom there is no decision to pass to it. The second is a client that does not read its answers, so that more bytes wait
-   * for it than `maxBuffered` allows: `closeUnread` then returns true. A caller that has hung up gets no answer.
+   * Answers a message that may not pass: by `onDenied` if there is a decision and the client reads its answers, otherwise by
+   * closing the connection with the status 1008. There is no decision about a caller on the list `deny` (`forbidden`).
+   * `closeUnread` closes the connection of a client for which more bytes wait than `maxBuffered` allows, and returns true. A
+   * caller that has hung up gets no answer.
    */
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
@@ -71,8 +71,8 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
   }
 
-  /** Closes the connection of a message if that fails, and warns. */
-  function settle(handled: unknown, ws: WSContext): void {
+  /** Closes the connection and warns if the handling of a message, whose result or promise is `handled`, fails. */
+  function closeIfFailed(handled: unknown, ws: WSContext): void {
     const fail = (error: unknown): void => {
       const message = `a message failed, and its connection was closed: ${String(error)}`
       guard.limiter.warn('MESSAGE_FAILED', message)
@@ -105,24 +105,21 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       const denied = guard(message, message) // Platforms have a request and a response; a message is both.
       if (!last && (!denied || 'answer' in denied)) {
         const handled = proceed(denied)
-        if (isPromise(handled)) settle(handled, ws)
+        if (isPromise(handled)) closeIfFailed(handled, ws)
         return
       }
       const current = Promise.allSettled([denied, last]).then(() => {
         if (last === current) last = undefined
         // Not returned, because a handler that never ends would keep later messages from being refused.
-        settle(Promise.resolve(denied).then(proceed), ws)
+        closeIfFailed(Promise.resolve(denied).then(proceed), ws)
       })
       last = current
     }
-    /** Has the application hear that the connection has closed once it has every message before that. */
+    /** Calls the application's `onClose` when the connection has closed, after every message before that. */
     const onClose: WSEvents['onClose'] = (event, ws) => {
-      if (last)
-        settle(
-          last.then(() => events.onClose?.(event, ws)),
-          ws,
-        )
-      else events.onClose?.(event, ws)
+      const close = (): void => events.onClose?.(event, ws)
+      if (last) closeIfFailed(last.then(close), ws)
+      else close()
     }
     return { ...events, onMessage, ...(events.onClose && { onClose }) }
   }

@@ -14,7 +14,7 @@ type WithPending = Context & {
   [KEPT]?: KeptHeaders
 }
 
-/** Has `complete` put the kept headers into the response. */
+/** Leaves the kept headers on the context, from where `complete` puts them into the response. */
 export function atHead(c: WithPending, kept: KeptHeaders): true {
   c[KEPT] = kept
   return true
@@ -22,8 +22,7 @@ export function atHead(c: WithPending, kept: KeptHeaders): true {
 
 /**
  * Calls `listener` once the whole response has been sent; never if the caller hung up before. On Node the server's own
- * response says so; elsewhere the listener is kept on the context until `complete` puts it behind the body of the
- * response.
+ * response says so. Elsewhere the listener is left on the context, and `complete` has it called when the body has been read.
  */
 export function onSent(c: WithPending, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
@@ -59,22 +58,20 @@ export function listenersOn(c: WithPending): EndListeners {
 }
 
 /**
- * Takes from the context the listeners of a limiter that ends, and of those within it; undefined if there are none. Where a limiter
- * around it has left some (`around`), these wait with them: what comes between may still replace the response.
+ * Takes the listeners off the context and returns them, when a limiter ends. It takes none and returns undefined if there were
+ * listeners when that limiter began (`around`): all of them wait for the limiter around it that left these, as what
+ * comes between the two may still replace the response.
  */
-function take(c: WithPending, around: EndListeners): EndListeners {
+function takeListeners(c: WithPending, around: EndListeners): EndListeners {
   const listeners = c[LISTENERS]
   if (listeners === around) return undefined
   c[LISTENERS] = undefined
   return listeners
 }
 
-/**
- * Calls what waits for the end of a response that `complete` does not send, because the application failed. `around`: the
- * listeners before the limiter began.
- */
+/** Ends, in place of `complete`, a call in which the application failed: the listeners learn that no response was sent. */
 export function abandon(c: WithPending, around: EndListeners): void {
-  take(c, around)?.forEach((listener) => listener(false))
+  takeListeners(c, around)?.forEach((listener) => listener(false))
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
@@ -95,17 +92,17 @@ export function bindingsOf(c: Context): Bindings {
 }
 
 /**
- * Finishes the response of a handler, or the answer to a denial, with the headers of limits. Listeners that `onSent` and
- * `ended` kept are called as `whenRead` says. Where the handler has not responded (`finalized` is false), or its response
- * comes after another that is being sent, as that of a timeout, only what waits for the end is called. `around`: the listeners
- * before the limiter began.
+ * Finishes the response of a handler, or the answer to a denial: adds the headers of limits, and has the listeners called when
+ * its body has been read (`whenRead`). They are called at once, and told that nothing was sent, if the handler has not
+ * responded (`finalized` is false), or its body is being sent already, as after a timeout. `around`: the listeners that were on
+ * the context when the limiter began.
  */
 export function complete(c: WithPending, around: EndListeners): void {
-  const listeners = take(c, around)
+  const listeners = takeListeners(c, around)
   const call = (isSent: boolean): void => listeners?.forEach((listener) => listener(isSent))
-  // The body is looked at only where something waits for it, as the server for Node makes one when it is.
+  // Only with listeners, as the server for Node makes a body when it is looked at.
   if (!c.finalized || (listeners && (c.res.bodyUsed || c.res.body?.locked))) return call(false)
-  keepHeaders(c)
+  restoreHeaders(c)
   replace(c, withKept(c.res, c[KEPT]))
   if (listeners) replace(c, whenRead(c.req.raw, c.res, call))
 }
@@ -118,12 +115,14 @@ function replace(c: Context, response: Response): void {
 }
 
 /**
- * Sets the limit's headers again if they are missing, as Hono omits them where a handler returns a Response of its own.
- * `rememberedHeaders` is a list of them, the latest first, whose `earlier` leads to the one before. If the latest of them
- * is on the response, all are.
+ * Sets the headers of limits again if they are missing, as Hono drops them where a handler returns a Response of its own.
+ * `rememberedHeaders` returns the latest header that was set, whose `earlier` is the one before. If the latest is on the
+ * response, all are.
  */
-function keepHeaders(c: Context): void {
-  let set = rememberedHeaders(c)
-  if (!set || c.res.headers.get(set.name) === set.value) return
-  for (; set; set = set.earlier) if (!c.res.headers.has(set.name)) c.header(set.name, set.value)
+function restoreHeaders(c: Context): void {
+  const latest = rememberedHeaders(c)
+  if (!latest || c.res.headers.get(latest.name) === latest.value) return
+  for (let header: typeof latest | undefined = latest; header; header = header.earlier) {
+    if (!c.res.headers.has(header.name)) c.header(header.name, header.value)
+  }
 }

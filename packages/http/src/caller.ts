@@ -59,8 +59,8 @@ export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
 }
 
 /**
- * The name of a request's caller, which `nameOf` makes of an address: of the one that the framework reports, or of the
- * socket's if the framework's is no IP address. undefined for a request without an address. `source` reads the request,
+ * The name of a request's caller, which `nameOf` makes of the address that the framework reports, or of the socket's
+ * address if the framework's is no IP address. undefined for a request without an address. `source` reads the request,
  * and gets a warning about an address that is missing or unreadable, and about proxy settings under which an address
  * identifies no caller.
  * @throws {Error} HungUpError if the address is missing because the caller has hung up.
@@ -97,7 +97,7 @@ function addressKeys(ipv6Prefix: number): NameAddress {
  */
 
 /** Addresses by request. A WeakMap, as few requests wait, and Express takes longer to look for a property that is not there. */
-const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
+const keptAddresses = inCommon('addresses', () => new WeakMap<object, Addresses>())
 
 /** The addresses of a request when the first limiter saw it. */
 interface Addresses {
@@ -114,7 +114,7 @@ export interface AddressSource<Req> extends RequestReader<Req> {
 
 /** The addresses of a request: those that `keepAddresses` has kept, otherwise those that the connection has now. */
 export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
-  return kept.get(source.identity(req)) ?? readAddresses(req, source)
+  return keptAddresses.get(source.identity(req)) ?? readAddresses(req, source)
 }
 
 /**
@@ -131,8 +131,8 @@ export function addressReader<Req>(
      * reading it throws, `readAddresses` finds out whether the caller has hung up, and throws the error on if not.
      */
     address(req) {
-      const known = kept.get(source.identity(req))
-      if (known) return known.address
+      const kept = keptAddresses.get(source.identity(req))
+      if (kept) return kept.address
       try {
         return source.address(req)
       } catch {
@@ -150,7 +150,7 @@ export function addressReader<Req>(
  * has closed.
  */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
-  getOrMake(kept, source.identity(req), () => readAddresses(req, source))
+  getOrMake(keptAddresses, source.identity(req), () => readAddresses(req, source))
 }
 
 /**
@@ -219,8 +219,8 @@ const MIXED = 6
  */
 
 /**
- * Warns where a proxy names its clients and all of them are counted as one: `caller`, the name of a request's caller by `nameOf`, is
- * that of the connection, and a proxy's header begins with another.
+ * Warns if all clients of a proxy are counted as one caller. That is so if `caller`, the name of the request's caller, is that of
+ * the connection, and a header of the proxy begins with an address of another name. `nameOf` names addresses.
  */
 function warnOfProxy<Req>(req: Req, source: KeySource<Req>, caller: string, nameOf: NameAddress): void {
   const header = proxyHeader(req, source)
@@ -234,8 +234,8 @@ const X_FORWARDED_FOR = 'x-forwarded-for'
 const FORWARDED = 'forwarded'
 
 /**
- * The header by which a proxy names its client: X-Forwarded-For, else Forwarded, else undefined. Where the request has a raw list,
- * in which names and values alternate, it is found in one pass, as headers are parsed when they are first asked for. Few names have
+ * The name of the header by which a proxy names its client: X-Forwarded-For, else Forwarded, else undefined. Node parses headers
+ * when they are first asked for, so its raw list (names and values in turn) is searched where the request has one. Few names have
  * the length of one of the two, and only these are compared.
  */
 function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): string | undefined {
@@ -271,10 +271,11 @@ export function expressTrustsAll(req: object): boolean {
 }
 
 /**
- * The address of a request's caller as Express or Fastify (whose request has Node's as `raw`) reports it. A hop that is written
- * with its port is none that a list of proxies knows, so the framework would stop at it and name all callers behind it alike.
- * Its own getter is then asked again, about the header without ports: no entry is passed but one that the framework trusts.
- * Adapters of AWS Lambda put their own `ip` over the getter of Express, and leave it empty behind a load balancer.
+ * The address of a request's caller as Express or Fastify (whose request has Node's as `raw`) reports it by its getter `ip`. If
+ * a proxy is written with its port, the framework does not find it in its list of trusted proxies, and reports the proxy for
+ * all callers behind it. The getter is then called again on a stand-in for the request, whose header has no ports; it still
+ * passes only the proxies that it trusts. Adapters of AWS Lambda set an `ip` of their own on requests of Express, which is empty
+ * behind a load balancer; then the getter of the prototype is called.
  */
 export function reportedAddress(req: object, raw: NodeLike = req): string | undefined {
   const ip = Reflect.get(req, 'ip') as string | undefined
@@ -282,17 +283,17 @@ export function reportedAddress(req: object, raw: NodeLike = req): string | unde
   const forwarded = raw.headers?.[X_FORWARDED_FOR]?.toString()
   if (!forwarded) return ip
   const entries = forwarded.split(',').map((entry) => bareAddress(entry.trim()) ?? entry)
-  const bare = {
+  const standIn = {
     __proto__: raw,
     headers: { [X_FORWARDED_FOR]: entries.join() },
     // Functions of applications that trust by address expect a text.
     socket: { remoteAddress: raw.socket?.remoteAddress ?? '' },
   }
-  const asked = raw === req ? bare : { __proto__: req, raw: bare }
+  const asked = raw === req ? standIn : { __proto__: req, raw: standIn }
   return Reflect.get(ip ? req : Object.getPrototypeOf(req), 'ip', asked)
 }
 
-/** An address is the same text without its port, unless it has one. */
+/** An address without its port: the same text, unless it has one. */
 const bareOf = /* @__PURE__ */ rememberRecent((text) => bareAddress(text) ?? text)
 
 interface NodeLike {
@@ -302,9 +303,9 @@ interface NodeLike {
 
 /**
  * Whether a Fastify server trusts every proxy to name its client; found out once for each server, as its setting `trustProxy`
- * cannot be read. Its own getter `ips` is run on a made-up request that came from an unknown address through 30 unknown
- * proxies. If all of these are returned, the server trusts anyone: no setting that names or counts real proxies reaches that
- * far. Without `trustProxy` there is no list.
+ * cannot be read. The server's getter `ips` (of the class of its requests) is called on a made-up request that came from an
+ * unknown address through 30 unknown proxies. If it returns all of these, the server trusts anyone: no setting that names or
+ * counts real proxies reaches that far. Without `trustProxy` a request has no `ips`.
  */
 export function fastifyTrustsAll({ server, ips, constructor }: FastifyRequestLike): boolean {
   if (ips === undefined) return false

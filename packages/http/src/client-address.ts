@@ -34,16 +34,16 @@ export function bareAddress(text: string): string | undefined {
 }
 
 /**
- * The address in the text of a gateway, and its groups of 16 bits. A port changes with each connection, so with it each
- * connection would count as a new caller. What may be the last group of an IPv6 address is taken for one and not for a port;
- * the network is the same.
+ * The address in the text of a gateway, without its port, and its groups of 16 bits. A port changes with each connection, so
+ * with it each connection would count as a new caller. A last number that may be a group of an IPv6 address is read as one and
+ * not as a port; the network is the same. undefined if there is no address.
  */
 function addressIn(text: string): readonly [string, readonly number[]] | undefined {
-  // Not behind a `host`, which the caller chooses.
+  // The part `for` of Forwarded, but not behind a `host`, which the caller chooses.
   const node = (/^(?:(?:by|proto)=[^;]*;)*for=([^;]*)/i.exec(text)?.[1] ?? text).replace(/^"(.*)"$/, '$1')
   // RFC 7239 also has ports that are obfuscated.
-  for (const whole of [node, node.replace(/:(\d{1,5}|_.*)$/, '')]) {
-    const address = whole.replace(/^\[(.*)\]$/, '$1')
+  for (const host of [node, node.replace(/:(\d{1,5}|_.*)$/, '')]) {
+    const address = host.replace(/^\[(.*)\]$/, '$1')
     const groups = addressGroups(address)
     if (groups) return [address, groups]
   }
@@ -111,7 +111,7 @@ function ipv4Inside(groups: readonly number[]): string | undefined {
  */
 const LOCAL_NAT64 = '64:ff9b:1'
 
-/** The first groups of an IPv6 address, all without `count`, each in hexadecimal. */
+/** The first `count` groups of an IPv6 address (default: all), each in hexadecimal, with colons between. */
 function hexText(groups: readonly number[], count?: number): string {
   return groups
     .slice(0, count)

@@ -1,8 +1,8 @@
-import { type Limiter, PolicyError } from '@sluice/core'
+import { type Limiter, type Policy, PolicyError } from '@sluice/core'
 import { OPEN_PART, prepareTogether } from '@sluice/core/internal'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import {
-  checkMostParts,
+  checkPartCount,
   limiterOf,
   partsOf,
   policiesBrought,
@@ -23,9 +23,10 @@ import { usageAnswer } from './usage.js'
 /**
  * Makes the guard of an adapter: the function that the adapter calls on each request. It returns undefined if the request
  * may pass, and otherwise has answered it. It waits only for callbacks and stores that are async. If a callback throws or
- * rejects, so does the guard, and nothing is charged. With the option `limits`, several limits decide together. An
- * adapter that decides some requests by earlier answers, as Nest does for GraphQL, passes functions that are put before
- * the guard's steps (`around`) or before its decision on `limits` (`aroundSeveral`).
+ * rejects, so does the guard, and nothing is charged. With the option `limits`, several limits decide together. Options that
+ * `usageHandler` has marked make a guard that answers each request with its caller's usage. An adapter that decides some
+ * requests by earlier answers, as Nest does for GraphQL, passes functions that are put before the guard's steps (`around`) or
+ * before its decision on `limits` (`aroundSeveral`).
  * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(
@@ -35,10 +36,10 @@ export function createGuard<Req, Res>(
   aroundSeveral?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   refuseSlips(options, platform.proxySetting)
-  const answer = options && USAGE in options ? usageAnswer(options, platform) : undefined
-  const together = answer ?? aroundSeveral
+  const answerUsage = options && USAGE in options ? usageAnswer(options, platform) : undefined
+  const together = answerUsage ?? aroundSeveral
   if (typeof options?.limits === 'function') return guardOfLimitsInForce(options, platform, together)
-  if (answer || options?.limits !== undefined) return guardOfSeveral(options, platform, together)
+  if (answerUsage || options?.limits !== undefined) return guardOfSeveral(options, platform, together)
   const limiter = limiterOf(options)
   const { check } = new RequestGuard(options, limiter, platform, around)
   return Object.assign(check, { limiter, limiters: [limiter], options })
@@ -46,8 +47,9 @@ export function createGuard<Req, Res>(
 
 /**
  * Makes the guard of options with `limits`, a list of limits that are decided together: a request is charged under each,
- * or under none. Each limit has a limiter of its own, made with the options beside the list as defaults. `around` is put
- * before the common decision. The property `limiter` of the guard is the first limit's.
+ * or under none. Each limit has a limiter of its own, made with the options beside the list as defaults. Options without the
+ * list, of which usage is asked, have one limit. `around` is put before the common decision. The property `limiter` of the guard
+ * is the first limit's.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfSeveral<Req, Res>(
@@ -55,21 +57,22 @@ function guardOfSeveral<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> {
-  const parts = options.limits
-    ? limitsOf(partsOf(options), options, platform, limiterOf)
+  const limits = options.limits
+    ? makeLimits(partsOf(options), options, platform, limiterOf)
     : [oneLimit({}, options, limiterOf(options), platform)]
-  const guard = new SeveralGuard(parts, platform, around)
-  const limiters = limitersOf(parts)
+  const guard = new SeveralGuard(limits, platform, around)
+  const limiters = limitersOf(limits)
   checkNames(limiters)
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
 }
 
 /**
- * Makes the limits of the parts of one guard. `limiterFor` returns the limiter that counts a part; a limit with a semaphore goes by
- * the first of these.
- * @throws {PolicyError} INVALID_OPTION where none counts.
+ * Makes a limit of each of `parts`, the options of limits of one guard; `frame` are the options of that guard. `limiterFor` returns
+ * the limiter of a part; a part with a semaphore has none, and its limit gets the first of the others. `optionsFor`
+ * returns the options that the limit gets in place of the part.
+ * @throws {PolicyError} INVALID_OPTION if all parts have a semaphore, so that none counts.
  */
-function limitsOf<Req, Res>(
+function makeLimits<Req, Res>(
   parts: ReturnType<typeof partsOf<Req, Res>>,
   frame: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
@@ -89,15 +92,15 @@ function limitsOf<Req, Res>(
   })
 }
 
-/** The limiters of the limits that count. */
+/** The limiters of the limits that count: those without a semaphore. */
 function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly Limiter[] {
   return limits.filter(({ semaphore }) => !semaphore).map(({ guard }) => guard.limiter)
 }
 
 /**
- * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. Another list
- * takes effect with that request. Each limit goes on in the limiter of its name, so that what was consumed still counts, under
- * its new policies; a limit of a new name gets a limiter, which `limiters` has from then on.
+ * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. A limit of another
+ * list goes on in the limiter of its name, so that what was consumed still counts, under its new policies; a limit of a new name
+ * gets a limiter, which `limiters` has from then on.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfLimitsInForce<Req, Res>(
@@ -106,47 +109,57 @@ function guardOfLimitsInForce<Req, Res>(
   around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   const limiters: Limiter[] = []
-  /** Those that were made here, by name. */
+  /** The limiters that were made here, by name. */
   const made = new Map<string, Limiter>()
-  const look = options.limits as () => unknown
+  const askForList = options.limits as () => unknown
+  /** The list that was in force last, and the limits that were made of it. */
   let list: unknown
   let limits: ReturnType<LimitsInForce<Req, Res>> = []
+  /** Returns the limits of the list that is in force now; they are made anew if that is another list than before. */
   const inForce: LimitsInForce<Req, Res> = () => {
-    const now = look()
-    if (now === list && limits.length > 0) return limits
-    const parts = partsOf({ ...options, limits: () => now as never })
+    const newList = askForList()
+    if (newList === list && limits.length > 0) return limits
+    const parts = partsOf({ ...options, limits: () => newList as never })
     const counting = parts.filter(({ semaphore }) => !semaphore)
     checkNames(counting.map(({ limiter, name = 'default' }) => limiter ?? { name }))
     const isFirst = limiters.length === 0
-    // What is made is kept at once, as a list that is refused comes again with the next request.
+    // A new limiter is kept at once: a list that is refused, as another of its parts is wrong, comes again with the next request.
     const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {
       const { name = 'default', limiter: given } = part
       const limiter = (given ? undefined : made.get(name)) ?? limiterOf(part)
       if (!given) made.set(name, limiter)
       return limiter
     }
-    // A known limiter keeps the policies that it was made with, so those of the list are brought by each call. It writes blocks
-    // and resets of a key under other lists that it knows, so it has to know those of `tiers`.
+    // A limiter that was made for an earlier list keeps its policies, so each call brings those of this list.
     const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
       if (part.limiter || isFirst) return part
-      for (const tier of part.tiers ?? []) limiter[OPEN_PART]('', 0, tier, false)
+      for (const tier of part.tiers ?? []) makeKnown(limiter, tier)
       return { ...part, limiter, policies: policiesBrought(part) }
     }
-    const next = limitsOf(parts, options, platform, limiterFor, optionsFor)
-    const ofLimits = limitersOf(next)
+    const newLimits = makeLimits(parts, options, platform, limiterFor, optionsFor)
+    const ofLimits = limitersOf(newLimits)
     if (!isFirst) prepareTogether(ofLimits)
     limiters.push(...new Set(ofLimits.filter((limiter) => !limiters.includes(limiter))))
-    list = now
-    return (limits = next)
+    list = newList
+    return (limits = newLimits)
   }
   const guard = new SeveralGuard([], platform, around, [inForce])
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options, inForce })
 }
 
 /**
+ * Makes a limiter know the policies `tier`, under which it then writes the blocks and resets of keys too. It learns them when
+ * it opens a part of a call with them; of this part (no key, no cost) no call is made.
+ */
+function makeKnown(limiter: Limiter, tier: readonly Policy[]): void {
+  limiter[OPEN_PART]('', 0, tier, false)
+}
+
+/**
  * Makes one guard of several, so that a request is charged under the limits of all or under none. Each limit keeps its
- * own callbacks, headers and answer. An entry of `guards` is a guard of one limit, or a single limit of a guard that has
- * the option `limits`; then `place` is the index of the limit in that list. `around` is put before the common decision.
+ * own callbacks, headers and answer. An entry of `guards` is a guard of one limit, a single limit of a guard that has the list
+ * `limits` (then `place` is its index there), or a guard whose `limits` is a function (then it brings those `inForce`).
+ * `around` is put before the common decision.
  * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
  */
 export function combineGuards<Req, Res>(
@@ -155,14 +168,14 @@ export function combineGuards<Req, Res>(
   around?: AskAboutSeveral<Req, Res>,
 ): CombinedGuard<Req, Res> {
   const inForce = guards.flatMap((guard) => guard.inForce ?? [])
-  const parts = guards
+  const fixed = guards
     .filter((guard) => !guard.inForce)
     .map(({ options, limiter, place }) =>
       oneLimit(place === undefined ? {} : partsOf(options)[place]!, options, limiter, platform),
     )
-  const all = [...parts, ...inForce.flatMap((limits) => limits())]
-  checkMostParts(all)
-  const guard = new SeveralGuard(parts, platform, around, inForce)
+  const all = [...fixed, ...inForce.flatMap((limits) => limits())]
+  checkPartCount(all)
+  const guard = new SeveralGuard(fixed, platform, around, inForce)
   const limiters = limitersOf(all)
   return Object.assign(guard.check.bind(guard), { limiters })
 }

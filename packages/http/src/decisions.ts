@@ -11,8 +11,6 @@ import { warn } from './setup-warnings.js'
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
 const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
-/** The headers that the response to a request gets with its head, of a platform that keeps decisions beside requests. */
-export const keptBeside = decisionsBeside as Pick<WeakMap<object, RequestDecisions>, 'get'>
 
 /**
  * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -28,6 +26,11 @@ export interface RequestDecision {
 
 /** The decisions of all limiters about one request, and the headers that its response gets with its head. */
 export type RequestDecisions = readonly RequestDecision[] & { kept?: KeptHeaders }
+
+/** The headers that the response to `request` gets with its head, of a platform that keeps decisions beside requests. */
+export function keptHeadersOf(request: object): KeptHeaders | undefined {
+  return (decisionsBeside.get(request) as RequestDecisions | undefined)?.kept
+}
 
 interface RecordedDecision extends RequestDecision {
   decision: Decision
@@ -51,10 +54,7 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /**
-   * Records the decisions of one limiter with the requests that they are about. `inHeaders` says whether its guard writes
-   * headers; `platform` knows where a request keeps them.
-   */
+  /** `inHeaders` says whether the guard of this limiter writes headers; `platform` knows where decisions are kept. */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders
@@ -62,7 +62,7 @@ export class Recorder<Req> {
   }
 
   /**
-   * Adds a decision to those about the request, and returns those of all limiters. They are kept as a property of the
+   * Adds a decision to those about the request, and returns the decisions of all limiters. They are kept as a property of the
    * request, or in a map beside it where the platform asks for that (`place`). `keys` collects the keys under which the
    * limiter counted the request, to warn if a limit that is mounted twice counts it again. It is undefined as long as
    * there is only one key. Where one limiter may count a request many times (`repeats`, as in GraphQL), `keys` is a list
@@ -76,7 +76,7 @@ export class Recorder<Req> {
     const limiter = this.#limiter
     const recorded = { limiter, inHeaders: this.#inHeaders, decision, latest: decision, order: 1, keys }
     const earlier = decisionsAbout(request, place)
-    if (earlier !== NONE) return addTo(earlier as RecordedDecision[], recorded)
+    if (earlier !== NONE) return addFurther(earlier as RecordedDecision[], recorded)
     const first: RecordedDecision[] = [recorded]
     if (place === 'beside') decisionsBeside.set(request, first)
     else (request as CountedRequest)[DECISIONS] = first
@@ -87,7 +87,7 @@ export class Recorder<Req> {
    * Marks a decision that was recorded before as the latest about its request, so that `decisionAbout` returns it. Of
    * several limits that decide together, this is the binding one: the most restrictive.
    */
-  bind(req: Req, decision: Decision): void {
+  markLatest(req: Req, decision: Decision): void {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
     const recorded = (all as RecordedDecision[]).find(
       ({ limiter, inHeaders }) => limiter === this.#limiter && inHeaders === this.#inHeaders,
@@ -100,13 +100,13 @@ export class Recorder<Req> {
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
 /**
- * Adds a further decision to the list of those about a request, and returns the list. The list has one entry for each
- * limiter, with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards
- * shows headers and another hides them. The function warns if a limiter has counted the request twice under one key,
- * unless repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also
- * warns if two limiters have the same name and store, because each then uses up the allowance of the other.
+ * Adds a further decision to `all`, the list of those about a request, and returns the list. It has one entry for each limiter,
+ * with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards shows
+ * headers and another hides them. The function warns if a limiter has counted the request twice under one key, unless
+ * repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also warns if two
+ * limiters have the same name and store, because each then uses up the allowance of the other.
  */
-function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
+function addFurther(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
   let earlier: RecordedDecision | undefined
   for (const other of all) {
@@ -114,47 +114,29 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
       if (sharesUsage(other.limiter, limiter)) warn(limiter, 'NAME_TWICE')
       continue
     }
-    if (!keys && isCounted(other, decision.key)) warn(limiter, 'COUNTED_TWICE')
+    const counted = other.keys ?? [other.latest.key]
+    if (!keys && counted.includes(decision.key)) warn(limiter, 'COUNTED_TWICE')
     if (other.inHeaders === inHeaders) earlier = other
   }
   recorded.order = nextOrder(all)
-  if (!earlier) {
-    all.push(recorded)
-    return all
-  }
-  if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
-  earlier.decision = moreRestrictive(earlier.decision, decision)
-  earlier.latest = decision
-  earlier.order = recorded.order
+  if (earlier) {
+    if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
+    earlier.decision = moreRestrictive(earlier.decision, decision)
+    earlier.latest = decision
+    earlier.order = recorded.order
+  } else all.push(recorded)
   return all
 }
 
-/**
- * The number of the next decision about a request: one more than the highest `order` of the decisions so far. The
- * decision with the highest number is the latest.
- */
+/** The number of the next decision about a request, one above the highest `order` so far: the latest decision has the highest. */
 function nextOrder(all: readonly RecordedDecision[]): number {
-  let latest = 0
-  for (const { order } of all) latest = Math.max(latest, order)
-  return latest + 1
+  return 1 + Math.max(...all.map(({ order }) => order))
 }
 
-/**
- * Whether the limiter of this entry has counted the request under `key` already. `keys` is undefined while there was only
- * one key, which is that of `latest`.
- */
-function isCounted({ keys, latest }: RecordedDecision, key: string): boolean {
-  return keys ? keys.includes(key) : latest.key === key
-}
-
-/**
- * Whether two limiters have one name in the same store: both then count in the same state, and each uses up the other's
- * allowance.
- */
+/** Whether two limiters have one name in the same store, and so the same state: each uses up the other's allowance. */
 function sharesUsage(one: Limiter, other: Limiter): boolean {
-  if (one.name !== other.name) return false
   const { store } = one[SETTINGS]
-  return store !== undefined && store === other[SETTINGS].store
+  return one.name === other.name && store !== undefined && store === other[SETTINGS].store
 }
 
 /**
@@ -168,8 +150,8 @@ function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): re
 const NONE: readonly RequestDecision[] = []
 
 /**
- * The latest decision about `request`, of any limiter or of the limiter with the given name; undefined if there is none.
- * `order` numbers the decisions of all limiters, so that the latest has the highest.
+ * The latest decision about `request`, the one of the highest `order`, of any limiter or of the limiter with the given name;
+ * undefined if there is none.
  */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
   let latest: RecordedDecision | undefined
@@ -184,7 +166,7 @@ export function decisionAbout(request: object, limiter?: string): Decision | und
  * The decision that leaves the caller least: a denial before all allowed calls, of denials the one with the longest wait,
  * of allowed calls the one with the smallest `remaining`; among equals the oldest.
  */
-export function mostRestrictive(all: readonly RequestDecision[]): Decision {
+export function mostRestrictive(all: readonly Pick<RequestDecision, 'decision'>[]): Decision {
   let most = all[0]!.decision
   for (let i = 1; i < all.length; i++) most = moreRestrictive(most, all[i]!.decision)
   return most
@@ -192,14 +174,13 @@ export function mostRestrictive(all: readonly RequestDecision[]): Decision {
 
 /**
  * One decision for each limiter, the most restrictive, in the order in which the limiters first counted the request. A
- * limiter has two entries if one guard of it shows headers and another does not.
+ * limiter has two entries in `all` if one guard of it shows headers and another does not.
  */
 export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly Decision[] {
   if (all.length === 1) return [all[0]!.decision]
   const byLimiter = new Map<Limiter, Decision>()
   for (const { limiter, decision } of all) {
-    const other = byLimiter.get(limiter)
-    byLimiter.set(limiter, other ? moreRestrictive(other, decision) : decision)
+    byLimiter.set(limiter, moreRestrictive(byLimiter.get(limiter) ?? decision, decision))
   }
   return [...byLimiter.values()]
 }

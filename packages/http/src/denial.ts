@@ -22,7 +22,7 @@ export interface Denied {
 export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
- * Makes the functions that answer requests which may not pass: `deny` after a decision, `forbid` for a caller on the list
+ * Makes the functions that answer requests that may not pass: `deny` after a decision, `forbid` for a caller on the list
  * `deny`. A response that has begun is left alone. A request over a limit, or under a key that is blocked, is answered 429.
  * Where the store failed and no policy denied, the caller has done nothing wrong, so the answer is 503, to be retried in a
  * second.
@@ -33,15 +33,15 @@ export function responder<Req, Res>(
   setHeader: SetHeader<Res>,
   limiter: Limiter,
 ) {
-  /** Whether an answer is being waited for: one at a time is enough to see that there is none. */
+  /** Whether a late answer is being waited for: one at a time is enough to see that there is none. */
   let isWaiting = false
   return { deny, forbid }
 
   /**
    * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
-   * Returns what that returned, for the adapter to pass on. `all` are the decisions of all limiters about the request,
-   * whose policies the problem details name. Retry-After is left out where no wait helps. `denialId` is asked however
-   * the request is answered, but not where the store failed: that is no caller's denial.
+   * Returns the answer, for the adapter to pass on. `all` are the decisions of all limiters about the request, whose policies
+   * the problem details name. Retry-After is left out where no wait helps. `denialId` is asked even if the response has begun
+   * or `onDenied` answers, but not where the store failed (`degraded`): that is no caller's denial.
    */
   function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     const isDegraded = decision.reason === 'degraded'
@@ -68,17 +68,18 @@ export function responder<Req, Res>(
     const problem = problemOf(isBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
     if (id === undefined) return { answer: platform.send(req, res, problem, text) }
     const instance = `urn:sluice:denial:${id}`
-    const whole = `${text.slice(0, -1)},"instance":${JSON.stringify(instance)}}`
-    return { answer: platform.send(req, res, { ...problem, instance }, whole) }
+    const textWithId = `${text.slice(0, -1)},"instance":${JSON.stringify(instance)}}`
+    return { answer: platform.send(req, res, { ...problem, instance }, textWithId) }
   }
 
   /**
-   * Sends what `onDenied` has returned, on a platform whose callbacks answer by themselves. If that is nothing to send, it
-   * may answer later, by a timer or a file; a second without an answer is reported.
+   * Sends the body that `onDenied` has returned, by the platform's `sendResult` if it has one. There is no body if the result
+   * is undefined, the response itself or a stream. `onDenied` may then answer later, by a timer or a file; where the platform
+   * has `answersLate`, a second without an answer is reported.
    */
   function sendResult(req: Req, res: Res, result: unknown): void {
-    if (result !== undefined && result !== res && typeof Object(result).on !== 'function')
-      return platform.sendResult?.(res, result)
+    const isStream = typeof Object(result).on === 'function'
+    if (result !== undefined && result !== res && !isStream) return platform.sendResult?.(res, result)
     if (isWaiting || !platform.answersLate) return
     isWaiting = true
     let hasHungUp = false
@@ -90,10 +91,7 @@ export function responder<Req, Res>(
     timer.unref?.()
   }
 
-  /**
-   * Answers 403 to a caller on the list `deny`, unless the response has begun. Nothing was charged, and there is no
-   * decision.
-   */
+  /** Answers 403 to a caller on the list `deny`, unless the response has begun. Nothing was charged, and there is no decision. */
   function forbid(req: Req, res: Res): Denied {
     if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
     platform.setStatus(res, FORBIDDEN.status)
@@ -132,7 +130,7 @@ function problemOf(
   return { type, title, status, detail, 'violated-policies': names }
 }
 
-/** Whether a callback has returned no answer but what comes of preparing one: a timer, or the length of a queue. */
+/** Whether `onDenied` has returned no answer but what comes of preparing a later one: a timer, or the length of a queue. */
 function isPending(result: unknown): boolean {
   return (
     typeof result === 'number' || typeof result === 'boolean' || typeof Object(result).hasRef === 'function'
@@ -158,10 +156,7 @@ const FORBIDDEN = {
 
 const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
 
-/**
- * The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole
- * quota.
- */
+/** The sentence for people in the answer. `retryAfter` is in seconds; undefined if the request costs more than the whole quota. */
 function detailOf(retryAfter: number | undefined, why: string): string {
   if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
   return `${why} Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
@@ -191,10 +186,7 @@ const VIOLATIONS: Reasons = new Set(['limit', 'cost'])
 /** Where blocks are hidden. */
 const HIDDEN: Reasons = new Set(['limit', 'cost', 'blocked'])
 
-/**
- * A list of names as JSON. One name without special characters, the usual case, is written without JSON.stringify, which
- * is faster.
- */
+/** A list of names as JSON. One name without special characters, the usual case, is faster to write without JSON.stringify. */
 function listText(names: readonly string[]): string {
   const isPlain = names.length === 1 && PLAIN.test(names[0]!)
   return isPlain ? `["${names[0]!}"]` : JSON.stringify(names)

@@ -5,9 +5,9 @@ import { getOrMake } from './get-or-make.js'
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
 
 /**
- * Makes the function that a guard calls for each denial, and that calls the option `onExceeded` for some of them: only
- * for the denial with which a key goes over its limit, not for those that follow while it stays over. An error in
- * `onExceeded` is a warning and does not affect the request.
+ * Makes the function that a guard calls for each denial. It calls the option `onExceeded` for the denial with which a key goes
+ * over its limit, but not for those that follow while the key stays over. An error in `onExceeded` is a warning and does
+ * not affect the request.
  */
 export function exceededReporter<Req, Res>(
   limiter: Limiter,
@@ -47,9 +47,9 @@ interface OverLimit {
  * Records that `decision` denied `key`, and returns whether the key has only now gone over its limit, which is reported
  * once. That is so with its first denial. With a later one it is so if two instants have passed: `fullAt`, as a key whose
  * allowance was not full again counts as still over; and `windowEnd`, a window after it last went over, so that a window
- * has one report at most. Both are on the monotonic clock, in milliseconds. Beyond 10,000 keys the one that was denied
- * longest ago is forgotten: the first of the map, as each denial moves its key to the end. The map holds a copy of the key
- * (`ownText`), because a text that was cut from a header would keep the whole header in memory.
+ * has one report at most. Beyond 10,000 keys the one that was denied longest ago is forgotten: the first of the map, as each
+ * denial moves its key to the end. The map holds a copy of the key (`ownText`), because a text that was cut from a header
+ * would keep the whole header in memory.
  */
 function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())

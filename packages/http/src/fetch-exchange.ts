@@ -1,4 +1,4 @@
-import { makesRoom } from './node-platform.js'
+import { makeRoom } from './node-platform.js'
 import type { KeptHeaders } from './platform.js'
 
 /*
@@ -13,8 +13,8 @@ export function isResponse(value: unknown): value is Response {
 }
 
 /**
- * The response to a denied request: what `onDenied` has returned, or where that is only a body, a text or an object as JSON, a
- * response with it and the status and headers of `head`.
+ * Returns the response to a denied request, of the `answer` that `onDenied` has returned: itself if it is a response. Otherwise
+ * it becomes the body, an object as JSON, and the status and the headers are those of `head`.
  */
 export function responseOf(answer: unknown, head: ResponseInit): Response {
   if (isResponse(answer)) return answer
@@ -23,12 +23,12 @@ export function responseOf(answer: unknown, head: ResponseInit): Response {
 }
 
 /**
- * Has `change` change the headers of a response. Returns the response, or a copy of it if its own headers cannot be changed,
- * as those of a response of `fetch` or `Response.redirect`. One that begins a WebSocket (101) or is a network error (0) is
- * returned as it is: a server may know it by identity, and has no copies of it. So is what is no response, for the server to
- * refuse.
+ * Calls `change` with the headers of a response, and returns the response. It returns a changed copy if the headers themselves
+ * cannot be changed, as those of a response of `fetch` or `Response.redirect`. A response that begins a WebSocket (status 101) or is
+ * a network error (0) is returned unchanged: a server may know it by identity, and it cannot be copied. A value that is no
+ * response is returned too, for the server to refuse.
  */
-function changed(response: Response, change: (headers: Headers) => void): Response {
+function withHeaders(response: Response, change: (headers: Headers) => void): Response {
   if (!isResponse(response) || response.status < 200) return response
   try {
     change(response.headers)
@@ -40,25 +40,27 @@ function changed(response: Response, change: (headers: Headers) => void): Respon
   }
 }
 
-/** Adds to the answer to a denial the headers that it lacks. */
+/** Adds to a response those of `headers` that it lacks. */
 export function withMissing(response: Response, headers: Headers): Response {
-  return changed(response, (own) => headers.forEach((value, name) => own.has(name) || own.set(name, value)))
+  return withHeaders(response, (own) =>
+    headers.forEach((value, name) => own.has(name) || own.set(name, value)),
+  )
 }
 
-/** Puts the kept headers into the response of a handler. */
+/** Puts the headers that limits have kept for the response of a handler into it, unless it is itself a denial (`makeRoom`). */
 export function withKept(response: Response, kept: KeptHeaders | undefined): Response {
   if (!kept?.size) return response
-  return changed(response, (own) => {
-    if (!makesRoom(response.status, [...own.keys()], (name) => own.delete(name))) return
+  return withHeaders(response, (own) => {
+    if (!makeRoom(response.status, [...own.keys()], (name) => own.delete(name))) return
     kept.forEach((value, name) => own.set(name, value))
   })
 }
 
 /**
- * Returns a response like this one, and calls `ended`: with true when the runtime has read the last of the body, as the
- * Fetch standard has no event for a response that has been sent, and with false when the body fails or is cancelled, or the
- * caller has hung up by then. Without a body it is called at once. A body that another reader has taken cannot be
- * followed: `ended` gets false, and the response is returned as it is.
+ * Returns a copy of a response, and calls `ended` once its body has ended: with true when the runtime has read the last of it,
+ * as the Fetch standard has no event for a response that has been sent; with false if the body fails or is cancelled, or the
+ * caller has hung up. Without a body to send, `ended` gets true at once, and the response itself is returned. So it is, with
+ * false, if another reader has taken the body, which cannot be followed then.
  */
 export function whenRead(request: Request, response: Response, ended: (isSent: boolean) => void): Response {
   const { body } = response

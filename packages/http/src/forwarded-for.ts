@@ -14,8 +14,8 @@ export interface ProxyOptions {
 /**
  * Makes the function that reads a caller's address behind `trustProxy` proxies. Each proxy appends the address of its
  * client to X-Forwarded-For. So with n proxies the n-th entry from the end is what the outermost proxy saw; the caller
- * may have forged all entries before it. With fewer entries it is the first, without the header the socket's address.
- * @throws {PolicyError} INVALID_OPTION for a number that cannot be.
+ * may have forged all entries before it. With fewer entries the first one is taken; without the header, the socket's address.
+ * @throws {PolicyError} INVALID_OPTION for a number that is not whole, or not between 0 and 1000.
  */
 export function behindProxies<Req>(
   { header, socketAddress }: Pick<RequestReader<Req>, 'header' | 'socketAddress'>,

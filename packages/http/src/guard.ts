@@ -89,10 +89,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Takes the first step of a guard with one of the options `deny`, `allow` and `skip`: by these it counts the request,
-   * lets it pass uncounted, or answers 403. Before it waits for an async one, it keeps the caller's address, which a
-   * closed connection does not have any more. Returns undefined if the request may pass. A caller that has hung up gets
-   * no answer (`ifHungUp`).
+   * Asks the options `deny`, `allow` and `skip` about a request, which is then counted, passes uncounted, or is answered 403.
+   * This is the first step of a guard that has one of these options. Before it waits for an async one, it keeps the caller's
+   * address, which a closed connection does not have any more. Returns undefined if the request may pass. A caller that has
+   * hung up gets no answer (`ifHungUp`).
    */
   #enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
@@ -116,7 +116,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Finds the key of the request by the option `key`, or by the caller's address, and goes on to its cost. Before it
+   * Finds the key of the request by the option `key` (default: the caller's address) and goes on to its cost. Before it
    * waits for an async key, it keeps the caller's address for limits that come later, because a closed connection has
    * none. A caller that has hung up gets no answer (`ifHungUp`); any other error of `key` is thrown on.
    */
@@ -158,7 +158,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Has the limiter decide, and follows the decision. If the option `maxWait` lets requests wait, the decision comes at
+   * Has the limiter decide, and obeys the decision. If the option `maxWait` lets requests wait, the decision comes at
    * the request's turn, the instant at which its cost fits. Without it, or while as many requests wait as `maxWaiting`
    * allows, it comes at once: a request that does not fit now is denied.
    */
@@ -195,7 +195,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Follows a decision. A denied request is answered. For an allowed one, the decision is recorded with the request and
+   * Obeys a decision. A denied request is answered. For an allowed one, the decision is recorded with the request and
    * its headers are written, and once the response has been sent `shouldCharge` is asked whether the charge stays.
    * Returns undefined if the request may pass.
    */
@@ -224,8 +224,8 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Adds a decision to those about the request, and writes headers from the decisions of all limiters so far, as there is
-   * only one set of headers. Returns all decisions.
+   * Adds a decision to those about the request, and writes the headers anew from all of them, as all limiters share one set
+   * of headers. Returns the decisions of all limiters so far.
    */
   #record(req: Req, res: Res, decision: Decision): RequestDecisions {
     const all = this.recorder.record(req, decision)

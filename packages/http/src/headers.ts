@@ -40,9 +40,9 @@ export type WriteHeaders<Res> = (all: RequestDecisions, res: Res) => void
 
 /**
  * Makes the function that writes the headers that `options` ask for (X-RateLimit-*, one of the IETF's drafts, or both);
- * undefined if they ask for none. That function takes the decisions of all limiters about a request, with whom it keeps the
- * headers until the head of the response is written. If there are several, it leaves out limiters whose options have
- * `headers: false`, and always those that do not count the caller.
+ * undefined if they ask for none. That function takes the decisions of all limiters about a request. It keeps the headers
+ * with them (`all.kept`) until the head of the response is written, or sets them at once if the platform has no `atHead`. Of
+ * several limiters it leaves out those with `headers: false`, and always those that do not count the caller, who is exempt.
  * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
  */
 export function headerWriter<Res>(
@@ -85,7 +85,7 @@ export function headerWriter<Res>(
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)
 
-/** Sets the kept headers, unless the response has begun. */
+/** Sets the kept headers now and not with the head of the response, unless that has begun. They are kept no longer. */
 export function setKept<Res>(
   kept: KeptHeaders | undefined,
   res: Res,
@@ -126,8 +126,7 @@ function writeXRateLimit<Res>(
 
 /**
  * Makes a function that sets a header as `set` does, and also remembers it on the response, in a list with the latest
- * first. Some frameworks drop headers when a handler returns a response of its own or throws, and the adapter has to set
- * them again.
+ * first. Some frameworks drop headers when a handler returns a response of its own or throws; their adapter sets these again.
  */
 export function remembering<Res extends object>(set: SetHeader<Res>): SetHeader<Res> {
   return function setHeader(res: Res & Remembering, name, value) {
@@ -195,34 +194,34 @@ export function headerSetter<Res>(
   if (typeof names !== 'object' || names === null) {
     throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
   }
-  const renamed = new Map(Object.entries(names).filter(([, to]) => to !== undefined))
-  for (const [name, to] of renamed) checkName(name, to)
-  const set = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((to) => to !== false)
-  if (new Set(set.map((to) => to.toLowerCase())).size < set.length) {
+  const renamed = new Map(Object.entries(names).filter(([, newName]) => newName !== undefined))
+  for (const [name, newName] of renamed) checkName(name, newName)
+  const newNames = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((newName) => newName !== false)
+  if (new Set(newNames.map((newName) => newName.toLowerCase())).size < newNames.length) {
     throw new PolicyError('INVALID_OPTION', 'headerNames must not give two headers one name')
   }
   return (res, name, value) => {
-    const to = renamed.get(name) ?? name
-    if (to !== false) setHeader(res, to, value)
+    const newName = renamed.get(name) ?? name
+    if (newName !== false) setHeader(res, newName, value)
   }
 }
 
 /**
- * Checks one entry of the option `headerNames`: `name` must be a header that the limits set, and `to` another valid name
+ * Checks one entry of the option `headerNames`: `name` must be a header that the limits set, and `newName` another valid name
  * for it, or false to leave it out.
  * @throws {PolicyError} INVALID_OPTION.
  */
-function checkName(name: string, to: unknown): void {
+function checkName(name: string, newName: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`
     throw expected(PolicyError, 'INVALID_OPTION', what, name)
   }
-  if (to === false || (typeof to === 'string' && TOKEN.test(to))) return
+  if (newName === false || (typeof newName === 'string' && TOKEN.test(newName))) return
   throw expected(
     PolicyError,
     'INVALID_OPTION',
     `headerNames: ${name} must be the name of a header or false`,
-    to,
+    newName,
   )
 }
 

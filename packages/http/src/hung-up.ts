@@ -37,7 +37,6 @@ export function hasHungUp(request: NodeRequest): boolean {
   // Before the socket is read, which throws once its HTTP/2 session is gone.
   if (request.stream && isGoneStream(request.stream)) return true
   const { socket } = request
-  // A TCP connection has an address as long as it lives, so one without any is gone.
   return Boolean(socket?.destroyed) || isTcp(socket)
 }
 
@@ -82,8 +81,7 @@ const LISTENERS = new WeakMap<ServerResponse, (() => void)[]>()
 
 /**
  * Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. The event
- * 'finish' alone does not show that, so the stream or the socket is asked when it comes. All listeners of a response
- * share one listener for it, as a GraphQL request may add thousands.
+ * 'finish' alone does not show that, so the stream or the socket is asked when it comes.
  */
 export function onResponseSent(
   request: IncomingMessage,

@@ -16,7 +16,7 @@ export {
   reportedAddress,
 } from './caller.js'
 export { clientAddress } from './client-address.js'
-export { decisionAbout, keptBeside } from './decisions.js'
+export { decisionAbout, keptHeadersOf } from './decisions.js'
 export { type Denied, PROBLEM_TYPE } from './denial.js'
 export { isResponse, onAborted, whenRead, withKept } from './fetch-exchange.js'
 export { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'

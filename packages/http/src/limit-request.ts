@@ -3,7 +3,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { isResponse, onAborted, responseOf, whenRead, withKept, withMissing } from './fetch-exchange.js'
 import { behindProxies, PROXY_SETTING, type ProxyOptions } from './forwarded-for.js'
 import { createGuard } from './create-guard.js'
-import { keptBeside } from './decisions.js'
+import { keptHeadersOf } from './decisions.js'
 import { NODE_SERVER } from './hung-up.js'
 import type { RequestLimitOptions } from './options.js'
 import type { Platform } from './platform.js'
@@ -42,8 +42,8 @@ type OwnKey = Required<Pick<LimitRequestOptions, 'key'>>
  * Makes the function that counts a request of the Fetch standard, for a framework without an adapter. It resolves to the
  * response to send if the request may not pass (`denied`; 499 if the caller has hung up), to the headers for the
  * handler's response, and to `finish`. The framework's code calls `finish` with that response once it has been sent: only
- * then is the option `shouldCharge` asked whether the charge stays. Without a call it stays. The caller's address may be
- * left out where the options have a `key`.
+ * then is the option `shouldCharge` asked whether the charge stays. Without a call it stays. `end` is called in its place if
+ * there is no response to send. The caller's address may be left out where the options have a `key`.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * const limit = limitRequest({ limit: 100, window: '1m' })
@@ -68,8 +68,8 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
     const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [], endings: [] }
     const { headers, listeners, endings } = exchange
     /**
-     * Tells the guard that the response has been sent, so that `shouldCharge` can decide by its status whether the charge
-     * stays. The list of listeners is emptied, so a second call does nothing. If the caller has hung up, none is called.
+     * Ends the exchange, and calls the listeners for a response that has been sent, unless the caller has hung up: by them
+     * `shouldCharge` is asked, which sees the status. A second call finds no listeners.
      */
     const finish = ({ status }: Pick<Response, 'status'> = exchange): void => {
       exchange.status = status
@@ -78,7 +78,7 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
     }
     const end = (): void => endings.splice(0).forEach((ended) => ended())
     const denied = await guard(request, exchange)
-    keptBeside.get(request)?.kept?.forEach((value, name) => headers.set(name, value))
+    keptHeadersOf(request)?.forEach((value, name) => headers.set(name, value))
     if (!denied) return { headers, finish, end }
     const answer = denied.hungUp ? new Response(null, { status: 499 }) : responseOf(denied.answer, exchange)
     return { denied: withMissing(answer, headers), headers, finish, end }
@@ -91,8 +91,8 @@ export type LimitedOptions<Args extends unknown[]> = LimitRequestOptions &
 
 /**
  * A handler of the Fetch standard behind a limit, for `Bun.serve`, `Deno.serve`, Workers and routes of frameworks. The
- * limit's headers are added to the handler's response. Where `shouldCharge` may give a charge back, the body is passed
- * through a stream that notices its end. Errors are thrown.
+ * limit's headers are added to the handler's response. Where a limit waits for the end of the response, for `shouldCharge` or to
+ * release a permit, the body is passed through a stream that notices it. Errors are thrown.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * Deno.serve(limited(handler, { limit: 100, window: '1m', address: (_request, info) => info.remoteAddr.hostname }))
@@ -103,20 +103,20 @@ export function limited<Args extends unknown[], Known extends unknown[] = []>(
 ): (request: Request, ...args: Args extends [...Known, ...unknown[]] ? Args : Known) => Promise<Response> {
   const { address, ...limit } = { address: undefined, ...options }
   const limitCounted = limitRequest(limit)
-  const mayGiveBack = limit.shouldCharge ?? limit.limits
+  const waitsForEnd = limit.shouldCharge ?? limit.limits
   return async function limited(request, ...args) {
     const caller = { address: address?.(request, ...(args as unknown as Known)) }
     const { denied, finish, end } = await limitCounted(request, caller)
     if (denied) return denied
-    let complete: Response | undefined
+    let response: Response | undefined
     try {
-      const response = await handler(request, ...(args as unknown as Args))
+      const own = await handler(request, ...(args as unknown as Args))
       // Bun has none where a request became a WebSocket.
-      complete = response && withKept(response, keptBeside.get(request)?.kept)
-      if (!isResponse(complete) || !mayGiveBack) return complete
-      return whenRead(request, complete, (isSent) => (isSent ? finish(response) : end()))
+      response = own && withKept(own, keptHeadersOf(request))
+      if (!isResponse(response) || !waitsForEnd) return response
+      return whenRead(request, response, (isSent) => (isSent ? finish(own) : end()))
     } finally {
-      if (!isResponse(complete)) end()
+      if (!isResponse(response)) end()
     }
   }
 }

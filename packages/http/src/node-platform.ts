@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { keptBeside } from './decisions.js'
+import { keptHeadersOf } from './decisions.js'
 import { PROXY_SETTING } from './forwarded-for.js'
 import { hasHungUp, NODE_SERVER, onConnectionLost, onResponseSent, responseEnded } from './hung-up.js'
 import type { KeptHeaders, Platform } from './platform.js'
@@ -39,44 +39,40 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
  * place of the upstream's, or are left out where the upstream has denied the request: a client has to obey the one that denies.
  */
 
-/** X-RateLimit-*, RateLimit and RateLimit-*, and with the hyphen that some write: X-Rate-Limit-*; alone, or among others. */
-const OF_LIMITS = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
+/** Matches the name of a header about limits: X-RateLimit-*, RateLimit, RateLimit-*, X-Rate-Limit-*; alone, or among others with commas. */
+const LIMIT_HEADER = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
 
 /**
- * Whether the kept headers have a place in a response that has headers of these names: not if it is itself a
- * denial. Those about limits that it has already are removed then.
+ * Makes room for the kept headers (of the limits here) in a response that has headers of these `names`: removes those about an
+ * upstream's limits. Returns false, and removes nothing, if the response is a denial by the upstream: 429, or another error with
+ * headers about limits and Retry-After. Its own headers stay alone then.
  */
-export function makesRoom(
+export function makeRoom(
   status: number,
   names: readonly string[],
   remove: (name: string) => unknown,
 ): boolean {
-  const others = names.filter((name) => OF_LIMITS.test(name))
-  const isDenial = status >= 400 && others.length > 0 && names.some((name) => /^retry-after$/i.test(name))
-  if (status === 429 || isDenial) return false
-  others.forEach(remove)
+  if (status === 429) return false
+  if (!LIMIT_HEADER.test(names.join())) return true // the usual case, without a list
+  if (status >= 400 && names.some((name) => /^retry-after$/i.test(name))) return false
+  names.filter((name) => LIMIT_HEADER.test(name)).forEach(remove)
   return true
 }
 
 type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
 
 /**
- * Has a response of Node get the kept headers with its head. False if it is none of Node, as in tests of handlers. `target` may
- * also be a prototype of responses of Express, whose headers are kept beside their requests.
+ * Replaces the method `writeHead` of a Node response by one that adds `own` to the head: the headers that limits have kept for it.
+ * Returns false if there is no such method, as in tests of handlers. `target` may also be a prototype of Express's responses:
+ * without `own`, each response gets the headers that are kept for its request.
  */
 export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean {
   const writeHead = Reflect.get(target, 'writeHead') as WriteHead | undefined
   if (!writeHead) return false
-  /** Whether other software has wrapped the method: on-headers before 1.1 takes a list of names and values for one of pairs. */
-  const isWrapped = Object.hasOwn(target, 'writeHead')
+  const isWrapped = Object.hasOwn(target, 'writeHead') // by other software, such as on-headers
   const overseen: WriteHead = function writeHeadWithLimits(...args) {
-    const kept = own ?? keptBeside.get(Reflect.get(this, 'req'))?.kept
-    if (!kept?.size) return writeHead.apply(this, args)
-    const isPlain = args.length === 1 && args[0] !== 429
-    if (isPlain && !OF_LIMITS.test(Reflect.get(this, 'getHeaderNames').call(this).join())) {
-      const setHeader = Reflect.get(this, 'setHeader')
-      for (const [name, value] of kept) setHeader.call(this, name, value)
-    } else putInto(this, kept, args, isWrapped)
+    const kept = own ?? keptHeadersOf(Reflect.get(this, 'req'))
+    if (kept?.size) addKept(this, kept, args, isWrapped)
     return writeHead.apply(this, args)
   }
   target.writeHead = overseen
@@ -84,59 +80,69 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 }
 
 /**
- * Puts the kept headers into a response of Node, and into `args`, with which its `writeHead` was called. A list of pairs stays
- * one, and where `isWrapped` an object of headers does.
+ * Adds the kept headers to the head of a response, unless it is a denial by an upstream (`makeRoom`). If `args`, the arguments of
+ * its `writeHead`, have headers, they are added to these, otherwise they are set on the response. Headers in `args` are a list of
+ * names and values or of pairs, which stays one, or an object. An object becomes a list, to which adding is faster, unless
+ * `isWrapped`: on-headers before 1.1 takes any list for pairs.
  */
-function putInto(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
-  const names = res.getHeaderNames()
-  const at = args.length === 1 ? -1 : args.findIndex((each) => typeof each === 'object' && each !== null)
+function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const status = args[0] as number
+  // Express: `Reflect.get` is faster, see caller.ts.
+  const names: string[] = Reflect.get(res, 'getHeaderNames').call(res)
+  const at = args.length === 1 ? -1 : args.findIndex((arg) => typeof arg === 'object' && arg !== null)
   if (at < 0) {
-    if (!makesRoom(status, names, (name) => res.removeHeader(name))) return
-    return kept.forEach((value, name) => res.setHeader(name, value))
+    if (!makeRoom(status, names, (name) => res.removeHeader(name))) return
+    const setHeader = Reflect.get(res, 'setHeader')
+    for (const [name, value] of kept) setHeader.call(res, name, value)
+    return
   }
-  // A list has names and values in turn, or pairs of them.
   const given = args[at] as Record<string, unknown> | unknown[]
-  const isList = Array.isArray(given)
-  const isPairs = isList ? Array.isArray(given[0]) : isWrapped
-  const list = isList && (isPairs ? given.flat() : given)
-  const own = list ? (list.filter((_, i) => i % 2 === 0) as string[]) : Object.keys(given)
-  const removed: string[] = []
+  const list = flatList(given)
+  const listed = list.filter((_, i) => i % 2 === 0) as string[]
+  const removed: unknown[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
     removed.push(name)
   }
-  if (!makesRoom(status, names.length === 0 ? own : [...names, ...own], remove)) return
-  const head: unknown[] = [] // an object would take longer to add to
-  const put = (value: unknown, name: string): unknown =>
-    isPairs ? head.push([name, value]) : head.push(name, value)
-  own.forEach((name, i) => {
-    if (!removed.includes(name)) put(list ? list[2 * i + 1] : (given as Record<string, unknown>)[name], name)
-  })
-  kept.forEach(put)
-  args[at] = isPairs && !isList ? Object.fromEntries(head as [string, unknown][]) : head
+  if (!makeRoom(status, names.length === 0 ? listed : [...names, ...listed], remove)) return
+  const isRemoved = (i: number): boolean => removed.includes(list[i - (i % 2)])
+  const head = removed.length === 0 ? list : list.filter((_, i) => !isRemoved(i))
+  kept.forEach((value, name) => head.push(name, value))
+  const pairs = () => head.flatMap((name, i) => (i % 2 === 0 ? [[name, head[i + 1]]] : []))
+  if (!Array.isArray(given)) args[at] = isWrapped ? Object.fromEntries(pairs()) : head
+  else args[at] = Array.isArray(given[0]) ? pairs() : head
+}
+
+/** A new list with names and values in turn, of headers as `writeHead` takes them: an object, such a list, or a list of pairs. */
+function flatList(given: Readonly<Record<string, unknown>> | readonly unknown[]): unknown[] {
+  if (Array.isArray(given)) return Array.isArray(given[0]) ? given.flat() : [...given]
+  const list: unknown[] = []
+  for (const [name, value] of Object.entries(given)) list.push(name, value)
+  return list
 }
 
 /**
- * Has a response of an Express application get the kept headers with its head. Express sets the prototype of each, to which a
- * property is added only slowly: so the method is put once on the prototype that all have, and on a response only where it
- * has a method of its own. False as above.
+ * Has a response of an Express application get the kept headers with its head. Express sets the prototype of each response, which
+ * makes it slow to add a property: so `writeHead` is replaced once, on a prototype that all of them have, and on the response only
+ * where that has a method of its own or no such prototype. Returns false if there is no method, as `overseeHead` does.
  */
 export function overseeHeads(res: ServerResponse): boolean {
-  // Its own method, as compression and sessions set one, may have looked up that of the prototype before.
+  // A method of its own, as compression and sessions set one, may have looked up that of the prototype before.
   if (Object.hasOwn(res, 'writeHead')) return overseeHead(res)
-  const own = Object.getPrototypeOf(res) as ServerResponse
-  if (OVERSEEN.has(own)) return true
-  let [target, above]: [ServerResponse, ServerResponse | null] = [res, own]
-  while (above && !Object.hasOwn(above, 'writeHead')) {
-    target = above
-    above = Object.getPrototypeOf(above) as ServerResponse | null
+  const prototype = Object.getPrototypeOf(res) as ServerResponse
+  if (OVERSEEN.has(prototype)) return true
+  // The object that has the method, and the one below it, which inherits it at once.
+  let [owner, below]: [ServerResponse | null, ServerResponse] = [prototype, res]
+  while (owner && !Object.hasOwn(owner, 'writeHead')) {
+    below = owner
+    owner = Object.getPrototypeOf(owner) as ServerResponse | null
   }
-  const isOverseen = above !== null && OVERSEEN.has(Reflect.get(above, 'writeHead'))
-  if (!isOverseen && !overseeHead(above ? target : res)) return false
-  if (isOverseen || target !== res) OVERSEEN.add(own).add(Reflect.get(res, 'writeHead'))
+  if (!owner) return false
+  const isOverseen = OVERSEEN.has(Reflect.get(owner, 'writeHead')) // for the responses of another application
+  if (!isOverseen) overseeHead(below)
+  if (isOverseen || below !== res) OVERSEEN.add(prototype).add(Reflect.get(res, 'writeHead'))
   return true
 }
 
-/** The methods that put headers into heads, and the prototypes whose responses have them. */
+/** The methods that add kept headers, and the prototypes whose responses have them. */
 const OVERSEEN = new WeakSet<object>()

@@ -265,7 +265,7 @@ export function partsOf<Req, Res>(
 ): readonly (RequestLimitOptions<Req, Res> & Pick<PartLimitOptions<Req, Res>, 'semaphore'>)[] {
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limits = typeof options.limits === 'function' ? options.limits() : options.limits
-  checkMostParts(limits)
+  checkPartCount(limits)
   for (const name of OF_ONE) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
@@ -280,15 +280,15 @@ export function partsOf<Req, Res>(
 const OWN = ['limiter', 'name', 'tiers', 'penalty', 'reservations', 'nearing']
 const OF_ONE = [...OWN, ...Object.keys({ ...LIMIT, ...WAITING })]
 
-/** Checks that `limits` is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
-export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
+/** Checks that `parts`, the option `limits`, is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
+export function checkPartCount<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
   if (Array.isArray(parts) && parts.length > 0 && parts.length <= MOST_PARTS) return
   throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
 }
 
 /**
- * Checks the limiter that was given as the option `limiter`, and returns it. No other option may describe a limiter beside it, but
- * one that is a function: `policies` may still choose the policies of each request.
+ * Checks the limiter that was given as the option `limiter`, and returns it. No other option may describe a limiter beside it,
+ * except `policies` as a function, which chooses the policies of each request.
  * @throws {PolicyError} INVALID_OPTION.
  */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {

@@ -11,7 +11,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
 import { settleByOutcome } from './charge-by-outcome.js'
 import { keepAddresses } from './caller.js'
-import { moreRestrictive, type RequestDecisions } from './decisions.js'
+import { mostRestrictive, type RequestDecisions } from './decisions.js'
 import { type Denied, ifHungUp } from './denial.js'
 import { getOrMake } from './get-or-make.js'
 import { RequestGuard } from './guard.js'
@@ -23,7 +23,7 @@ import { chain, type Platform, whenSent } from './platform.js'
  * are independent: what the first has charged stays charged when the second denies.
  */
 
-/** Asks about a request under these keys and permits, or takes the answer to one that was asked about before. */
+/** Decides a request under these keys and permits by `ask`, or returns the answer to one that was decided before. */
 export type AskAboutSeveral<Req, Res> = (
   req: Req,
   parts: readonly PartOptions[],
@@ -60,10 +60,10 @@ export function oneLimit<Req, Res>(
   if (semaphore && !platform.ended) {
     throw new PolicyError('INVALID_OPTION', 'a semaphore needs a response whose end releases its permit')
   }
-  // Usage is read, whatever requests cost.
-  const isRead = USAGE in frame && { cost: () => 0 }
-  const own = { ...common, ...(cost && !semaphore && { cost }), ...part, ...isRead }
-  const guard: RequestGuard<Req, Res> = new RequestGuard(own, limiter, platform, (steps) => ({
+  // A permit has no cost. A request for usage costs nothing, whatever others cost.
+  const noCost = USAGE in frame && { cost: () => 0 }
+  const options = { ...common, ...(cost && !semaphore && { cost }), ...part, ...noCost }
+  const guard: RequestGuard<Req, Res> = new RequestGuard(options, limiter, platform, (steps) => ({
     limiter,
     count: steps.count.bind(steps),
     deny: steps.deny.bind(steps),
@@ -71,13 +71,13 @@ export function oneLimit<Req, Res>(
       chain(guard.choosePolicies?.(req), (policies) => {
         const counted = list as unknown as Counts<Req, Res>
         const enforce = frame.enforce !== false
-        if (semaphore) counted.permits.push({ part: one, call: { semaphore, key, enforce } })
-        else counted.keys.push({ part: one, call: { limiter, key, cost, ...(policies && { policies }) } })
+        if (semaphore) counted.permits.push({ limit, call: { semaphore, key, enforce } })
+        else counted.keys.push({ limit, call: { limiter, key, cost, ...(policies && { policies }) } })
         return undefined
       }),
   }))
-  const one = { guard, frame, semaphore }
-  return one
+  const limit = { guard, frame, semaphore }
+  return limit
 }
 
 /** Returns the limits of a frame that are in force: 1 to 16, the same list until they change. */
@@ -85,7 +85,7 @@ export type LimitsInForce<Req, Res> = () => readonly OneLimit<Req, Res>[]
 
 /** One of the limits under which a request is counted, with the key, cost and policies of the request under it. */
 interface Counted<Req, Res> {
-  readonly part: OneLimit<Req, Res>
+  readonly limit: OneLimit<Req, Res>
   readonly call: PartOptions
 }
 
@@ -93,7 +93,7 @@ interface Counted<Req, Res> {
 interface Counts<Req, Res> {
   readonly keys: Counted<Req, Res>[]
   readonly permits: {
-    readonly part: OneLimit<Req, Res>
+    readonly limit: OneLimit<Req, Res>
     /** In shadow mode, which does not `enforce`, a request goes on without its permit. */
     readonly call: PermitPart & { readonly enforce: boolean }
   }[]
@@ -101,13 +101,13 @@ interface Counts<Req, Res> {
 
 /** One of the limits under which a request is counted, and the decision about it. */
 interface Decided<Req, Res> {
-  readonly part: OneLimit<Req, Res>
+  readonly limit: OneLimit<Req, Res>
   readonly decision: Decision
 }
 
 /** The limits of one frame, and whether a request is counted under them. */
 interface Framed<Req, Res> {
-  readonly parts: LimitsInForce<Req, Res>
+  readonly limits: LimitsInForce<Req, Res>
   readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 }
 
@@ -118,31 +118,32 @@ export class SeveralGuard<Req, Res> {
 
   /**
    * Groups the limits by their frame, the options of the guard that they come from: its `skip`, `allow` and `deny` are
-   * asked once for all of them. The limits of the frames `inForce` are looked up at each request. `around`, if it is given, is called in place of the decision. It can make the decision, or
+   * asked once for all of them. `limits` stay as they are; the functions `inForce` return those of one frame each, and are
+   * called at each request. `around`, if it is given, is called in place of the decision. It can make the decision, or
    * answer by an earlier one, as Nest does for the operations of one GraphQL request. The stores make ready for all limits
    * together, as each request may be counted under others of them.
    */
   constructor(
-    parts: readonly OneLimit<Req, Res>[],
+    limits: readonly OneLimit<Req, Res>[],
     private readonly platform: Platform<Req, Res>,
     private readonly around: AskAboutSeveral<Req, Res> | undefined,
     inForce: readonly LimitsInForce<Req, Res>[] = [],
   ) {
-    const fixed = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
-      const own = parts.filter((part) => part.frame === frame)
+    const fixed = [...new Set(limits.map(({ frame }) => frame))].map((frame) => {
+      const own = limits.filter((limit) => limit.frame === frame)
       return () => own
     })
-    this.#frames = [...fixed, ...inForce].map((parts) => {
-      const [{ frame, guard }] = parts() as [OneLimit<Req, Res>]
-      return { parts, chooseAccess: accessChooser(frame, guard.source) }
+    this.#frames = [...fixed, ...inForce].map((limitsOfFrame) => {
+      const [{ frame, guard }] = limitsOfFrame() as [OneLimit<Req, Res>]
+      return { limits: limitsOfFrame, chooseAccess: accessChooser(frame, guard.source) }
     })
-    const all = this.#frames.flatMap(({ parts }) => parts())
+    const all = this.#frames.flatMap((framed) => framed.limits())
     this.#isUsage = all.some(({ frame }) => USAGE in frame)
     prepareTogether(all.filter(({ semaphore }) => !semaphore).map(({ guard }) => guard.limiter))
   }
 
   /**
-   * Checks a request: finds its key and cost under each limit, and then has all limits decide together. Returns the
+   * Checks a request: finds its key and cost under each limit, then has all limits decide together. Returns the
    * answer to a request that was denied, or whose caller has hung up; undefined if it may go on. Before it waits, it
    * keeps the caller's address, which a closed connection does not have any more.
    */
@@ -163,26 +164,26 @@ export class SeveralGuard<Req, Res> {
    * Goes through the frames (the limits of one guard each) from number `next` on, and collects in `counted` the limits
    * under which the request is counted. The options `skip`, `allow` and `deny` of a frame decide for its limits: they are
    * added with the request's key and cost, left out, or the request is answered 403. Returns the answer to a request that
-   * goes no further, otherwise undefined.
+   * was answered so, or whose caller has hung up; otherwise undefined.
    */
   #enter(req: Req, res: Res, counted: Counts<Req, Res>, next: number): MaybePromise<Denied | undefined> {
     const framed = this.#frames[next]
     if (!framed) return undefined
     return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
-      if (access === 'forbid') return framed.parts()[0]!.guard.respond.forbid(req, res)
-      const parts = access === 'count' ? framed.parts() : []
+      if (access === 'forbid') return framed.limits()[0]!.guard.respond.forbid(req, res)
+      const limits = access === 'count' ? framed.limits() : []
       return chain(
-        identifyUnder(req, parts, counted, 0),
+        identifyUnder(req, limits, counted, 0),
         (denied) => denied ?? this.#enter(req, res, counted, next + 1),
       )
     })
   }
 
   /**
-   * Charges a request under all limits in `counted` by one decision, or under none of them. Returns the answer to a request
-   * that was denied, and undefined for one that may pass, as it does when no limit counts it. If the adapter gave a function
-   * `around`, that is called with `ask`, which makes the decision. It need not call it, but may return an earlier answer: once
-   * one operation of a GraphQL request was denied, the adapter for Nest so denies later ones without asking the store.
+   * Charges a request by one decision under all limits that count it (`keys`, and `permits` that it takes), or under none.
+   * Returns the answer to a request that was denied, and undefined for one that may pass, as it does when no limit counts it.
+   * If the adapter gave a function `around`, that is called with `ask`, which makes the decision. It may return an earlier
+   * answer without calling `ask`, as Nest's adapter does for later operations of a GraphQL request once one was denied.
    */
   #decide(req: Req, res: Res, { keys, permits }: Counts<Req, Res>): MaybePromise<Denied | undefined> {
     if (keys.length + permits.length === 0 && !this.#isUsage) return undefined
@@ -191,7 +192,7 @@ export class SeveralGuard<Req, Res> {
     const ask = (): MaybePromise<Denied | undefined> =>
       permits.length > 0
         ? this.#decideWithPermits(req, res, keys, permits, decide)
-        : // What `decideTogether` itself is given may be called in the AsyncLocalStorage context of another request.
+        : // Not by a callback of `decideTogether`, which may run in the AsyncLocalStorage context of another request.
           chain(decide(), (decisions) => this.#obey(req, res, keys, decisions))
     if (!this.around) return ask()
     return this.around(
@@ -204,8 +205,9 @@ export class SeveralGuard<Req, Res> {
   }
 
   /**
-   * As `#decide` does, with a permit of each of `permits`, which are released when the response has ended. A request that gets
-   * none is answered as the limit of that semaphore answers, without headers: no limiter was asked.
+   * Decides a request as `#decide` says, after it has taken a permit of each semaphore in `permits`. Permits are released when
+   * the response has ended. A request that gets no permit is answered by the limit of that semaphore, without headers, as no
+   * limiter was asked. Without `keys` a request that gets its permits may pass.
    */
   async #decideWithPermits(
     req: Req,
@@ -216,17 +218,17 @@ export class SeveralGuard<Req, Res> {
   ): Promise<Denied | undefined> {
     const ended = this.platform.ended!(req, res) // before permits are taken: a call without a response is refused
     const calls = permits.map(({ call }) => call)
-    const [decisions, held] = await permitsFirst(calls, decide, (...whole) => whole)
+    const { decisions, held } = await permitsFirst(calls, decide, (decisions, held) => ({ decisions, held }))
     ended.then(() => Promise.all(held.map((permit) => permit.release()))).catch(() => {})
-    const [refusal] = decisions
-    if (refusal?.reason !== 'concurrency') return decisions[0] && this.#obey(req, res, keys, decisions)
-    this.platform.decided?.(req, refusal)
-    const { part } = permits.find(({ call }) => call.semaphore.name === refusal.limiter)!
-    return part.guard.respond.deny(req, res, refusal, [])
+    const [first] = decisions
+    if (first?.reason !== 'concurrency') return first && this.#obey(req, res, keys, decisions)
+    this.platform.decided?.(req, first)
+    const { limit } = permits.find(({ call }) => call.semaphore.name === first.limiter)!
+    return limit.guard.respond.deny(req, res, first, [])
   }
 
   /**
-   * Follows the decisions of all limits: records them and writes the headers of each frame. If one of them denied the
+   * Obeys the decisions of all limits: records them and writes the headers of each frame. If one of them denied the
    * request, it is answered as the most restrictive limit (`binding`) answers, and each denial is reported to
    * `onExceeded`. For an allowed request, `shouldCharge` is asked when the response has been sent, and may give the
    * charges back; several limits with the same function share one call of it.
@@ -240,29 +242,28 @@ export class SeveralGuard<Req, Res> {
     const isAllowed = decisions.every(({ allowed }) => allowed)
     // Limits that count the request under one key of one limiter share a decision, and appear once.
     const decided = counted
-      .map(({ part }, i) => ({ part, decision: decisions[i]! }))
+      .map(({ limit }, i) => ({ limit, decision: decisions[i]! }))
       .filter(({ decision }, i) => decisions.indexOf(decision) === i)
-    const binding = decided.reduce((one, other) =>
-      moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
-    )
+    const strictest = mostRestrictive(decided)
+    const binding = decided.find(({ decision }) => decision === strictest)!
     const all = this.#record(req, decided, binding)
     const written = new Set<object>()
-    for (const { part } of decided) {
-      if (!written.has(part.frame)) part.guard.writeHeaders?.(all, res)
-      written.add(part.frame)
+    for (const { limit } of decided) {
+      if (!written.has(limit.frame)) limit.guard.writeHeaders?.(all, res)
+      written.add(limit.frame)
     }
     if (!isAllowed) {
-      for (const { part, decision } of decided) {
-        if (!decision.allowed) part.guard.reportExceeded?.(req, res, decision.key, decision)
+      for (const { limit, decision } of decided) {
+        if (!decision.allowed) limit.guard.reportExceeded?.(req, res, decision.key, decision)
       }
-      return binding.part.guard.respond.deny(req, res, binding.decision, all)
+      return binding.limit.guard.respond.deny(req, res, binding.decision, all)
     }
     const byCallback = new Map<NonNullable<RequestLimitOptions<Req, Res>['shouldCharge']>, Decision[]>()
-    for (const { part, decision } of decided) {
-      const { shouldCharge } = part.guard.options
+    for (const { limit, decision } of decided) {
+      const { shouldCharge } = limit.guard.options
       if (shouldCharge) getOrMake(byCallback, shouldCharge, () => []).push(decision)
     }
-    const { limiter } = decided[0]!.part.guard
+    const { limiter } = decided[0]!.limit.guard
     for (const [shouldCharge, decisions] of byCallback) {
       whenSent(this.platform, req, res)
         .then(() => settleByOutcome(limiter, decisions, () => shouldCharge(req, res)))
@@ -279,30 +280,30 @@ export class SeveralGuard<Req, Res> {
   #record(req: Req, decided: readonly Decided<Req, Res>[], binding: Decided<Req, Res>): RequestDecisions {
     let all: RequestDecisions = []
     for (const each of decided) {
-      all = each.part.guard.recorder.record(req, each.decision)
+      all = each.limit.guard.recorder.record(req, each.decision)
       if (each !== binding) this.platform.decided?.(req, each.decision)
     }
-    binding.part.guard.recorder.bind(req, binding.decision)
+    binding.limit.guard.recorder.markLatest(req, binding.decision)
     this.platform.decided?.(req, binding.decision)
     return all
   }
 }
 
 /**
- * Finds the key and the cost of a request under each of `parts` from number `next` on, and adds them to `counted`: each
+ * Finds the key and the cost of a request under each of `limits` from number `next` on, and adds them to `counted`: each
  * limit's guard takes that list in place of the response and asks nothing. Returns the answer to a caller who has hung
  * up; undefined for all others.
  */
 function identifyUnder<Req, Res>(
   req: Req,
-  parts: readonly OneLimit<Req, Res>[],
+  limits: readonly OneLimit<Req, Res>[],
   counted: Counts<Req, Res>,
   next: number,
 ): MaybePromise<Denied | undefined> {
-  const part = parts[next]
-  if (!part) return undefined
+  const limit = limits[next]
+  if (!limit) return undefined
   return chain(
-    part.guard.check(req, counted as unknown as Res), // its steps get the list in place of the response: see oneLimit
-    (denied) => denied ?? identifyUnder(req, parts, counted, next + 1),
+    limit.guard.check(req, counted as unknown as Res), // its steps get the list in place of the response: see oneLimit
+    (denied) => denied ?? identifyUnder(req, limits, counted, next + 1),
   )
 }

@@ -6,10 +6,10 @@ import { PolicyError } from '@sluice/core'
  */
 
 /**
- * Looks for mistakes that people make at first in the options `given`, such as a request in their place, when `rateLimit`
- * itself was passed as middleware and not called. `setting` is the framework's setting for its proxies, which the error
- * for `trustProxy` names.
- * @throws {PolicyError} INVALID_OPTION with the line to write in place of one.
+ * Refuses options (`given`) with a mistake that people make at first: a request in their place, as `rateLimit` itself was
+ * passed as middleware and not called; a function as `limit`; a key function that was not called; `trustProxy`, for which the
+ * error names the framework's own `setting`.
+ * @throws {PolicyError} INVALID_OPTION with the line to write instead.
  */
 export function refuseSlips(given: unknown, setting: string): void {
   const options = Object(given) as { readonly limit?: unknown; readonly key?: unknown }
@@ -37,8 +37,6 @@ const REQUEST = ['url', 'req', 'raw', 'finalized']
  * not enumerable, so that tools which look at functions do not run into it.
  */
 export function refuseUncalled(make: object, property: string): void {
-  // The getter throws because a framework that reads it was given `make` itself, such as `rateLimit`, as middleware. It should
-  // have been given the middleware that a call of `make` returns, and the error says to write that call.
   const get = (): never => {
     throw uncalled()
   }

@@ -31,7 +31,7 @@ export function closeUnread(connection: ClientConnection, most: number): boolean
   const { conn } = connection
   const socket = conn ? conn.transport.socket : connection
   socket?.close?.(1008, 'Too Many Requests')
-  conn?.close(true) // true: without waiting until the client has read its packets
+  conn?.close(true) // without waiting
   return true
 }
 

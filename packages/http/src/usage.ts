@@ -5,20 +5,25 @@ import type { Platform } from './platform.js'
 import type { AskAboutSeveral } from './several-limits.js'
 
 /**
- * Answers requests, in place of a decision, with how the keys of their caller stand. The store is asked once a second a key. Who is
- * blocked, or cannot be counted under `onStoreError: 'deny'`, is answered as the limit answers.
+ * Makes the function that answers a request with its caller's usage, in place of a decision: how his key stands under each limit
+ * (`parts`), asked of the store at most once a second. A caller who is blocked, or cannot be counted under `onStoreError: 'deny'`,
+ * is answered by `ask`, as the limit answers him.
  */
 export function usageAnswer<Req, Res>(
   { plan }: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
 ): AskAboutSeveral<Req, Res> {
-  const known = new ExpiringMap<{ readonly at: number; readonly peeked: Promise<Decision> }>(10_000, 1000)
+  const peeks = new ExpiringMap<{ readonly at: number; readonly peeked: Promise<Decision> }>(
+    MOST_KEYS,
+    FRESH_MS,
+  )
+  /** How a key stands under one limit, as it was read within the last second or is read now. */
   const peek = ({ limiter, key, policies }: PartOptions): Promise<Decision> => {
-    const [id, at] = [JSON.stringify([limiter.name, key, policies]), nowMs()]
-    const last = known.get(id)
-    if (last && at - last.at < 1000) return last.peeked
+    const [id, now] = [JSON.stringify([limiter.name, key, policies]), nowMs()]
+    const last = peeks.get(id)
+    if (last && now - last.at < FRESH_MS) return last.peeked
     const peeked = limiter.peek(key, policies && { policies })
-    known.set(id, { at, peeked }, at)
+    peeks.set(id, { at: now, peeked }, now)
     return peeked
   }
   return async (req, parts, ask, res) => {
@@ -36,3 +41,7 @@ export function usageAnswer<Req, Res>(
     return { answer: platform.send(req, res, usage, JSON.stringify(usage)) }
   }
 }
+
+/** The time for which what was read of a key is answered again, and the most keys of which it is kept. */
+const FRESH_MS = 1000
+const MOST_KEYS = 10_000

@@ -52,8 +52,8 @@ export class WaitingRequests {
 
   /**
    * Waits for the turn of a request, the instant at which its cost fits, and returns the decision. A turn later than
-   * `maxWaitMs` is a denial, which comes at once. `onHungUp` adds a listener for a caller that hangs up, or has: the turn
-   * is then given back, or not asked for, and the result is undefined.
+   * `maxWaitMs` is a denial, which comes at once. `onHungUp` adds a listener for the caller's hang-up, which it calls at once
+   * if he has hung up already: the turn is then given back, or not asked for, and the result is undefined.
    */
   async decide(
     limiter: Limiter,

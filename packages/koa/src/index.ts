@@ -50,10 +50,7 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
 export function rateLimit<StateT, ContextT = {}>(
   options: RateLimitOptions<StateT, ContextT>,
 ): Middleware<StateT & RateLimitState, ContextT>
-/**
- * Makes the middleware. Errors of the guard pass through `rethrow`, so that Koa's answer to one of `onDenied` has the headers of
- * the denial.
- */
+/** Makes the middleware. Errors of the guard go through `rethrow`: if `onDenied` fails, Koa's answer has the denial's headers. */
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
   return function rateLimit(ctx: Context, next: Next): Promise<void> | void {
@@ -129,7 +126,8 @@ function rethrow(error: unknown, res: Response): never {
  */
 function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
   const added: Record<string, string> = {}
-  for (let set = rememberedHeaders(res); set; set = set.earlier) added[set.name] ??= set.value
+  for (let header = rememberedHeaders(res); header; header = header.earlier)
+    added[header.name] ??= header.value
   try {
     const headers = error.headers ?? {}
     // Other headers, such as the `Headers` of a response, are for the code that catches the error.

@@ -11,10 +11,10 @@ export type Greeting =
 
 /**
  * Connects to the server at `path`, sends the store's name and `formerEpoch`, and waits for the answer. An epoch is the random
- * number of one server. `formerEpoch` is the epoch of the server which this process used before, 0 without one: it shows any other
+ * number of one server. `formerEpoch` is that of the server which this process used before, 0 without one: it shows any other
  * server that the record of who holds which permit was lost with the former. Resolves with the connected socket and the server's
  * epoch, or with 'refused' if no process listens, or with 'closed' if the server ended at that moment. Rejects if no answer comes
- * within five ticks of 50 ms: that server exists, but is stopped or busy. It also rejects when `signal` aborts.
+ * within five ticks of 50 ms, as from a server that is stopped or busy, and when `signal` aborts.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(

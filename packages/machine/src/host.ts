@@ -154,9 +154,8 @@ export class HostedKeyspace {
   ) {}
 
   /**
-   * Decides a call, and returns the store's answer. To a denial it adds `nextUnitAt`, the instant at which one unit more than now
-   * remains would fit: until then the calling process can deny larger calls by itself. That instant is found by a peek, which
-   * charges nothing. `caller` of the host is set for that time, so that notices go to the process that called.
+   * Decides a call, and returns the store's answer (`#withNextUnit`). `caller` of the host is set meanwhile, so that notices go to
+   * the process that called.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const host = this.host
@@ -178,6 +177,10 @@ export class HostedKeyspace {
     return this.host.carryOut(this.caller, act)
   }
 
+  /**
+   * Adds to a denial `nextUnitAt`, the instant at which one unit more than now remains would fit: until then the calling process
+   * can deny larger calls by itself. The instant is found by a peek, which charges nothing. Other answers stay as they are.
+   */
   #withNextUnit(key: string, answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { at } = this.keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
@@ -195,9 +198,9 @@ export class HostedKeyspace {
 
   /**
    * Cancels the booking of this number. A booking is a charge that can be taken back, mostly of a call that waits, made for the
-   * later instant at which it has its turn. Returns true if it is undone as if it had never been made, which is possible while no
-   * later call has built on it. Otherwise its units are given back as far as they still count, and the result is false. If the
-   * booking is not kept any more, its units are given back by `charge`, the instants and the cost that the client sent.
+   * later instant at which the call has its turn. Returns true if the booking is undone as if it had never been made, which is
+   * possible while no later call has built on it. Otherwise its units are given back as far as they still count, and the result is
+   * false. If the booking is not kept any more, they are given back by `charge`, the instants and the cost that the client sent.
    */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.host
@@ -209,8 +212,8 @@ export class HostedKeyspace {
   }
 
   /** Makes a correction, such as a refund, a block or a reset. Returns the units that took effect. */
-  correct(change: Correction): number {
-    return this.host.carryOut(this.caller, () => this.keyspace.correct(change) as number)
+  correct(correction: Correction): number {
+    return this.host.carryOut(this.caller, () => this.keyspace.correct(correction) as number)
   }
 }
 
@@ -236,8 +239,8 @@ export class LocalServer implements MachineServer, PermitHolder {
 
   /**
    * Decides a call of this process itself. If that makes a booking (a charge that can be taken back, mostly of a call that waits
-   * for its turn), the host keeps it, and the answer gets a record with its number instead. By the number this process confirms
-   * or cancels it in the same way as a client in another process, which cannot have the booking itself.
+   * for its turn), the host keeps it, and the answer gets a MachineBooking with its number instead. By the number this process
+   * confirms or cancels the booking in the same way as a client in another process, which cannot have the booking itself.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
     const answer = this.#marked(this.keyspace(list).decide(ask, key, cost, maxWait))
@@ -276,8 +279,8 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   /** Makes a correction, such as a refund or a block. Returns the units that took effect. */
-  correct(list: WirePolicies, change: Correction): number {
-    return this.keyspace(list).correct(change)
+  correct(list: WirePolicies, correction: Correction): number {
+    return this.keyspace(list).correct(correction)
   }
 
   reserve(list: WirePolicies, call: ReserveCall): Answer {
@@ -316,8 +319,8 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   /**
-   * Marks the answer to an allowed call, which is nobody else's, with the epoch of this server, by which its charge is known later. A
-   * copy of it would take several times as long as the decision.
+   * Marks the answer to an allowed call with the epoch of this server, by which its charge is known later, and returns it. A
+   * copy would take several times as long as the decision; nothing else holds the answer.
    */
   #marked(answer: { -readonly [Name in keyof Answer]: Answer[Name] }): Answer {
     if (answer.reason === undefined) answer.epoch = this.epoch
@@ -366,11 +369,10 @@ class KeptBookings {
    * are kept, so that its cost for each booking stays the same however many there are.
    */
   #sweep(now: number): void {
-    for (const [number, { at }] of this.#byNumber) if (at + KEPT < now) this.#byNumber.delete(number)
+    for (const [number, { at }] of this.#byNumber) if (at + KEPT_US < now) this.#byNumber.delete(number)
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#byNumber.size)
   }
 }
 
 const LEAST_SWEPT = 1024
-/** Microseconds. */
-const KEPT = 60_000_000
+const KEPT_US = 60_000_000

@@ -42,7 +42,7 @@ export class MachineKeyspace implements Keyspace {
     this.#access = together.access
   }
 
-  /** The reservations with the server, of a limiter that reserves. */
+  /** How reservations are made and changed on the server; undefined for a limiter that does not reserve. */
   get reservations(): Reservations | undefined {
     if (this.list.max === undefined) return undefined
     return {
@@ -71,9 +71,8 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Whether a booking stands, is lost, or is held: its key is blocked or paused, so that its turn does not come yet. `epoch` is a
-   * random number for each server. If the booking was made at another server than the present one, it was lost with that server's
-   * state.
+   * Whether a booking (units charged for a later instant) stands, is lost, or is held: its key is blocked or paused, so that its
+   * turn does not come yet. A booking that was made at a former server, known by its `epoch`, was lost with that server's state.
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
@@ -83,8 +82,8 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Cancels a booking, once. Resolves with whether it is undone as if it had never been made; false also if it was cancelled
-   * before, or if the server at which it was made (`epoch`) has ended, and its state with it.
+   * Cancels a booking, once. Resolves with whether it is undone as if it had never been made; with false also if it was cancelled
+   * before, or if the server at which it was made (known by its `epoch`) has ended, and its state with it.
    */
   cancel(booking: Booking): MaybePromise<boolean> {
     const booked = booking as MachineBooking
@@ -96,18 +95,15 @@ export class MachineKeyspace implements Keyspace {
   }
 
   /**
-   * Makes a correction, such as a refund or a release, and returns the units that took effect. A release of units that were
-   * charged at another server than the present one (`epoch`) takes no effect, 0: they are gone with its state, and the units there
-   * now belong to other calls.
+   * Has the server make a correction, such as a refund or a release, and returns the units that took effect. A release of units
+   * that were charged at a former server (known by its `epoch`) returns 0 and does nothing: those units are gone with the former
+   * server's state, and the units that count now are of other calls.
    */
-  correct(change: Correction, caller?: Caller): MaybePromise<number> {
-    return this.#access.ask(
-      (server) =>
-        change.kind === 'release' && change.charge.epoch !== server.epoch
-          ? 0
-          : server.correct(this.list, change, caller),
-      caller,
-    )
+  correct(correction: Correction, caller?: Caller): MaybePromise<number> {
+    return this.#access.ask((server) => {
+      const isOfFormer = correction.kind === 'release' && correction.charge.epoch !== server.epoch
+      return isOfFormer ? 0 : server.correct(this.list, correction, caller)
+    }, caller)
   }
 }
 
@@ -118,10 +114,9 @@ export class MachineTogether implements Together {
   constructor(readonly access: ServerAccess) {}
 
   /**
-   * Decides a call on several keys in one step of the server. Each part is one key with its cost; `enforce` says whether its
-   * denial denies the whole call. A keyspace is an object of this process, so in its place the server gets the part's list of
-   * policies. The answers, one for each part, are always returned or promised. So `_receiver`, by which other stores may deliver
-   * the answers after they have returned, is never called.
+   * Decides a call on several keys in one step of the server, and returns an answer for each part. A part is one key with its
+   * cost; `enforce` says whether its denial denies the whole call. A keyspace is an object of this process, so in its place the
+   * server gets the part's list of policies. `_receiver`, to which other stores may pass the answers, is never called.
    */
   decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
     const sent = parts.map(({ keyspace, key, cost, enforce }) => {
@@ -201,7 +196,7 @@ export class MachinePermits implements Permits {
     this.#granted?.(ticket)
   }
 
-  /** Called when the semaphore closes: it is told of no more permits, and `onClose` removes it from those of the store. */
+  /** Ends the use by a semaphore that closes: it hears of no more permits, and `onClose` removes it from those of the store. */
   close(): void {
     this.#granted = undefined
     this.options.onClose()

@@ -25,7 +25,7 @@ export interface MachineServer {
   together(parts: readonly MachinePart[], caller?: Caller): MaybePromise<readonly Answer[]>
   confirm(list: WirePolicies, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: WirePolicies, booking: MachineBooking): MaybePromise<boolean>
-  correct(list: WirePolicies, change: Correction, caller?: Caller): MaybePromise<number>
+  correct(list: WirePolicies, correction: Correction, caller?: Caller): MaybePromise<number>
   reserve(list: WirePolicies, call: ReserveCall, caller?: Caller): MaybePromise<Answer>
   change(list: WirePolicies, change: ReservationChange, caller?: Caller): MaybePromise<ReservationEffect>
   permits(call: PermitCall): TicketStates

@@ -66,8 +66,8 @@ export class SocketFolders implements MeetingPoint {
     const claim = await home.claim(listener, former)
     if (!claim) return undefined
     for (const folder of this.#folders) {
-      const other = folder === home ? undefined : folder.newest()
-      if (other !== undefined && (await isListening(other))) return undefined
+      const address = folder === home ? undefined : folder.newest()
+      if (address !== undefined && (await isListening(address))) return undefined
     }
     return claim
   }

@@ -14,7 +14,7 @@ import { dirname, resolve } from 'node:path'
  * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
  */
 export function takeFolder(folder: string): string | undefined {
-  const state = at(folder, stateOrMade)
+  const state = refusing(folder, lstatOrMake)
   if (state.uid !== process.getuid!()) return `belongs to the user ${state.uid}`
   if (!state.isDirectory()) return 'is no directory'
   if ((state.mode & 0o077) !== 0) throw notOwn(folder, `has mode ${octal(state)}: chmod 700 ${folder}`)
@@ -29,18 +29,17 @@ export function isOwnFolder(folder: string): boolean {
 
 /**
  * Makes the folders above `folder` where they are missing, and checks each from the root down: another user who could replace one
- * of them could replace `folder` too. At a symbolic link it begins anew with the link's target and the names that are left. `at`
- * turns errors of the file system into a PolicyError; `stateOrMade` makes a folder that is missing and returns its record.
- * @throws {PolicyError} INVALID_OPTION for the first that belongs to a user other than root and this one, or that others
- * can write to (unless its sticky bit is set, which keeps them from replacing what is in it).
+ * of them could replace `folder` too. At a symbolic link it begins anew with the link's target and the names that are left.
+ * @throws {PolicyError} INVALID_OPTION for the first that belongs to a user other than root and this one, that others can write
+ * to (unless its sticky bit is set, which keeps them from replacing what is in it), or that cannot be used (`refusing`).
  */
 export function takeParents(folder: string): void {
   // Only for its error: links that lead in a circle throw here, and would be followed for ever below.
-  at(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false }))
+  refusing(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false }))
   const names = resolve(folder).split('/').slice(1)
   for (let i = 0; i < names.length; i++) {
     const parent = `/${names.slice(0, i).join('/')}`
-    const state = at(parent, stateOrMade)
+    const state = refusing(parent, lstatOrMake)
     if (!isOwn(state) && state.uid !== 0) throw unsafe(parent, `belongs to the user ${state.uid}`)
     if (state.isSymbolicLink())
       return takeParents(resolve(dirname(parent), readlinkSync(parent), ...names.slice(i)))
@@ -72,7 +71,7 @@ function refusal(bound: string, path: string, why: string): PolicyError {
  * The file system's record of what is at this path, without following a link. If there is nothing, it makes a folder that this
  * user alone can enter. If another process makes the folder at the same moment, it looks again.
  */
-function stateOrMade(folder: string): Stats {
+function lstatOrMake(folder: string): Stats {
   const state = lstatSync(folder, { throwIfNoEntry: false })
   if (state) return state
   mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
@@ -80,7 +79,7 @@ function stateOrMade(folder: string): Stats {
     mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
     // Made by another process at the same moment, perhaps of another user: its record tells.
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return stateOrMade(folder)
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return lstatOrMake(folder)
     throw error
   }
   return lstatSync(folder)
@@ -97,10 +96,10 @@ function octal({ mode }: Stats): string {
 }
 
 /**
- * Returns what `act` returns for a path. If it throws an error of the file system after which no usable folder can be there
- * (`NO_FOLDER`), throws a PolicyError that names the path; any other error is thrown as it is.
+ * Returns what `act` returns for a path. If `act` throws an error of the file system by which no usable folder can be there
+ * (`NO_FOLDER`), this throws a PolicyError that names the path; any other error is thrown as it is.
  */
-function at<T>(path: string, act: (path: string) => T): T {
+function refusing<T>(path: string, act: (path: string) => T): T {
   try {
     return act(path)
   } catch (error) {
@@ -109,7 +108,7 @@ function at<T>(path: string, act: (path: string) => T): T {
   }
 }
 
-/** The place is taken by something else, or belongs to others. */
+/** Errors by which the place is taken by something else, or belongs to others. */
 const NO_FOLDER: ReadonlySet<string> = new Set([
   'EEXIST',
   'ENOTDIR',

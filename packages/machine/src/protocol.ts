@@ -1,4 +1,5 @@
-import type { Ask, Correction, ReservationChange } from '@sluice/core/store'
+import { REASONS } from '@sluice/core/internal'
+import type { Answer, Ask, Correction, ReservationChange } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
@@ -56,7 +57,7 @@ export const REPLY = {
   /**
    * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, then of the denial of a
    * blocked key blockedUntil and otherwise 0, parts, used, then of a key with reservations `held`, the next end and how many policies
-   * there are. The tag is the reason, 8 where there is `used`, 16 times the binding policy, and HELD where there is `held`.
+   * there are. The tag is that of `answerTag`.
    */
   answer: 2,
   effect: 3,
@@ -92,10 +93,30 @@ export const STANDINGS = ['stands', 'lost', 'held'] as const
 /** What became of a change of a reservation, by number. */
 export const CHANGE_STATES = ['open', 'settled', 'late'] as const
 
-/** In the tag of an answer. */
-export const HELD = 4096
+/** What the tag of an answer says: why the call is denied, the place of the policy that decides, and which numbers there are. */
+interface AnswerTag {
+  readonly reason: Answer['reason']
+  readonly binding: number
+  readonly hasUsed: boolean
+  readonly hasHeld: boolean
+}
 
-/** The numbers of a change of a reservation. */
+/** The tag of an answer: the number of its reason, 8 with `used`, 16 times `binding` (below 256), and 4096 with `held`. */
+export function answerTag({ reason, binding, hasUsed, hasHeld }: AnswerTag): number {
+  return REASONS.indexOf(reason) + (hasUsed ? 8 : 0) + 16 * binding + (hasHeld ? 4096 : 0)
+}
+
+/** Reads a tag that `answerTag` has made. */
+export function readAnswerTag(tag: number): AnswerTag {
+  return {
+    reason: REASONS[tag & 7],
+    binding: (tag & 4095) >> 4,
+    hasUsed: (tag & 8) !== 0,
+    hasHeld: (tag & 4096) !== 0,
+  }
+}
+
+/** The numbers by which a change of a reservation is sent: four to settle it, or five or, with another `atEnd`, six to extend it. */
 export function numbersOfChange(change: ReservationChange): readonly number[] {
   const reserved = [change.id, change.decidedAt, change.end]
   if (change.kind === 'settle') return [...reserved, change.units]
@@ -115,17 +136,17 @@ export function changeOf(key: string, numbers: readonly number[]): ReservationCh
  * The numbers of a correction (a change to a key's units or state), as they are sent with the request of its kind. Durations are
  * microseconds. `correctionOf` reads them back in this order.
  */
-export function numbersOf(change: Correction): readonly number[] {
-  switch (change.kind) {
+export function numbersOf(correction: Correction): readonly number[] {
+  switch (correction.kind) {
     case 'refund':
     case 'charge':
-      return [change.cost, 'counted' in change ? 1 : 0]
+      return [correction.cost, 'counted' in correction ? 1 : 0]
     case 'release':
-      return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
+      return [correction.charge.at, correction.charge.cost, correction.charge.decidedAt, correction.units]
     case 'block':
-      return [change.duration, change.isPenalty ? 1 : 0]
+      return [correction.duration, correction.isPenalty ? 1 : 0]
     case 'hold':
-      return [change.duration]
+      return [correction.duration]
     case 'reset':
       return []
   }

@@ -1,5 +1,5 @@
 import { StoreError } from '@sluice/core'
-import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/core/internal'
+import { PERMIT_STEPS, type PermitCall, TICKET_STATES } from '@sluice/core/internal'
 import type { Answer, Caller, Correction, Notice, RecordChanges, TicketState } from '@sluice/core/store'
 import type { ReservationChange, ReservationEffect, ReserveCall } from '@sluice/core/store'
 import type { Socket } from 'node:net'
@@ -16,9 +16,9 @@ import type { WirePolicies } from './wire-policies.js'
 import {
   ASKS,
   CHANGE_STATES,
-  HELD,
   numbersOf,
   numbersOfChange,
+  readAnswerTag,
   REPLY,
   REQUEST,
   STANDINGS,
@@ -62,7 +62,7 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with its answer. The list of
+   * Has the server decide a call (`ask`: to consume, peek or book, for example), and resolves with the answer. The list of
    * policies is sent as a number; `maxWait` is in microseconds.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
@@ -76,9 +76,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. The keys are sent as
-   * JSON, and of each part three numbers: the number of its list of policies, the cost, and 1 if its denial denies all. In the reply
-   * stand for each answer how many numbers it has, its tag, which says the reason of a denial, and these numbers.
+   * Has the server decide a call on several keys in one step, and resolves with an answer for each of its parts. The request has
+   * the keys as JSON, and three numbers for each part: that of its list of policies, the cost, and 1 if its denial denies the whole
+   * call. The reply has for each part how many numbers its answer has, the answer's tag, and these numbers.
    */
   together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
     return remoteCall(
@@ -109,7 +109,8 @@ export class RemoteServer implements MachineServer {
    * or paused. A reply with an unknown number counts as 'lost'.
    */
   async confirm(list: WirePolicies, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
-    return STANDINGS[(await this.#effect(REQUEST.confirm, list, '', [number]))[0]!] ?? 'lost'
+    const [standing] = await this.#effect(REQUEST.confirm, list, '', [number])
+    return STANDINGS[standing!] ?? 'lost'
   }
 
   /**
@@ -117,14 +118,19 @@ export class RemoteServer implements MachineServer {
    * been made, with false if its units were only given back as far as they still count.
    */
   async cancel(list: WirePolicies, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
-    return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt]))[0] === 1
+    const [isUndone] = await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])
+    return isUndone === 1
   }
 
-  /** Corrects a key on the server, such as by a refund or a block. Resolves with the units that took effect. */
-  async correct(list: WirePolicies, change: Correction, caller?: Caller): Promise<number> {
-    const numbers = numbersOf(change)
-    const [effect, ...counts] = await this.#effect(REQUEST[change.kind], list, change.key, numbers, caller)
-    if ('counted' in change) change.counted?.(counts)
+  /**
+   * Has the server make a correction, such as a refund or a block, and resolves with the units that took effect. The callback
+   * `counted` of a charge, if it has one, gets what counts after the charge.
+   */
+  async correct(list: WirePolicies, correction: Correction, caller?: Caller): Promise<number> {
+    const { kind, key } = correction
+    const numbers = numbersOf(correction)
+    const [effect, ...counts] = await this.#effect(REQUEST[kind], list, key, numbers, caller)
+    if ('counted' in correction) correction.counted?.(counts)
     return effect!
   }
 
@@ -139,7 +145,7 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Changes a reservation on the server. */
+  /** Has the server settle or extend a reservation (`change`), and resolves with what became of it. */
   change(list: WirePolicies, change: ReservationChange, caller?: Caller): Promise<ReservationEffect> {
     return remoteCall(
       this.#send,
@@ -191,8 +197,8 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Sends a request of this kind whose reply is an effect, and resolves with its numbers. Their meaning depends on the kind, for
-   * example the units of a refund that took effect.
+   * Sends a request of this kind whose reply is an effect, and resolves with the numbers of the reply. Their meaning depends on
+   * the kind; of a refund, for example, the units that took effect.
    */
   #effect(kind: number, list: WirePolicies, key: string, numbers: readonly number[], caller?: Caller) {
     return remoteCall(
@@ -207,7 +213,7 @@ export class RemoteServer implements MachineServer {
   /**
    * The number that stands for a list of policies in requests to this server, so that the list itself is sent only once. A list
    * without a number gets the next, and is written with it before the request. Once all `MOST_LISTS` numbers are used, it gets
-   * that of the list which was used least recently, which is sent anew with its next call.
+   * the number of the list that was used least recently; that one is sent anew with its next call.
    */
   #numberFor(list: WirePolicies): number {
     const known = this.#lists.get(list.text)
@@ -232,7 +238,7 @@ export class RemoteServer implements MachineServer {
   /**
    * Sends a call: at once while fewer than `FEW_CALLS` are unanswered, otherwise at the end of this turn of the event loop, in
    * one write with all calls that wait by then. A call that waits counts as `queued`: its caller can still give up without a
-   * charge. After the connection has ended, it fails the call.
+   * charge. After the connection has ended, the call fails.
    */
   readonly #send = (call: RemoteCall): void => {
     if (this.#error) return call.fail(this.#error)
@@ -274,9 +280,9 @@ export class RemoteServer implements MachineServer {
   }
 
   /**
-   * Passes a frame of the server on: to the listener what the server reports by itself, and a reply to the oldest call without
-   * one, since replies come in the order of calls. The answered calls are removed from the front of the list a thousand at a
-   * time, as to move the rest of the list up with every reply would cost more than the reply.
+   * Passes a frame of the server on. What the server reports by itself goes to the listener, a reply to the oldest call without
+   * one, since replies come in the order of calls. Answered calls are removed from the front of the list a thousand at a time,
+   * because moving the rest of the list up with every reply would cost more than the reply.
    */
   #read(frame: Frame): void {
     const { kind, numbers, text } = frame
@@ -328,9 +334,9 @@ interface RemoteCall {
 }
 
 /**
- * Sends a call and resolves with what `read` makes of its reply. When `send` sends the call, `write` adds its frame to a writer. The
- * reply must be a frame of this `kind`, or says why the server has refused the call alone. `caller` says whether the answer is still wanted; undefined for a call that is never given
- * up.
+ * Sends a call by `send`, which has `write` add its frame to a writer, and resolves with what `read` makes of the reply. The reply
+ * must be a frame of this `kind`; one of the kind `refused` says why the server has not carried out the call, which then rejects.
+ * `caller` says whether the answer is still wanted; it is undefined for a call that is never given up.
  * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
  */
 function remoteCall<T>(
@@ -341,10 +347,6 @@ function remoteCall<T>(
   read: (reply: Frame) => T,
 ): Promise<T> {
   return new Promise((resolve, fail) => {
-    /**
-     * Resolves the call with what `read` makes of its reply, or fails it where the server has refused it. A reply of another kind
-     * throws, which ends the connection.
-     */
     const answer = (reply: Frame): void => {
       if (reply.kind === REPLY.refused)
         return fail(new StoreError('STORE_ERROR', reply.text, { sent: false }))
@@ -358,14 +360,13 @@ function remoteCall<T>(
 const NONE: number[] = []
 
 /**
- * The answer of a store, read from a reply. Its numbers are: the instant `now` at which the server decided; the instant `at` at
- * which the cost fits or was booked; the units that remain; `resetAt`, when all units are free again; `last`; and when a block of
- * the key ends, 0 without one. In a denial, `last` is the instant at which a call of one unit more than remains would pass. In an
- * admission, `last` is the number by which the server knows the booking, 0 if none was made. With several policies `parts`
- * follow, three numbers for each: when it admits the call, what remains, when it is full. With the fourth bit of `tag` a number
- * for each policy comes, of the units that are `used`; with HELD those that reservations hold, their next end, and how many these are.
- * The low three bits of `tag` are the number of the reason, and what is above the fourth is the index of the policy that decides. `key` and `cost` are those of the call, and `epoch` names the running
- * server: a booking keeps them for when it is cancelled, and a charge the epoch for when it is released.
+ * The answer of a store, read from a reply. Six numbers are always there: the instant `now` of the decision; `at`, when the cost
+ * fits or was booked; the units that remain; `resetAt`, when all are free again; `last`; and when a block of the key ends, or 0.
+ * In a denial, `last` is the instant at which one unit more than remains would fit; otherwise the number by which the server knows
+ * the booking, 0 without one. Then follow, as far as they are there: `parts`, three numbers for each of several policies; the units
+ * `used` under each policy; and `held`, the units of each that reservations hold, with their next end and how many these are. `key`
+ * and `cost` are those of the call, `epoch` that of the server: a booking keeps all three for when it is cancelled, and the answer
+ * the epoch for when its charge is released.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
@@ -382,14 +383,14 @@ function answerIn(
     number,
     number,
   ]
-  const reason = REASONS[tag & 7]
-  const binding = (tag % HELD) >> 4
+  const { reason, binding, hasUsed, hasHeld } = readAnswerTag(tag)
   const rest = numbers.length > 6 ? numbers.slice(6) : NONE
-  const [nextEnd, count] = tag & HELD ? rest.splice(-2) : NONE
+  const [nextEnd, count] = hasHeld ? rest.splice(-2) : NONE
   const held = count ? rest.splice(-count) : undefined
-  const used = tag & 8 ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
+  // One number behind the three of each of several policies, or the only one left of a single policy.
+  const used = hasUsed ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
   const parts = rest.length > 0 ? rest : undefined
-  // Each written out: V8 makes a copy by spread in slower code, and its readers then meet another form of object.
+  // Both answers are written out: V8 makes a copy by spread in slower code, and its readers then meet another form of object.
   if (reason !== undefined) {
     const [nextUnitAt, booking] = [last, undefined]
     return {

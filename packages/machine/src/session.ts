@@ -1,22 +1,16 @@
-import {
-  type HolderTickets,
-  PERMIT_STEPS,
-  type PermitHolder,
-  REASONS,
-  TICKET_STATES,
-} from '@sluice/core/internal'
-import type { Answer, Ask, Notice } from '@sluice/core/store'
+import { type HolderTickets, PERMIT_STEPS, type PermitHolder, TICKET_STATES } from '@sluice/core/internal'
+import type { Answer, Ask, Correction, Notice } from '@sluice/core/store'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame, MOST_REPLY_BYTES } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
 import type { RecordRequest } from './machine-records.js'
 import { readWirePolicies, UnreadablePolicies } from './wire-policies.js'
 import {
+  answerTag,
   ASK_BY_KIND,
   CHANGE_STATES,
   changeOf,
   correctionOf,
-  HELD,
   LARGEST_COST,
   PROTOCOL,
   REPLY,
@@ -74,13 +68,12 @@ export class ClientSession implements HostCaller, PermitHolder {
   #flush(): void {
     if (this.#writer.isEmpty || !this.socket.writable) return
     this.socket.write(this.#writer.take())
-    // The process has stopped, and reads nothing.
     if (this.socket.writableLength > MOST_UNREAD) this.socket.destroy()
   }
 
   /**
-   * Carries out one request, or refuses it alone where this process cannot make the policies of its list: the connection has the
-   * calls and the permits of a whole process.
+   * Carries out one request and adds its reply. If this process cannot make the policies of its list, it refuses this request alone,
+   * and does not end the connection, which has the calls and the permits of a whole process.
    * @throws {MalformedFrame} for a request that makes no sense.
    */
   #reply(frame: Frame): void {
@@ -93,8 +86,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   /**
-   * Carries out one request (`kind`) and adds its reply, so that replies come in the order of requests. `tag` mostly is the
-   * number of a list of policies that the client has opened, and `text` the key; only the opening of a list has no reply.
+   * Carries out one request (`kind`) and adds its reply, so that replies come in the order of requests. `tag` is the number of a
+   * list of policies that the client has opened, and `text` a key, unless the kind says otherwise (see `REQUEST`). Only the
+   * opening of a list has no reply. A kind that is no other is that of a correction.
    * @throws {MalformedFrame} for a request that makes no sense; {UnreadablePolicies} with nothing carried out.
    */
   #carryOut({ kind, tag, numbers, text }: Frame): void {
@@ -144,14 +138,23 @@ export class ClientSession implements HostCaller, PermitHolder {
         return this.#writer.add(REPLY.records, 0, [], JSON.stringify(changes))
       }
       default: {
-        const change = correctionOf(kind, text, numbers)
-        const counts: number[] = []
-        const counted = (all: readonly number[]) => void counts.push(...all)
-        const isCounted = change.kind === 'charge' && numbers[1] === 1
-        const effect = this.#keyspaceOf(tag).correct(isCounted ? { ...change, counted } : change)
-        return this.#writer.add(REPLY.effect, 0, [effect, ...counts])
+        const correction = correctionOf(kind, text, numbers)
+        return this.#correct(this.#keyspaceOf(tag), correction, numbers[1] === 1)
       }
     }
+  }
+
+  /**
+   * Makes a correction, such as a refund, and replies with the units that took effect. After a charge of which the client wants
+   * the counts (`isCounted`), the reply also has what counts then under each policy.
+   */
+  #correct(keyspace: HostedKeyspace, correction: Correction, isCounted: boolean): void {
+    const counts: number[] = []
+    const counted = (all: readonly number[]) => void counts.push(...all)
+    const effect = keyspace.correct(
+      isCounted && correction.kind === 'charge' ? { ...correction, counted } : correction,
+    )
+    this.#writer.add(REPLY.effect, 0, [effect, ...counts])
   }
 
   /**
@@ -176,13 +179,13 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   #answer(answer: Answer): void {
-    const { tag, all } = this.#packed(answer)
-    this.#writer.add(REPLY.answer, tag, all)
+    const { tag, numbers } = this.#packed(answer)
+    this.#writer.add(REPLY.answer, tag, numbers)
   }
 
   /**
-   * Decides a call on several keys in one step. Each part is three numbers (list, cost, whether it is enforced) and its
-   * key in the JSON of `text`. The reply holds the numbers of all answers, before each their count and the tag.
+   * Decides a call on several keys in one step, and replies with all answers. Each part is three of the `numbers` (list, cost, 1 if
+   * it is enforced) and a key in the JSON of `text`. The reply has for each answer the count of its numbers, its tag, and these.
    */
   #together(numbers: readonly number[], text: string): void {
     const keys = JSON.parse(text) as readonly string[]
@@ -193,22 +196,21 @@ export class ClientSession implements HostCaller, PermitHolder {
       enforce: numbers[3 * i + 2] === 1,
     }))
     const answers = this.host.together(parts).flatMap((answer) => {
-      const { tag, all } = this.#packed(answer)
-      return [all.length, tag, ...all]
+      const packed = this.#packed(answer)
+      return [packed.numbers.length, packed.tag, ...packed.numbers]
     })
     this.#writer.add(REPLY.answers, 0, answers)
   }
 
   /**
-   * An answer as it is sent: `all` has its numbers, and `tag` is a sum of the reason's number, 8 if the answer has `used`, 16
-   * times the place of the policy that decides, and HELD if it has `held`. A booking stays in this process, and its number is
+   * An answer as it is sent, by its tag (`answerTag`) and its numbers. A booking stays here, kept by the host, and its number is
    * sent. That shares a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
    */
-  #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
+  #packed(answer: Answer): { readonly tag: number; readonly numbers: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
     const { nextUnitAt, blockedUntil = 0, held, nextEnd = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
-    const all = [
+    const numbers = [
       now,
       at,
       remaining,
@@ -219,7 +221,8 @@ export class ClientSession implements HostCaller, PermitHolder {
       ...used,
       ...(held ? [...held, nextEnd, held.length] : []),
     ]
-    return { tag: REASONS.indexOf(reason) + (used.length && 8) + 16 * binding + (held ? HELD : 0), all }
+    const tag = answerTag({ reason, binding, hasUsed: used.length > 0, hasHeld: held !== undefined })
+    return { tag, numbers }
   }
 
   /**
@@ -303,7 +306,6 @@ export class Service {
     socket.on('error', () => {}) // 'close' follows
     if (!this.#isOpen) socket.pause()
     socket.on('close', () => {
-      // When the service itself has ended, there is nothing to give back.
       if (this.#sockets.delete(socket) && this.listener.listening) this.host.left(session)
     })
   }

@@ -73,9 +73,9 @@ export class SocketFolder {
 
   /**
    * Makes this process the server: it listens to a socket of a temporary name, and links that to the number after the newest of
-   * `former`, the addresses of earlier servers. The file system lets one process alone make that link. Undefined if another
-   * process was faster, or if a higher number is there by now: this process was so slow that others had come and gone. The
-   * claim's `renew` tells whether this process is still the newest server.
+   * `former`, the addresses of earlier servers. The file system lets one process alone make that link. Returns a claim, whose
+   * `renew` tells whether this process is still the newest server; undefined if another process was faster, or if a higher
+   * number is there by now: this process was so slow that others had come and gone.
    */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const own = join(this.#folder, `.${randomBytes(6).toString('hex')}`)
@@ -97,7 +97,7 @@ export class SocketFolder {
       rmSync(path, { force: true })
       return undefined
     }
-    this.#deleteBefore(number)
+    this.#deleteFormer(number)
     const { ino } = statSync(path)
     return { renew: () => this.#renew(path, number, ino) }
   }
@@ -130,12 +130,12 @@ export class SocketFolder {
   }
 
   /**
-   * Cleans up the folder when this process has become the newest server, the one with this number. The sockets of lower numbers
-   * are deleted, since only the newest server serves, and files whose name is no number are deleted too. A name with a dot in
-   * front is temporary: a process has its socket there until it gets a number. Such a socket is deleted if it is older than a
-   * minute, as its process has probably ended before it got one.
+   * Cleans up the folder when this process has become the newest server, the one with this number. Sockets of lower numbers are
+   * deleted, since only the newest server serves, and so are files whose name is no number. A name with a dot in front is
+   * temporary: a process has its socket there until it gets a number. Such a socket is deleted if it is older than a minute, as
+   * its process has probably ended before it got one.
    */
-  #deleteBefore(number: number): void {
+  #deleteFormer(number: number): void {
     for (const name of readdirSync(this.#folder)) {
       const path = join(this.#folder, name)
       if (name.startsWith('.') ? isOld(path) : numberOf(name) < number) rmSync(path, { force: true })

@@ -4,18 +4,15 @@ import { algorithms, type Penalty, type PolicyFactory } from '@sluice/core/store
 import { MalformedFrame } from './frames.js'
 import { whole } from './protocol.js'
 
-/**
- * A limiter's name, its policies, its penalty and whether it reserves, as they are sent: a policy is its shape and its numbers. The receiver makes
- * policies of its own from them, so that nothing that runs is sent.
- */
+/** A limiter's name, its policies, its penalty and whether it reserves, as processes send them to the server of the machine. */
 export class WirePolicies {
   /** Equal for lists that decide alike. */
   readonly text: string
 
   /**
-   * A list of policies as the processes of a machine send it to the server: shapes, limits and capacities, as text. A shape is
-   * the text of an algorithm and its window, from which the server makes a policy of its own; each is tried here, and must result
-   * in the same shape.
+   * Makes the text of a list of policies: for each its shape, limit and capacity. A shape is a text of the algorithm and the
+   * window, from which the server makes a policy of its own, so that nothing that runs is sent. Each is tried here, and must
+   * result in the same shape.
    * @throws {PolicyError} INVALID_POLICIES for an algorithm that this package does not have.
    */
   constructor(
@@ -36,12 +33,13 @@ export class WirePolicies {
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
-    const more = max === undefined ? penalty && [numbersOf(penalty)] : [penalty ? numbersOf(penalty) : 0, max]
-    this.text = JSON.stringify([name, sent, ...(more ?? [])])
+    const sentPenalty = penalty && numbersOf(penalty)
+    const more = max === undefined ? [sentPenalty].filter(Boolean) : [sentPenalty ?? 0, max]
+    this.text = JSON.stringify([name, sent, ...more])
   }
 }
 
-/** The text of another process is no list of policies, or one that this process cannot make: it may lack Temporal, or a time zone. */
+/** The error for a text that is no list of policies, or one that this process cannot make: it may lack Temporal, or a time zone. */
 export class UnreadablePolicies extends Error {}
 
 /**
@@ -94,8 +92,8 @@ function penaltyOf(numbers: readonly number[]): Penalty {
 const NUMBERS: ReadonlySet<string> = new Set(['limit', 'window', 'capacity', 'burst', 'name'])
 
 /**
- * The ways to set the other options of a factory: to each of the words that are accepted, and without a list of words to nothing or
- * to `parts`, the number of buckets or slots.
+ * The ways to call a factory, as objects with its options beside those of `NUMBERS`. An option that accepts words is set to each of
+ * them in turn; any other to nothing and to `parts`, the number of buckets or slots.
  */
 function waysOf(options: Declaration, parts: number): readonly object[] {
   let ways: readonly object[] = [{}]
@@ -107,16 +105,21 @@ function waysOf(options: Declaration, parts: number): readonly object[] {
   return ways
 }
 
+/** The number of parts makes no other algorithm. */
+const ANY_PARTS = 4
+
+/** What `makerOf` has noted, by the name of the algorithm. */
 const MAKERS = new Map<string, readonly [factory: PolicyFactory<object>, way: number]>()
 
 /**
- * Returns the factory of the algorithm of this name and the place of its way, of several the last, which sets the number of parts. They
- * are looked for where the name is not known, as `@sluice/calendar` may be imported later than this package.
+ * Returns the factory that makes policies of the algorithm `name`, and which of its ways (an index in `waysOf`) does so; of several
+ * ways the last, which sets the number of parts. If the name is not known, all factories are tried in all ways, and the names of
+ * the algorithms are noted: `@sluice/calendar` may be imported later than this package.
  */
 function makerOf(name: string): readonly [factory: PolicyFactory<object>, way: number] | undefined {
   const factories = MAKERS.has(name) ? [] : (Object.values(algorithms) as readonly PolicyFactory<object>[])
   for (const factory of factories) {
-    for (const [i, way] of waysOf(factory.options, 4).entries()) {
+    for (const [i, way] of waysOf(factory.options, ANY_PARTS).entries()) {
       try {
         const given = Object.create({ limit: 1, window: '1d', ...way }) as object
         MAKERS.set(factory(given).algorithm.name, [factory, i])

@@ -19,8 +19,9 @@ export interface Marked<Options> {
 
 /**
  * Limits a handler, or all handlers of a class together, in addition to the limits of the class and the module. All of them
- * are one decision: a call is charged under each, or under none; one that is `independent` counts by itself. The default name is `Class` or `Class.method`, with a number from the second on; subclasses that inherit a limit
- * without a name of its own each count for themselves. Requires `RateLimitGuard`.
+ * are one decision: a call is charged under each, or under none; one that is `independent` counts by itself. The default name is
+ * `Class` or `Class.method`, with a number from the second on; subclasses that inherit a limit without a name of its own each
+ * count for themselves. Requires `RateLimitGuard`.
  * @example
  * ```ts
  * @RateLimit({ limit: 60, window: '1m' })
@@ -78,23 +79,20 @@ export function isSkippedOn(subject: object, name: string): boolean {
 }
 
 /**
- * Makes a decorator that stores `options` as metadata of its class or method under `kind`, and nothing else. They come
- * after inherited ones and before those of the class itself. `method` is the method's name, undefined on a class.
+ * Makes a decorator that stores `options` as metadata of its class or method under `kind`, and nothing else. In the list there
+ * they come after inherited ones and before those that the class has already. `method` is undefined on a class.
  */
 function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object
     const marked = { options: options ?? {}, subject, method: descriptor && String(method) }
-    const known = markedOn(kind, subject)
-    const inherited = known.filter((other) => other.subject !== subject)
-    Reflect.defineMetadata(kind, [...inherited, marked, ...known.slice(inherited.length)], subject)
+    const others = markedOn(kind, subject)
+    const inherited = others.filter((other) => other.subject !== subject)
+    Reflect.defineMetadata(kind, [...inherited, marked, ...others.slice(inherited.length)], subject)
   }
 }
 
-/**
- * The options that decorators of this kind have stored on a class or method, inherited ones included; an empty list if
- * there are none.
- */
+/** The options that decorators of this kind have stored on a class or method, inherited ones included; [] without any. */
 function markedOn<Options>(kind: string, subject: object): readonly Marked<Options>[] {
   return (Reflect.getMetadata(kind, subject) as readonly Marked<Options>[] | undefined) ?? []
 }

@@ -42,7 +42,10 @@ type KeyOfCall = Options.KeyProvider['key']
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
 
-/** Makes limits from options, each once, and closes them, with the store if that was made here, when the application shuts down or does not start. */
+/**
+ * Makes limits from options, each once. When the application shuts down, or does not start, it closes their limiters, and the
+ * store if that was made here.
+ */
 @Injectable()
 export class LimitMaker implements OnApplicationShutdown {
   readonly #store: Store
@@ -53,8 +56,8 @@ export class LimitMaker implements OnApplicationShutdown {
   readonly #made: (() => readonly Limiter[])[] = []
   /** The limiters that parts of `limits` brought. */
   readonly #brought = new WeakSet<Limiter>()
-  /** The lists that functions `limits` have returned, as guards take them. */
-  readonly #looked = new WeakMap<object, unknown>()
+  /** The lists that functions `limits` have returned, with what `#partsOf` made of each. */
+  readonly #partsOfLists = new WeakMap<object, unknown>()
   /** By options, then the class that counts for itself, then what was decorated; shared limits by the options all along. */
   readonly #limits = new Map<object, Map<object, Map<object, readonly Limit[]>>>()
 
@@ -85,8 +88,8 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Takes a step of the application's start. If it throws, what was made here is closed, as Nest shuts nothing down that has
-   * not started.
+   * Runs a step of the application's start, and returns its result. If it throws, what was made here is closed, as Nest does not
+   * shut down an application that has not started.
    */
   starting<T>(step: () => T): T {
     try {
@@ -143,25 +146,26 @@ export class LimitMaker implements OnApplicationShutdown {
     name: string,
   ): Limit {
     const [limit] = this.#once(changes.at(-1)!, owner, subject, () => {
-      const { name: knownAs, ...rest } = changes.reduce(changed)
+      const { name: knownAs, ...rest } = changes.reduce(withChanges)
       checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
       const { limiter: shared, name: _n, store: _s, ...given } = outer.given
       // What waits for its turn is decided alone.
       const apart = rest.maxWait === undefined ? outer.apart : undefined
-      if (!Object.keys(rest).some((name) => name in OF_LIMITERS)) {
+      const needsLimiter = Object.keys(rest).some((name) => name in OF_LIMITERS)
+      if (!needsLimiter) {
         const { policies } = given
         const kept = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in OF_LIMITERS)))
         const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
         const limit = this.#make(merged, { limiter: outer.limiter }, apart)
         return [{ ...limit, given: { ...outer.given, ...rest }, knownAs }]
       }
-      const numbers = shared !== undefined && numbersOf(outer, rest)
+      const policies = shared !== undefined && policiesKept(outer, rest)
       const counted = {
         ...outer.limiter[SETTINGS],
         ...pick(rest as Options.RateLimitOptions, byLimiters),
-        name: this.#free(name),
+        name: this.#freeName(name),
       }
-      return [{ ...this.#make(changed({ ...given, ...numbers }, rest), counted, apart), knownAs }]
+      return [{ ...this.#make(withChanges({ ...given, ...policies }, rest), counted, apart), knownAs }]
     })
     return limit!
   }
@@ -181,9 +185,9 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limits of a list `limits`, which are decided together: one for each entry, known by the name of its limiter. They
-   * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place`
-   * in the list.
+   * The limits of the option `limits`, which are decided together: one for each entry, known by the name of its limiter. They
+   * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place` in
+   * the list. A function `limits` gives one limit, which brings those `inForce`; a handler of usage has one with its guard.
    */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
@@ -208,9 +212,9 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` is the limiter in
-   * which its calls count, or has the options to make one, whose name is claimed. A limit with `maxWait` is independent, as
-   * a call does not wait for several turns; `apart` is what an independent limit has in common with those of its decision.
+   * Makes a limit of the options `given`, with the module's defaults for what they leave out. `counted` has the limiter in
+   * which its calls count, or the options to make one, whose name is claimed. A limit with `maxWait` is independent, as a call
+   * does not wait for several turns; `apart` is the object that an independent limit shares with those of its decision.
    */
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>, apart?: object): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
@@ -233,7 +237,8 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /**
    * The option `limits` as guards take it: limiters that are given by name are looked up, and so are keys that are given
-   * as classes of providers. A value that is no list is returned as it is, since the guard throws the error for it.
+   * as classes of providers. A function becomes one that does so with each list that it returns, once. Any other value is
+   * returned as it is, since the guard throws the error for it.
    */
   #partsOf(
     limits: NonNullable<Options.RateLimitOptions['limits']>,
@@ -242,7 +247,7 @@ export class LimitMaker implements OnApplicationShutdown {
       return () => {
         const list = limits()
         return (
-          Array.isArray(list) ? getOrMake(this.#looked, list, () => this.#partsOf(list)) : list
+          Array.isArray(list) ? getOrMake(this.#partsOfLists, list, () => this.#partsOf(list)) : list
         ) as never
       }
     }
@@ -259,16 +264,13 @@ export class LimitMaker implements OnApplicationShutdown {
     return { ...pick(this.options, byLimiters), store: this.#store }
   }
 
-  /**
-   * The limiter that an option `limiter` stands for: itself, or for a name the one that `forFeature` has defined under
-   * it.
-   */
+  /** The limiter that an option `limiter` stands for: itself, or the one that `forFeature` has defined under that name. */
   #limiterOf(shared: Limiter | string): Limiter {
     if (typeof shared !== 'string') return shared
     return this.#provided<Limiter>(limiterToken(shared), `limiter '${shared}'`)
   }
 
-  /** The limiter that a part of `limits` brings, which is not to be closed with the limits. */
+  /** The limiter that a part of `limits` brings. It is noted as brought, so that it is not closed with the limits. */
   #broughtBy(shared: Limiter | string): Limiter {
     const limiter = this.#limiterOf(shared)
     // What is no limiter gets its error from the guard.
@@ -276,11 +278,11 @@ export class LimitMaker implements OnApplicationShutdown {
     return limiter
   }
 
-  /** A limiter's name, or if that is taken the name with a number: an override cannot be renamed. At most 64 characters. */
-  #free(name: string): string {
-    let free = name.slice(0, 64)
-    for (let i = 2; this.#names.has(free); i++) free = `${name.slice(0, 60)}-${i}`
-    return free
+  /** Returns `name`, or if that is taken `name` with a number, as an override cannot be renamed. At most 64 characters. */
+  #freeName(name: string): string {
+    let candidate = name.slice(0, 64)
+    for (let i = 2; this.#names.has(candidate); i++) candidate = `${name.slice(0, 60)}-${i}`
+    return candidate
   }
 
   /**
@@ -288,8 +290,8 @@ export class LimitMaker implements OnApplicationShutdown {
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
   #claim(name: string): void {
-    const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
-    if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
+    const message = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
+    if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', message)
     this.#names.add(name)
   }
 
@@ -328,15 +330,18 @@ const { limiter: _limiter, store: _store, ...REPLACED } = REQUEST_LIMIT
 const OVERRIDE = { ...REPLACED, independent: unchecked() }
 const OF_LIMITERS = { ...LIMITER, limit: 0, window: 0 }
 
-/** What an override of a limit in a shared limiter keeps of its numbers: the limiter's policies, also where a function chooses none. */
-function numbersOf({ given: { policies }, limiter }: Limit, changes: Partial<Options.RateLimitOptions>) {
+/**
+ * The policies that an override keeps of a limit in a shared limiter: those of its options, else the limiter's own, also for calls for
+ * which a function `policies` chooses none. A function is left as it is where the changes have a `limit` for such calls.
+ */
+function policiesKept({ given: { policies }, limiter }: Limit, changes: Partial<Options.RateLimitOptions>) {
   if (typeof policies !== 'function') return { policies: policies ?? limiter.policies }
   if ('limit' in changes) return {}
   return { policies: (call: Options.Call) => chain(policies(call), (chosen) => chosen ?? limiter.policies) }
 }
 
 /** The options `given` with `changes` in their place: `policies` replace a limit with its window, and the other way round. */
-function changed<Given extends Partial<Options.RateLimitOptions>>(
+function withChanges<Given extends Partial<Options.RateLimitOptions>>(
   given: Given,
   changes: Partial<Given>,
 ): Given {

@@ -43,6 +43,7 @@ export class Limits implements OnModuleInit {
 
   #makeAll(): void {
     const scanner = new MetadataScanner()
+    // The maker keeps the limits that it makes: they are looked up here to be made now.
     this.#limitsOfModule()
     for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       if (!metatype) continue
@@ -59,22 +60,21 @@ export class Limits implements OnModuleInit {
    * (`prev`), is no call of its own: only the limits of its own method apply to it.
    */
   of({ kind, context }: Options.Call): readonly CountCall[] {
-    // A field inside an operation is not another operation: only the limits of its own method apply.
     const isField = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
     return this.at(context.getClass(), context.getHandler())[isField ? 'asField' : 'asCall']
   }
 
   /**
-   * The limits of a handler, a method of the class `owner`, which may have inherited it. They are made with the first call: a list for
-   * a request, with the limits of module and class, and a list for a field of a GraphQL operation, with the method's alone, as the operation was
-   * counted under the others.
+   * The limits of a handler, a method that the class `owner` has or inherits, as guards; made at the first call. `asCall` is for
+   * a request, under the limits of module, class and method. `asField` is for a field of a GraphQL operation, under the
+   * method's alone, as the operation was counted under the others.
    */
   at(owner: Type, handler: object): HandlerLimits {
     const byOwner = getOrMake(this.#ofHandlers, handler, () => new Map<object, HandlerLimits>())
     return getOrMake(byOwner, owner, () => {
       return {
-        asCall: this.#together(this.#around(owner, handler)),
-        asField: this.#together(this.#limitsOn(handler, owner).reduce(withLimit, [])),
+        asCall: this.#guardsOf(this.#limitsOf(owner, handler)),
+        asField: this.#guardsOf(this.#limitsOn(handler, owner).reduce(withLimit, [])),
       }
     })
   }
@@ -82,19 +82,21 @@ export class Limits implements OnModuleInit {
   /**
    * The limits of a handler as a call of its own, outermost first: the module's, the class's and its own. Class and
    * method each leave out the outer limits that they skip, and replace those that they override; an override on the
-   * method may bring back a limit that the class skips. Overrides of one limit that a class has and inherits are one.
+   * method may bring back a limit that the class skips. Overrides of one limit, of the class and inherited, are applied as one.
    */
-  #around(owner: Type, handler: object): readonly Limit[] {
+  #limitsOf(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
     /** Limits that the level outside of this one skips; an override may bring them back. */
     let skippedOutside: readonly Limit[] = []
     for (const level of [owner, handler]) {
       const skipped = limits.filter(({ knownAs }) => isSkippedOn(level, knownAs))
       limits = limits.filter((limit) => !skipped.includes(limit))
-      const overrides = new Map<string, Marked<Options.LimitOverride>[]>()
-      for (const one of overridesOn(level)) getOrMake(overrides, one.options.name, () => []).push(one)
-      for (const override of overrides.values()) {
-        limits = this.#overridden(limits, skippedOutside, override, owner, level)
+      const byName = new Map<string, Marked<Options.LimitOverride>[]>()
+      for (const override of overridesOn(level)) {
+        getOrMake(byName, override.options.name, () => []).push(override)
+      }
+      for (const overrides of byName.values()) {
+        limits = this.#overridden(limits, skippedOutside, overrides, owner, level)
       }
       limits = this.#limitsOn(level, owner).reduce(withLimit, limits)
       skippedOutside = skipped
@@ -107,10 +109,11 @@ export class Limits implements OnModuleInit {
    * and then one guard that decides all other limits together. A denial by that one leaves the charges of the independent
    * limits as they are.
    */
-  #together(limits: readonly Limit[]): readonly CountCall[] {
-    const of = (group?: object): readonly Limit[] => limits.filter(({ apart }) => apart === group)
-    const independent = [...new Set(limits.flatMap(({ apart }) => apart ?? []))].map(of)
-    return [...independent, of()].filter(({ length }) => length > 0).map((group) => this.#guardOf(group))
+  #guardsOf(limits: readonly Limit[]): readonly CountCall[] {
+    const groupOf = (object?: object): readonly Limit[] => limits.filter(({ apart }) => apart === object)
+    const independent = [...new Set(limits.flatMap(({ apart }) => apart ?? []))].map(groupOf)
+    const groups = [...independent, groupOf()].filter(({ length }) => length > 0)
+    return groups.map((group) => this.#guardOf(group))
   }
 
   /**
@@ -207,18 +210,18 @@ function pathOf(owner: Type, method: string | undefined): string {
 }
 
 /**
- * Adds a limit to those around it, and returns all. Limits of other decorators that count in the same limiter give their
- * place to the new one, so that a call is charged once. A limit that takes a permit, or whose list a function gives, is
- * always added.
+ * Adds a limit to those around it, and returns all. It takes the place of the first that counts in the same limiter and comes of
+ * another decorator, and further such limits are removed, so that a call is charged once. A limit that takes a permit, or whose
+ * list a function gives, replaces none. A limit that is there already is not added again.
  */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
   const isOfOther = ({ options }: Limit): boolean => options !== limit.options
   const isShared = (other: Limit): boolean =>
     hasLimiter(other) && hasLimiter(limit) && other.limiter === limit.limiter
-  const isOuter = (other: Limit): boolean => other === limit || (isOfOther(other) && isShared(other))
-  const place = limits.findIndex(isOuter)
+  const isReplaced = (other: Limit): boolean => other === limit || (isOfOther(other) && isShared(other))
+  const place = limits.findIndex(isReplaced)
   if (place === -1) return [...limits, limit]
-  return limits.flatMap((other, i) => (i === place ? limit : isOuter(other) ? [] : other))
+  return limits.flatMap((other, i) => (i === place ? limit : isReplaced(other) ? [] : other))
 }
 
 /** Whether a limit counts in its `limiter`, and in that one alone. */

@@ -16,11 +16,7 @@ const GUARDS = '__guards__'
  */
 @Injectable()
 export class Nest11Gateways implements OnModuleInit {
-  /**
-   * Gets from Nest's container what the check of gateways needs: `limits`, which knows the limits of each handler,
-   * `discovery`, which lists Nest's providers, the gateways and global guards among them, and `maker`, which closes the
-   * limits of an application that does not start.
-   */
+  /** `discovery` lists Nest's providers, the gateways and global guards among them; `maker` closes limits if the start fails. */
   constructor(
     @Inject(Limits) private readonly limits: Limits,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,

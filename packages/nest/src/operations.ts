@@ -15,7 +15,7 @@ import { nest } from './platform.js'
 interface EarlierDenial {
   readonly decision: Decision
   readonly cost: number
-  /** The permits without which an operation is not decided by it. */
+  /** The permits of which one was refused: it decides operations that need the same. undefined if it decides all. */
   readonly permits?: string | undefined
   /** The answer of each guard of the limiter. */
   readonly answers: Map<object, MaybePromise<Denied>>
@@ -27,9 +27,9 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   readonly #steps: GuardSteps<Call, Call>
 
   /**
-   * Wraps the `steps` of a guard, which takes those of this object in their place: `count` finds the cost of a call, `ask`
-   * asks the limiter, and `deny` answers a denial. A GraphQL request may hold thousands of operations. Once the limiter has
-   * denied one of them, the same denial answers the later ones that it decides, and the limiter is not asked about them.
+   * Wraps the `steps` of a guard, which takes the steps of this object in their place: `count` finds the cost of a call,
+   * `ask` asks the limiter, and `deny` answers a denial. A GraphQL request may hold thousands of operations. Once the limiter
+   * has denied one of them, the same denial answers the later ones that it decides, and the limiter is not asked about them.
    */
   constructor(steps: GuardSteps<Call, Call>) {
     this.limiter = steps.limiter
@@ -53,7 +53,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
    */
   ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (call.kind !== 'graphql') return this.#steps.ask(call, call, key, cost)
-    return this.#of(call, key).run(
+    return this.#operationsOf(call, key).run(
       () => this.#deniedEarlier(call, key, cost) ?? this.#steps.ask(call, call, key, cost),
     )
   }
@@ -70,7 +70,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
    * not known.
    */
   #deniedEarlier(call: Call, key: string, cost?: number): MaybePromise<Denied> | undefined {
-    const denial = this.#of(call, key).denialFor(cost)
+    const denial = this.#operationsOf(call, key).denialFor(cost)
     if (!denial) return undefined
     call.decisions.push(denial.decision)
     return denial.answers.get(this) ?? this.#answer(call, key, denial)
@@ -83,15 +83,15 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)
-    this.#of(call, key).denial = denial
+    this.#operationsOf(call, key).denial = denial
     return denied
   }
 
   /**
-   * The record of the operations of one request that this limiter counts under this key; made with the first of them. It keeps
+   * The operations of one request that this limiter counts under this key: an object, made with the first of them, that keeps
    * the denial that decides the later ones, and which of them wait to be asked about. All guards of the limiter share it.
    */
-  #of(call: Call, key: string): Operations {
+  #operationsOf(call: Call, key: string): Operations {
     const byLimiter = getOrMake(
       OPERATIONS,
       nest.identity(call),
@@ -103,11 +103,12 @@ export class OperationSteps implements GuardSteps<Call, Call> {
 }
 
 /**
- * Makes the function that a guard of several limits puts around its decisions (`ask`). Of the operations of a GraphQL
- * request that are counted under the same keys (`parts`), at most 16 are asked about at once, and only until one is
- * denied: the later ones get the same answer. A denial for a cost that never fits is not kept, since it says nothing
- * about other costs; any other decides operations of every cost, so its own is not noted (0). One for want of a permit decides
- * those that need the same permits. The records belong to this guard alone, so a denial has one answer, kept under `ofRequests`. `OperationSteps` does the same for a guard of one limit.
+ * Makes the function that a guard of several limits puts around its decisions (`ask`), as `OperationSteps` does for a guard of
+ * one. Of the operations of a GraphQL request that are counted under the same keys (`parts`), at most 16 are asked about at
+ * once, and only until one is denied: the later ones get the same answer. A denial for a cost that never fits is not kept,
+ * since it says nothing about other costs; any other decides operations of every cost (so it is kept with the cost 0). A denial
+ * for want of a permit decides only operations that need the same permits. As each guard has its own `ofRequests`, a denial has
+ * one answer here, which is kept under that map.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()
@@ -125,10 +126,9 @@ export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
       }
       return chain(ask(), (denied) => {
         const decision = denied && call.decisions.at(-1)!
-        // A cost that never fits is denied without a store, and says nothing about other costs.
         if (denied && decision && decision.reason !== 'cost') {
-          const needed = decision.reason === 'concurrency' ? permits : undefined
-          operations.denial = { decision, cost: 0, permits: needed, answers: new Map([[ofRequests, denied]]) }
+          const needs = decision.reason === 'concurrency' ? permits : undefined
+          operations.denial = { decision, cost: 0, permits: needs, answers: new Map([[ofRequests, denied]]) }
         }
         return denied
       })

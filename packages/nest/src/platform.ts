@@ -89,30 +89,33 @@ export const nest: Platform<Call, Call> = {
    * Express by Node's `setHeader`.
    */
   setHeader({ res, raw }, name, value) {
-    // Set where the problem details are sent: an exception filter, or a GraphQL server, may answer in a format of its own.
+    // `send` sets the type with the problem details: an exception filter, or a GraphQL server, may answer in another format.
     if (!res || name === 'Content-Type') return
     if (raw) res.header(name, value)
     else setHeaderOf(res).call(res, name, value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
-  /** Returns the problem details, of which Nest makes an exception, and sets their type where a filter sends them. */
+  /**
+   * Returns the problem details, of which the guard makes an exception, or an exception with the caller's usage. Of HTTP, it
+   * wraps the method by which exception filters send, so that the details get their content type with it.
+   */
   send({ kind, res, raw }, _res, problem) {
-    if (!('type' in problem)) return new HttpException(problem, 200) // the caller's usage
+    const isUsage = !('type' in problem)
+    if (isUsage) return new HttpException(problem, 200)
     if (kind !== 'http') return problem
     const method = raw ? 'send' : 'json'
-    const sendAny = res[method]
-    res[method] = (body: unknown) => {
+    const send = res[method]
+    res[method] = function sendWithType(body: unknown) {
       if (body === problem) res.header('Content-Type', PROBLEM_TYPE)
-      return sendAny.call(res, body)
+      return send.call(res, body)
     }
     return problem
   },
   /**
-   * Calls `listener` once the whole response has been sent, on Fastify that of Node inside (`raw`). Without a response,
-   * as in a gateway, it is never called.
+   * Calls `listener` once the whole response has been sent, on Fastify that of Node inside (`raw`). It is never called
+   * without a response, as in a gateway, or for a call about which no limit has decided.
    */
   onFinished({ decisions }, { req, res, raw }, listener) {
-    // Only for a call that a limit has decided.
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),

@@ -69,14 +69,14 @@ export function instantOf(clock: Clock | undefined): string {
 }
 
 /**
- * Returns the column of SQL that has these as the fields of a row, in one text: no parser or transform that an application has
- * set for its client takes it for a number or a null.
+ * Returns the expression of SQL for one column that has these columns as the fields of a row, in one text that begins with a bar: no
+ * parser or transform that an application has set for its client takes it for a number or a null.
  */
 export function fields(...columns: readonly string[]): string {
   return `concat('|', ${columns.join(", '|', ")})`
 }
 
-/** Returns the fields of a row of one column, as `fields` has made it: a text, or its bytes. */
+/** Returns the fields of a row of one column, which `fields` has made: a text, or its bytes. */
 function rowOf(row: unknown): Row {
   return String((row as readonly unknown[])[0])
     .slice(1)
@@ -109,8 +109,8 @@ function isPg(value: unknown): value is PgPool {
 }
 
 /**
- * Whether a value is a client of postgres, which is a function with methods. One connection of it, reserved or in a transaction, has
- * no `begin`, or one of these two beside it.
+ * Whether a value is a client of postgres, which is a function with methods. A single connection of it, in a transaction or reserved,
+ * lacks `begin`, or has `savepoint` or `release` beside it, and is refused.
  */
 function isPostgresJs(value: unknown): value is PostgresJsClient {
   const { unsafe, begin, release, savepoint } = (value ?? {}) as Record<string, unknown>
@@ -181,7 +181,7 @@ class OwnDatabase implements Database {
     const parsed = URL.canParse(url) ? new URL(url) : undefined
     if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
       const what = 'the URL of a Postgres begins with postgres:// or postgresql://'
-      throw new PolicyError('INVALID_OPTION', what) // without the URL, which may hold a password
+      throw new PolicyError('INVALID_OPTION', what)
     }
     this.endpoint = addressOf(parsed.hostname || undefined, parsed.port || undefined)
   }
@@ -205,7 +205,7 @@ class OwnDatabase implements Database {
 
   /**
    * Makes the connections with the first client package that is installed, pg or postgres, and returns the database over them. If
-   * this database was closed while the package was loaded, they are ended at once.
+   * this database was closed while the package was loaded, the connections are ended at once.
    * @throws {StoreError} CLIENT_MISSING where neither is installed.
    */
   async #open(): Promise<Database> {
@@ -233,8 +233,8 @@ class OwnDatabase implements Database {
 }
 
 /**
- * Loads the client package `name` by `loading`, an import, and returns its exports. Undefined if it is not installed; where it is
- * installed and fails to load, for example for want of another package, that is an error.
+ * Loads the client package `name` by `loading`, an import, and returns its exports; undefined if the package is not installed. If it is
+ * installed and fails to load, for example because another package is missing, that error is thrown.
  */
 async function load<T>(loading: () => Promise<T>, name: string): Promise<T | undefined> {
   try {

@@ -2,8 +2,8 @@ import { SluiceError, StoreError } from '@sluice/core'
 import type { StoreFailure } from '@sluice/core/store'
 
 /**
- * Converts the error of a client into a StoreError, unless it is an error of this package. A statement that Postgres refused or
- * cancelled, with a SQLSTATE, has changed nothing. If the connection broke, a statement that writes (`mayBeWritten`) may have been
+ * Converts the error of a client into a StoreError; an error of Sluice is returned as it is. A statement that Postgres refused or
+ * cancelled, with a SQLSTATE, has changed nothing. If the connection ended, a statement that writes (`mayBeWritten`) may have been
  * carried out: then `sent` is true.
  */
 export function storeError(error: unknown, mayBeWritten: boolean): Error {

@@ -177,10 +177,10 @@ class StoreInPostgres implements PostgresStore {
     return postgresBoard(gatheringOf(this.#updates), name)
   }
 
-  /** The records of operators about single keys, for all limiters of the table. */
+  /** The records of operators about single keys, for all limiters of the table. Each write needs an open store, and the sweep. */
   records(): Records {
     const written = (): void => {
-      this.now()
+      this.now() // throws once the store is closed
       this.#sweep.begin()
     }
     return postgresRecords(this.#rows, written)
@@ -191,7 +191,7 @@ class StoreInPostgres implements PostgresStore {
    * `startTimeout`; the deadlines of the first calls count from then.
    */
   start(): Promise<unknown> {
-    this.#started ??= Promise.race([this.#rows.setUp().catch(() => {}), this.#waited()])
+    this.#started ??= Promise.race([this.#rows.setUp().catch(() => {}), this.#startTimedOut()])
     return this.#started
   }
 
@@ -228,9 +228,9 @@ class StoreInPostgres implements PostgresStore {
   }
 
   /**
-   * Changes rows in one update, unless the store is closed: then `now` throws. Writes leave rows that expire, so this also starts
-   * the sweep that deletes them, once. Returns the ids whose changes do not count, mostly as another process was faster to write:
-   * calls on them are decided again.
+   * Changes rows in one update, unless the store is closed: then `now` throws. Returns the ids whose changes do not count, mostly
+   * because another process was faster to write: calls on them are decided again. Writes leave rows that expire, so the first one
+   * also starts the sweep that deletes them.
    */
   readonly #update: UpdateMany = async (...update) => {
     this.now()
@@ -240,7 +240,7 @@ class StoreInPostgres implements PostgresStore {
   }
 
   /** Resolves after `startTimeout` milliseconds, or when the store is closed. The timer keeps no process alive. */
-  #waited(): Promise<void> {
+  #startTimedOut(): Promise<void> {
     return new Promise((resolve) => {
       setTimeout(resolve, this.startTimeout).unref()
       this.closed.addEventListener('abort', () => resolve(), { once: true })

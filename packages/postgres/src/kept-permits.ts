@@ -77,8 +77,8 @@ export class KeptPermits {
 
   /**
    * Takes one step of a semaphore for some of its tickets, at the instant `now` in microseconds, and returns how each stands:
-   * held (it has a permit), waiting or unknown. First what has expired is removed; a holder that renews a permit which was lost
-   * gets it again; then free permits go to those that wait, and only then may a ticket of this call take one. A key without state
+   * held (it has a permit), waiting or unknown. First what has expired is removed; a holder that renews a permit that was lost
+   * gets it again; then free permits go to waiting tickets, and only then may a ticket of this call take one. A key without state
    * may have lost it: for a time of grace only holders that renew their permits get any.
    */
   carryOut(call: PermitCall, now: number): readonly TicketState[] {
@@ -115,9 +115,9 @@ export class KeptPermits {
   /**
    * Removes what has ended at `now`: permits, semaphores that have stopped polling, and the time of grace. In that time, which
    * begins when the state of a key seems lost, only holders that renew their permits get any, so that no others take them first.
-   * An end that lies too far ahead was set before the clock was set back. A permit counts as lost then, as no lease is longer than an
-   * hour, and a time of grace begins, as its holder may live. A semaphore is alive for no longer than from now on, and no time of
-   * grace lasts longer: until the clock has caught up it would keep its tickets in the queue, or all tickets from their permits.
+   * A permit that ends more than an hour ahead (no lease is longer) was given before the clock was set back. It counts as lost,
+   * and a time of grace begins, as its holder may live. Semaphores and times of grace that would last longer than ALIVE_US from
+   * now are cut to that, or they would last until the clock has caught up.
    */
   #expire(now: number): void {
     const isLost = this.#held.some(({ until }) => until > now + FAR_US)
@@ -142,8 +142,8 @@ export class KeptPermits {
   /**
    * Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore. A ticket whose limit is
    * reached stops all behind it, as those with larger limits could otherwise pass it for ever. A ticket whose semaphore has
-   * stopped polling is removed, so that it stops nobody. With `widest` permits held, the largest limit of all, nobody can get
-   * one, and the walk ends. `widest` includes `limit`, that of a call which is about to take a permit (0 for none): it may take
+   * stopped polling is removed, so that it stops no other. Once `widest` permits are held, the largest limit of all, no ticket can
+   * get one, and the walk ends. `widest` includes `limit`, that of a call that is about to take a permit (0 for none): it may take
    * one only when the queue is empty. A new permit lasts for CLAIM_US, the time in which its holder has to notice it.
    */
   #serve(limit: number, now: number): void {
@@ -196,4 +196,5 @@ function triplesOf(numbers: readonly number[]): (readonly [number, number, numbe
   })
 }
 
+/** An hour, the longest lease. */
 const FAR_US = 3_600_000_000

@@ -19,10 +19,10 @@ export class PostgresPermits implements Permits {
   ) {}
 
   /**
-   * Takes one step (`take`, `wait`, `poll`, `renew` or `release`) for tickets of this semaphore, which are numbers of its calls,
-   * as a change of the row that keeps the key's queue. Returns how each stands after it: unknown, waiting or held. `limit` is
-   * this semaphore's: its tickets get permits of the key only while fewer are held. The row is kept for as long as anything in it
-   * may matter.
+   * Takes one step (`take`, `wait`, `poll`, `renew` or `release`) for tickets of this semaphore, which are numbers of its calls.
+   * The step is a change of the row that keeps the key's permits and queue. Returns how each ticket stands after it: unknown,
+   * waiting or held. `limit` is this semaphore's: its tickets get permits of the key only while fewer are held. The row is kept
+   * for as long as anything in it may matter.
    */
   async ask(
     step: PermitStep,
@@ -38,7 +38,7 @@ export class PostgresPermits implements Permits {
         const queue = new KeptPermits(numbersOf(state))
         const result = queue.carryOut(call, now)
         const lasts = Math.max(now + lease, queue.heldUntil) // other semaphores of the name may have longer leases
-        return { result, ...kept(queue.numbers, lasts + CLAIM_US + ALIVE_US + A_SECOND) }
+        return { result, ...rowOf(queue.numbers, lasts + CLAIM_US + ALIVE_US + A_SECOND) }
       }),
     )
   }
@@ -49,17 +49,17 @@ export class PostgresPermits implements Permits {
 }
 
 /**
- * Makes a board: texts that processes leave for each other, such as the keys that each of them counts most often. Each text lasts
- * for its `lifeMs`, and a new one replaces the last one of its author. One row has the whole board, under an id that no keyspace
- * has, as theirs begin with a bracket. The row is a list of numbers: for each post the instant of its end in microseconds, then
- * its author and its text, each as its length and its characters. It is kept for a second longer than the last post. No post
- * lives longer than an hour, so one that seems to was made before the clock was set back, and counts as expired.
+ * Makes a board: texts that processes leave for each other, such as the keys that each of them counts most often. Each post, a text
+ * with its author, lasts for its `lifeMs`, and a new one replaces the last one of its author. One row has the whole board, under
+ * an id that no keyspace has, as theirs begin with a bracket. The row is a list of numbers: for each post the instant of its end
+ * in microseconds, then its author and its text, each as its length and its characters. It is kept for a second longer than the
+ * last post. No post lives longer than an hour, so one that seems to was made before the clock was set back, and is dropped.
  */
 export function postgresBoard(gathering: Gathering, name: string): Board {
   const id = JSON.stringify(['board', name]).slice(1)
   /**
    * Adds `post` to the board, in place of the last one of its author, and returns all posts that have not expired. Without a
-   * `post` it only reads: the state is returned as it was, so that nothing is written.
+   * `post` it only reads: it returns the state as it was, so that nothing is written.
    */
   const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly BoardPost[]> =>
     Promise.resolve(
@@ -71,7 +71,7 @@ export function postgresBoard(gathering: Gathering, name: string): Board {
           const others = posts.filter((each) => each.author !== author)
           const all = [...others, { until: now + lifeMs * 1000, author, text }]
           const numbers = all.flatMap((each) => [each.until, ...unitsOf(each.author), ...unitsOf(each.text)])
-          return { result: all, ...kept(numbers, Math.max(...all.map(({ until }) => until)) + A_SECOND) }
+          return { result: all, ...rowOf(numbers, Math.max(...all.map(({ until }) => until)) + A_SECOND) }
         }),
       ),
     )
@@ -113,10 +113,10 @@ function postsIn(numbers: readonly number[]): readonly BoardPost[] {
 }
 
 /**
- * Returns the state of a row that holds these numbers and may be dropped after the instant `expiresAt`; with no numbers the row
- * holds no state.
+ * Returns what a change leaves in a row: the state of these numbers, none of an empty list, and the instant after which the row
+ * may be dropped.
  */
-function kept(
+function rowOf(
   numbers: readonly number[],
   expiresAt: number,
 ): { state: Uint8Array | undefined; expiresAt: number } {

@@ -70,46 +70,42 @@ export class StateRows {
   }
 
   /**
-   * Carries out `change` on the states of these ids, and returns the ids of which nothing was kept, because another process was
-   * faster to write. A row that this process wrote last (`isOwn`) is not read again, if Postgres's clock was heard within the
-   * last second and no call has several keys (`allOrNone`): the change is based on the row as it was left. Where such a change
-   * writes nothing, as a denial does, nothing proves that the row is still the same, so its id is returned too, to be read and
-   * decided on again.
+   * Carries out `change` on the states of these ids, and returns the ids whose change does not count, to be decided on again:
+   * another process was faster to write their rows. A row is trusted as this process left it, and not read again, if no other was
+   * seen to write it (`isOwn`), Postgres's clock was heard within the last second, and no call has several keys (`allOrNone`).
+   * The change of a trusted row does not count either if it writes nothing, as a denial does: nothing proves then that the row
+   * is still the same.
    */
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
     const left = ids.map((id) => this.#left.get(id))
     const markLeft = this.#mark
     // A call of several keys is carried out again as a whole, so none of its decisions may be in doubt.
-    const areTrusted = !allOrNone && performance.now() - this.#latestAt < FRESH_MS
-    const own = left.map((row) => (row?.isOwn && areTrusted ? row : undefined))
-    const isRead = own.includes(undefined)
-    const rows = isRead ? await this.#read(ids, left, own) : own
-    const now = isRead ? this.latest : this.#instantReached()
-    const after = change(
-      rows.map((row) => row?.state),
-      now,
-    )
+    const mayTrust = !allOrNone && performance.now() - this.#latestAt < FRESH_MS
+    const trusted = left.map((row) => (row?.isOwn && mayTrust ? row : undefined))
+    const isClockRead = trusted.includes(undefined) // with the rows that are not trusted
+    const rows = isClockRead ? await this.#read(ids, left, trusted) : trusted
+    const now = isClockRead ? this.latest : this.#instantReached()
+    const states = rows.map((row) => row?.state)
     const changed: RowChange[] = []
-    for (const [nth, { state, expiresAt }] of after.entries()) {
-      const row = rows[nth]
-      if (state !== row?.state) changed.push(changeOf(nth, row ?? newRow(ids[nth]!), state, expiresAt))
+    for (const [nth, { state, expiresAt }] of change(states, now).entries()) {
+      if (state === states[nth]) continue
+      changed.push(changeOf(nth, rows[nth] ?? newRow(ids[nth]!), state, expiresAt))
     }
-    const late = isRead || this.options.clock ? Infinity : LATE_S
-    // Rows that were not read are written only into the table in which they were left.
-    const mark = own.some((row) => row !== undefined) ? markLeft : this.#mark
+    const late = isClockRead || this.options.clock ? Infinity : LATE_S // how late Postgres may be, see #write
+    // Trusted rows are written only into the table in which they were left.
+    const mark = trusted.some((row) => row !== undefined) ? markLeft : this.#mark
     const written = changed.length > 0 ? await this.#write(changed, { now, late, mark, allOrNone }) : NONE
-    const stands = own.map((row) => row === undefined)
+    const stands = trusted.map((row) => row === undefined) // whether the change of each id counts
     for (const { nth, row } of changed) stands[nth] = written.has(row.version)
-    this.#leave(ids, changed, stands)
+    this.#remember(ids, changed, stands)
     return ids.filter((_, nth) => !stands[nth])
   }
 
   /**
-   * Returns the instant, in microseconds, for a decision on rows that are not read, so that Postgres is not asked for the time
-   * either: what its clock said last, and the time since. It does not count how long that answer was on its way, so Postgres's
-   * clock has already passed the instant. A clock in the options is asked instead. If Postgres's clock was set meanwhile, the
-   * statement that writes finds out, and writes nothing.
+   * Returns the instant, in microseconds, for a decision on rows that are not read: what Postgres's clock said last, and the time
+   * since. As that leaves out how long the last answer was on its way, Postgres's clock has already passed the instant. A clock in
+   * the options is asked instead. If Postgres's clock was set meanwhile, the statement that writes finds out, and writes nothing.
    */
   #instantReached(): number {
     const { clock } = this.options
@@ -117,19 +113,19 @@ export class StateRows {
   }
 
   /**
-   * Returns the rows of these ids, undefined for one that is not there. Those in `known` are taken as they are; all others are
-   * read, and Postgres's clock with them. `left` has the rows as this process left them: where the version read is another,
-   * another process has written the row, and it is not this one's own any more. Without the mark, a row that every table of a
-   * store has, the table was emptied: it is set up again. A new mark means that it was emptied since, so all that is remembered
+   * Returns the rows of these ids, undefined for one that is not there. Those in `trusted` are taken as they are; all others are
+   * read, and Postgres's clock with them. `left` has the rows as this process left them: if the version of a row is another now,
+   * another process has written it, and it is not this one's own any more. If the table has no mark (a row that every store's table
+   * has), it was emptied, and is set up again; if it has another mark than before, it was emptied since, so all that is remembered
    * of it is forgotten. A read that lost a race with another transaction is repeated in the same way, at most `tries` times.
    */
   async #read(
     ids: readonly string[],
     left: readonly (LeftRow | undefined)[],
-    known: readonly (LeftRow | undefined)[],
+    trusted: readonly (LeftRow | undefined)[],
     tries = MOST_READS,
   ): Promise<readonly (LeftRow | undefined)[]> {
-    const asked = ids.flatMap((id, nth) => (known[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
+    const asked = ids.flatMap((id, nth) => (trusted[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
     const values = [arrayOf(asked.map(({ id }) => id))]
     const found = await this.#query(this.#statements.read, values, false)
     const [now, mark, isAstray] = found[0] ?? []
@@ -137,13 +133,13 @@ export class StateRows {
       if (tries === 0) throw keepsNothing(this.table, false)
       this.#isSetUp = undefined
       await this.setUp()
-      return this.#read(ids, left, known, tries - 1)
+      return this.#read(ids, left, trusted, tries - 1)
     }
     if (isAstray === 't' || this.#hasTwin) this.#warn()
     if (mark !== this.#mark) this.#left = new ExpiringMap(MOST_LEFT, LEFT_MS)
     this.#mark = mark
-    this.#heard(Number(now))
-    const rows = [...known]
+    this.#noteClock(Number(now))
+    const rows = [...trusted]
     for (const [, , , place, version, hex] of found) {
       if (!place) continue
       const { nth, id } = asked[Number(place) - 1]!
@@ -167,7 +163,8 @@ export class StateRows {
    * still has the version that its change is based on; with `allOrNone` all rows are written or none. Two more conditions must
    * hold. The table must have this `mark`, which it lost if it was emptied; only a single row that existed needs none, as it
    * would be gone with its version. And Postgres's clock must lie between `now` and twice `late` seconds later, so that a
-   * decision at a wrong instant is not kept. Where the clock was read or is not Postgres's, `late` is Infinity: any time will do.
+   * decision at a wrong instant is not kept. If the clock was read or is not Postgres's, `late` is Infinity: any time will do.
+   * @throws {StoreError} STORE_ERROR if a version comes back that was not sent, as a trigger has changed it.
    */
   async #write(
     changed: readonly RowChange[],
@@ -181,7 +178,7 @@ export class StateRows {
       ? await this.#query(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time], true)
       : await this.#query(allOrNone ? writeAll : write, [...columnsOf(changed), ...time, mark], true)
     const written = rows.map(([version]) => version!)
-    const sent = new Set(changed.map((each) => each.row.version))
+    const sent = new Set(changed.map((change) => change.row.version))
     if (!written.every((version) => sent.has(version))) throw keepsNothing(this.table, true)
     return new Set(written)
   }
@@ -191,7 +188,7 @@ export class StateRows {
    * decision counts: a changed row is then remembered as it was written. Otherwise another process may have written it, so it is
    * marked to be read. Long states, which sliding logs have, are not remembered, and are read each time.
    */
-  #leave(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
+  #remember(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
     const now = performance.now()
     for (const { nth, row, hex } of changed) {
       if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(ids[nth]!)
@@ -202,17 +199,17 @@ export class StateRows {
     }
   }
 
-  /** Notes what Postgres's clock says, in microseconds, and when that was heard. A clock in the options takes its place. */
-  #heard(now: number): void {
+  /** Notes what Postgres's clock says, in microseconds, and when it was heard. A clock in the options takes its place. */
+  #noteClock(now: number): void {
     this.latest = Math.floor(this.options.clock?.() ?? now)
     this.#latestAt = performance.now()
   }
 
   /**
-   * Runs a statement and returns its rows, none where Postgres stopped it because of a race with another transaction. Its failure
-   * becomes a StoreError, which says that it may have been carried out if it `writes`. If the table itself is not as expected
-   * (SQLSTATE 42...), the next call sets it up again. A statement that is not supported (0A000) is one on a standby, or on a table
-   * with a rule: to set up again says which.
+   * Runs a statement and returns its rows, none if Postgres stopped it because of a race with another transaction. Another failure
+   * becomes a StoreError, which says that the statement may have been carried out if it `writes`. If the table itself is not as
+   * expected (SQLSTATE 42...), the next call sets it up again. A statement that is not supported (0A000) was sent to a standby, or
+   * to a table with a rule: setting up again throws the error that says which.
    */
   async #query(statement: Statement, values: readonly string[], writes: boolean): Promise<readonly Row[]> {
     try {
@@ -302,7 +299,7 @@ const FRESH_MS = 1000
  * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is -1
  * for a row that does not exist yet. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table
  * of some hundred rows with each id. To write all rows or none, the statement divides by zero if it wrote fewer than asked, which
- * undoes it.
+ * undoes it. `bySession` is the table's name as a session may resolve it: the read tells where that is another table.
  */
 function statementsFor(table: string, bySession: string): Record<StatementName, Statement> {
   // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.

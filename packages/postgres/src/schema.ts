@@ -88,7 +88,7 @@ export async function setUp(database: Database, options: SetUpOptions): Promise<
 export interface TableFacts {
   /** What Postgres calls persistence: 'p' for a table that is logged. */
   readonly kept: string
-  /** 't' where the session takes no writes. */
+  /** 'on' where the session takes no writes. */
   readonly readonly: string
   /** 't' where the table has rules. */
   readonly rules: string
@@ -122,18 +122,18 @@ async function look(database: Database, { schema, table }: SetUpOptions): Promis
     string,
     ...string[],
   ]
+  // The name of a schema may have the bar that separates fields.
   return { kept, readonly, rules, twin, columns, schema: schema ?? rest.join('|') }
 }
 
 /**
  * Makes the table. Another process may make it at the same moment, as "if not exists" looks before it makes. Postgres then
- * refuses this one, by one of three SQLSTATEs, which is no failure.
+ * refuses the statement of this one, with one of three SQLSTATEs, which is no failure.
  */
 async function create(database: Database, { schema, table, logged }: SetUpOptions): Promise<void> {
   try {
     await database.query(statementOf(postgresSchema({ schema, table, logged })), [])
   } catch (error) {
-    // Two that make it at once: the other was first, as "if not exists" looks before it makes.
     if (!['23505', '42P07', '42710'].includes(sqlState(error) ?? '')) throw error
   }
 }
@@ -147,7 +147,8 @@ export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
 /**
  * Marks the table: adds a row of a fixed id with a random version, unless that row is there. If the table is emptied, as by a crash,
  * its next mark has another version. By that each process notices that the rows it remembers are gone. The mark has the latest
- * expiry that the column can hold, so no sweep deletes it. Stores that mark a table at once lose races, but for one.
+ * expiry that the column can hold, so no sweep deletes it. Of stores that mark a table at once all but one lose a race, and look again.
+ * @throws {StoreError} STORE_ERROR if the mark is not there after ten attempts.
  */
 async function mark(database: Database, table: string): Promise<void> {
   const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`
@@ -168,9 +169,9 @@ const MOST_MARKS = 10
 const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 
 /**
- * Checks the facts that `look` has found about the table: that it exists, has the columns of a store's table, and is logged if
- * that is asked for.
- * @throws {StoreError} STORE_ERROR if not, with what to do about it.
+ * Checks the facts that `look` has found about the table: that it takes writes, exists, has the columns of a store's table and no
+ * rule, and is logged if that is asked for.
+ * @throws {StoreError} STORE_READONLY or STORE_ERROR if not, with what to do about it.
  */
 function check(
   { columns, kept, readonly, rules, schema }: TableFacts,
@@ -195,7 +196,7 @@ function check(
   }
 }
 
-/** The error of a table in which rows that were written are not found, or, if they were `sent`, are others. */
+/** The error of a table that does not keep its rows as they were written. `sent`: whether a statement that writes was carried out. */
 export function keepsNothing(table: string, sent: boolean): StoreError {
   return refused(
     `the table ${table} does not keep its rows as written: a trigger drops or changes them`,

@@ -2,7 +2,7 @@ import { clockOf, type Database, fields, instantOf, statementOf } from './databa
 import type { StateRows, StateRowsOptions } from './rows.js'
 
 /**
- * Deletes expired rows. It walks over the pages of the table, a slice in each statement: an index on the expiry
+ * Deletes expired rows. It walks over the pages of the table, a slice of some pages in each statement: an index on the expiry
  * would cost every update more than this costs all of them. Rows that are locked are passed over, so that it waits for none.
  */
 export class Sweep {
@@ -11,8 +11,8 @@ export class Sweep {
   #isOver = false
 
   /**
-   * Prepares the sweep of expired rows from the table of `rows`, by the clock that decisions go by. What an idle process heard
-   * of Postgres's clock last may lie ahead, where that was set back since.
+   * The sweep of the table of `rows`, by the clock of its options or else that of Postgres, which each statement asks: what an
+   * idle process heard of it last may lie ahead, if it was set back since.
    */
   constructor(
     readonly database: Database,
@@ -31,7 +31,7 @@ export class Sweep {
   }
 
   /**
-   * Deletes the expired rows of the next pages of the table, SLICE_PAGES of them, and returns how many rows it deleted. Behind
+   * Deletes the expired rows of one slice, the next SLICE_PAGES pages of the table, and returns how many rows it deleted. Behind
    * the last page it goes on at the first. Rows that expired less than a minute ago stay, as they are likely to be written again.
    */
   async slice(): Promise<number> {
@@ -46,11 +46,10 @@ export class Sweep {
 
   /**
    * Sweeps a slice of the table after `delayMs` milliseconds, and then the next: soon if there were expired rows, otherwise after
-   * a second. If a slice fails, no caller is affected, and the slice is swept another time.
+   * a second. If a slice fails, no caller is affected, and the slice is swept again.
    */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {
-      // A failure is none of any caller's: calls fail by themselves, and the slice is swept another time.
       const goOn = (gone: number): unknown => this.#isOver || this.#schedule(gone > 0 ? BUSY_MS : IDLE_MS)
       this.slice().then(goOn, () => goOn(0))
     }, delayMs)
@@ -60,8 +59,8 @@ export class Sweep {
 
 /**
  * Returns the statement that deletes the expired rows of some pages of the table, but for locked rows. Its values are the first page
- * and the one behind the last, each as the `ctid` of its first row, and the instant of the store's own clock (`instantOf`). Its result
- * are the number of deleted rows and the number of pages of the whole table.
+ * and the one behind the last, each as the `ctid` of its first row, and the instant of the store's own clock (`instantOf`). It
+ * returns the number of deleted rows and the number of pages of the whole table.
  */
 function sweepOf(table: string): string {
   return `with gone as (
