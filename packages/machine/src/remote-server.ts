@@ -375,17 +375,12 @@ function answerIn(
   cost: number,
 ): Answer {
   if (numbers.length < 6) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
-  const [now, at, remaining, resetAt, last, blockedUntil] = numbers as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [now, at, remaining] = [numbers[0]!, numbers[1]!, numbers[2]!]
+  const [resetAt, last, blockedUntil] = [numbers[3]!, numbers[4]!, numbers[5]!]
   const { reason, binding, hasUsed, hasHeld } = readAnswerTag(tag)
   const rest = numbers.length > 6 ? numbers.slice(6) : NONE
-  const [nextEnd, count] = hasHeld ? rest.splice(-2) : NONE
+  const count = hasHeld ? rest.pop() : undefined
+  const nextEnd = hasHeld ? rest.pop() : undefined
   const held = count ? rest.splice(-count) : undefined
   // One number behind the three of each of several policies, or the only one left of a single policy.
   const used = hasUsed ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
