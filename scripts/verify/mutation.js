@@ -59,7 +59,7 @@ function run({ tests, coverage, runs, timeoutMs }, mutate) {
   const options = {
     ...JSON.parse(readFileSync('scripts/verify/stryker.json', 'utf8')),
     mutate,
-    jest: { configFile: 'jest.config.ts', config: { testMatch } },
+    jest: { configFile: 'jest.config.js', config: { testMatch } },
     coverageAnalysis: coverage,
     jsonReporter: { fileName },
     timeoutMS: timeoutMs,
