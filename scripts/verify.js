@@ -17,7 +17,7 @@ runSubject('verify', {
   sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows; --simulated has the simulation find them, --only TEXT some'],
   adapters: ['redis build', 'every HTTP case x every adapter', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, '--import', './scripts/verify/journey/entries.js', 'scripts/verify/journey.js'],
-  mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
+  mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources', 'scripts/verify/mutation/run.js'],
   'further-algorithm': ['redis', 'the playground, the picture and the benches with one algorithm more than there are, in a copy of the sources'],
   calendars: ['build', 'the boundaries of calendars in every zone of the runtime beside those by another algorithm, 10,000 instants a zone, and its zone data beside that of the system; a number of instants'],
   migrate: ['redis build', 'every row of docs/migrate, on the other package and on Sluice; pages choose', ...onSources, 'scripts/verify/migrate.js'],
