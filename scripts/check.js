@@ -4,7 +4,7 @@ import { runSubject } from './subjects.js'
 // prettier-ignore
 runSubject('check', {
   installs: ['build', 'each package, packed and installed alone, under every style of import'],
-  packages: ['build', 'the exports, types, tarball and README of each package, and what of the sources is unused'],
+  packages: ['build', 'the exports, types, tarball and README of each package, and what of the sources is unused', 'scripts/check/packages/run.js'],
   api: ['build', 'the public surface of each package: its report, a changeset where it changed, the reference in docs/api', 'scripts/check/api/run.js'],
   sizes: ['build', 'what a bundle takes of a limiter and of an adapter, by gzip, and that none has grown'],
   licences: ['', 'that run-time dependencies have a permissive licence and run nothing when they are installed'],

@@ -103,12 +103,15 @@ function prepare(need) {
 }
 
 /**
- * Installs what a folder of a program locks, unless it has been since the lock was written.
+ * Installs what the folder of a program locks, or the nearest above it that locks something, unless that has been since the lock
+ * was written. What the root locks is there.
  * @param {string} folder
  */
 export function install(folder) {
+  const above = dirname(folder)
+  if (above === folder) return
   const [lock, done] = [join(folder, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json')]
-  if (folder === '.' || !existsSync(lock)) return
+  if (!existsSync(lock)) return install(above)
   if (existsSync(done) && statSync(done).mtimeMs > statSync(lock).mtimeMs) return
   if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder) !== 0) process.exit(1)
 }

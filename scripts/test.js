@@ -2,8 +2,9 @@
 // where there is none, and says what that is. Tests whose file is named are run whatever they are; a folder names all of its own.
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
+import { dirname, relative } from 'node:path'
 import { missingProgram } from './programs.js'
-import { build } from './subjects.js'
+import { build, install } from './subjects.js'
 import { FEW_RUNS, leftOut } from './verify/left-out.js'
 
 const missing = missingProgram('redis')
@@ -11,6 +12,7 @@ const missingPostgres = missingProgram('postgres')
 build()
 const args = process.argv.slice(2)
 const isBroad = args.every((arg) => arg.startsWith('-') || (existsSync(arg) && statSync(arg).isDirectory()))
+for (const arg of args) if (existsSync(arg)) install(dirname(relative('.', arg)))
 const groups = isBroad ? Object.entries(leftOut) : []
 const skipped = groups.flatMap(([, { tests, shortened }]) => (shortened ? [] : tests))
 const ignored = ['/node_modules/', '/dist/', ...skipped.map((path) => `/${path}$`)]

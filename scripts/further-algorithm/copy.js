@@ -50,7 +50,7 @@ export function copyWithOneMore() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-further-'))
   const isSource = (/** @type {string} */ path) => !['node_modules', 'dist', 'api'].includes(basename(path))
   const copied = ['docs', 'examples', 'lua', 'packages', 'scripts', 'site/playground']
-  for (const path of [...copied, 'package.json', 'jest.config.ts', 'tsconfig.base.json'])
+  for (const path of [...copied, 'package.json', 'jest.config.js', 'tsconfig.base.json'])
     cpSync(path, join(folder, path), { recursive: true, filter: isSource })
   // What is installed is found there; a cache belongs to each folder.
   mkdirSync(join(folder, 'node_modules'))

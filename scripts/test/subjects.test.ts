@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { fits } from '../subjects.js'
+import { Project } from './project.js'
 
 jest.setTimeout(60_000)
 
@@ -38,6 +39,31 @@ describe('arguments of a subject', () => {
   it('may be none where it takes none', () => {
     expect(fits([], '')).toBe(true)
     expect(fits(['3'], '')).toBe(false)
+  })
+})
+
+describe('what the folder of a program locks', () => {
+  const inTools = { 'node_modules/tool': { resolved: 'tool', link: true }, tool: {} }
+  const manifest = { dependencies: { tool: 'file:tool' } }
+  const project = new Project({
+    'package-lock.json': { lockfileVersion: 3, packages: {} },
+    'tools/package.json': manifest,
+    'tools/package-lock.json': { lockfileVersion: 3, packages: { '': manifest, ...inTools } },
+    'tools/tool/package.json': { name: 'tool', version: '1.0.0' },
+    'tools/test/deep/a.test.ts': '',
+  })
+  const installed = (folder: string) => {
+    expect(project.evaluate('subjects.js', `own.install('${folder}')`).status).toBe(0)
+    return project.has('tools/node_modules/tool/package.json')
+  }
+
+  it.each(['tools', 'tools/test/deep'])('is installed for one in %s', (folder) => {
+    expect(installed(folder)).toBe(true)
+  })
+
+  it.each(['.', 'elsewhere/deep', '/'])('is not for one in %s, and nothing of the root', (folder) => {
+    expect(installed(folder)).toBe(false)
+    expect(project.has('node_modules')).toBe(false)
   })
 })
 

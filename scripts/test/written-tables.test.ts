@@ -59,7 +59,7 @@ describe('a table that a command writes', () => {
 
 describe('the versions in docs/clients.md', () => {
   const { dependencies } = JSON.parse(
-    readFileSync('packages/harness/clients-429/package.json', 'utf8'),
+    readFileSync('packages/harness/clients/package.json', 'utf8'),
   ) as Record<'dependencies', Record<string, string>>
   const page = readFileSync('docs/clients.md', 'utf8')
 

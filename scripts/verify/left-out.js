@@ -95,7 +95,7 @@ export const leftOut = {
   },
   clients: {
     about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
-    tests: ['packages/outbound/test/outbound-clients.test.ts'],
+    tests: ['packages/harness/clients/test/outbound-clients.test.ts'],
   },
   releases: {
     about: 'what a release is made of: versions, tarballs, every style of import, and the SBOM',

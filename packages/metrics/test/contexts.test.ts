@@ -1,6 +1,5 @@
 import { context, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
 import {
   consumeAll,
   createLimiter,
@@ -77,10 +76,13 @@ const CASES = ['memory', 'machine', 'Redis', 'Postgres'].flatMap((store) =>
 
 describe('spans of the SDK of OpenTelemetry', () => {
   const exporter = new InMemorySpanExporter()
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
+  const provider = new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] })
   const tracer = provider.getTracer('test')
-  beforeAll(() => context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable()))
-  afterAll(() => context.disable())
+  beforeAll(() => provider.register({ propagator: null }))
+  afterAll(() => {
+    trace.disable()
+    context.disable()
+  })
 
   it.each(CASES)('have exactly their own decision: %s, %i at once', async (store, atOnce) => {
     exporter.reset()

@@ -1,12 +1,16 @@
 // Checks each public package as it would be published: its exports and files (publint), its types under every module
 // system, the classic resolution too (attw), and what a stranger meets first: what the tarball holds, what it weighs,
 // the range of its peers, the first lines of its README, and other packages of ours by exact minor version; and the sources
-// for what is unused (knip). Prints what is wrong, and the size of each. Needs the build and, for the tools, `npm run`.
+// for what is unused (knip). Prints what is wrong, and the size of each. Needs the build.
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { npmPack } from '../npm.js'
-import { publicPackages } from '../workspace.js'
+import { delimiter, join, resolve } from 'node:path'
+import { npmPack } from '../../npm.js'
+import { publicPackages } from '../../workspace.js'
+
+/** The tools are those of this folder; npm, which attw packs with, is that of the machine. */
+const TOOLS = resolve('scripts/check/packages/node_modules/.bin')
+const ENV = { ...process.env, PATH: [TOOLS, process.env.PATH].join(delimiter) }
 
 /** The most bytes that core takes when it is installed: it depends on nothing. */
 const MOST_BYTES = 964_000
@@ -28,7 +32,7 @@ process.exitCode = (await Promise.all(checks)).every(Boolean) ? 0 : 1
 
 /**
  * The mistakes that a user would trip over.
- * @param {import('../workspace.js').PublicPackage} published
+ * @param {import('../../workspace.js').PublicPackage} published
  * @returns {string[]}
  */
 function wrongWith({ folder, manifest }) {
@@ -72,11 +76,11 @@ function wrongWith({ folder, manifest }) {
  * @returns {Promise<boolean>} whether it finds nothing wrong; else what it says is printed.
  */
 function run(tool, ...args) {
-  return new Promise((resolve) => {
+  return new Promise((done) => {
     // On Windows what npm installs as a program is a batch file, which only a shell starts.
-    execFile(tool, args, { shell: process.platform === 'win32' }, (error, stdout, stderr) => {
+    execFile(tool, args, { env: ENV, shell: process.platform === 'win32' }, (error, stdout, stderr) => {
       if (error) console.error(`${tool} ${args.join(' ')}\n${error.message}\n${stdout}${stderr}`)
-      resolve(!error)
+      done(!error)
     })
   })
 }

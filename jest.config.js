@@ -1,8 +1,7 @@
-/** @jest-config-loader esbuild-register */
-import type { Config } from 'jest'
 import { availableParallelism } from 'node:os'
 
-const config: Config = {
+/** @satisfies {import('jest').Config} */
+const config = {
   testEnvironment: `./packages/harness/src/environments/${process.env['SLUICE_WITHOUT_REDIS'] ? 'without-redis' : 'own-storages'}.js`,
   reporters: ['default', '<rootDir>/packages/harness/src/environments/stray-output.js'],
   // On a busy machine a worker with much memory takes longer than 500 ms to end. What a file leaves open fails the file.

@@ -5,8 +5,9 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../temporary-folder.js'
+import { temporaryFolder } from '../../temporary-folder.js'
 
+const STRYKER = 'scripts/verify/mutation/node_modules/@stryker-mutator/core/bin/stryker.js'
 const LEAST_CAUGHT = 0.96
 const SOURCES = process.argv.length > 2 ? process.argv.slice(2) : ['packages/core/src/algorithms/**/*.ts']
 const TABLES = [
@@ -57,16 +58,16 @@ function run({ tests, coverage, runs, timeoutMs }, mutate) {
   const [config, fileName] = [join(folder, 'stryker.json'), join(folder, 'report.json')]
   const testMatch = tests.map((name) => `<rootDir>/packages/core/test/${name}`)
   const options = {
-    ...JSON.parse(readFileSync('scripts/verify/stryker.json', 'utf8')),
+    ...JSON.parse(readFileSync('scripts/verify/mutation/stryker.json', 'utf8')),
     mutate,
-    jest: { configFile: 'jest.config.ts', config: { testMatch } },
+    jest: { configFile: 'jest.config.js', config: { testMatch } },
     coverageAnalysis: coverage,
     jsonReporter: { fileName },
     timeoutMS: timeoutMs,
   }
   writeFileSync(config, JSON.stringify(options))
   const env = { ...process.env, CONFORMANCE_RUNS: String(runs), LEASE_RUNS: String(runs) }
-  const { status } = spawnSync('stryker', ['run', config], { stdio: 'inherit', env })
+  const { status } = spawnSync(process.execPath, [STRYKER, 'run', config], { stdio: 'inherit', env })
   if (status !== 0) throw new Error(`stryker ended with ${status}`)
   return mistakesIn(JSON.parse(readFileSync(fileName, 'utf8')))
 }

@@ -1,7 +1,5 @@
-/** @jest-config-loader esbuild-register */
-import type { Config } from 'jest'
 import { resolve } from 'node:path'
-import base from '../../../jest.config'
+import base from '../../../jest.config.js'
 
 const rootDir = resolve('.')
 // As few as in `npm test`: a Promise that is wrong is so in each sequence.
@@ -16,11 +14,12 @@ const KITS = [
 /**
  * The kits of adapters and of stores under each global Promise. What async functions return is no instance of these. Not under
  * bluebird, with which the kits' own clients and clocks do not work: packages/core/test/other-promises.test.ts has it.
+ * @satisfies {import('jest').Config}
  */
-const config: Config = {
+const config = {
   rootDir,
-  testTimeout: base.testTimeout!,
-  reporters: base.reporters!,
+  testTimeout: base.testTimeout,
+  reporters: base.reporters,
   projects: ['a subclass', 'zone.js'].map((promise) => {
     const {
       testTimeout: _,

@@ -8,11 +8,13 @@ import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
  * Runs the code of docs/outbound-clients.md, each piece in a process of its own with the package as it is built, against
  * a provider that refuses once, or always.
  */
-const root = join(__dirname, '../../..')
-const page = readFileSync(join(root, 'docs/outbound-clients.md'), 'utf8')
+const page = readFileSync('docs/outbound-clients.md', 'utf8')
 const pieces = new Map(
   [...page.matchAll(/^```js (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => [name!, code!]),
 )
+
+/** Where the clients are installed. */
+const CLIENTS = join(__dirname, '..')
 
 /** `fetch` reaches the provider under whatever name an SDK knows; the other clients are given its address. */
 const REROUTED = `
@@ -61,7 +63,7 @@ const refuseFirst: Answer = (n, res, req) => (n === 1 ? refuse : serve)(n, res, 
 async function run(code: string, answer: Answer) {
   const other = (provider = await startOtherParty(answer))
   const child = spawn(process.execPath, ['--input-type=module'], {
-    cwd: root,
+    cwd: CLIENTS,
     env: {
       ...process.env,
       PROVIDER: other.origin,
@@ -110,7 +112,7 @@ const asTheyCome: Record<string, readonly [code: RegExp, instead: string][]> = {
   undici: [[/\{ statusCodes.*?\}/, '']],
 }
 const clients = Object.keys(asTheyCome)
-/** Run by `npm run verify -- sdks`, which installs them. */
+/** Run by `npm run verify -- sdks`. */
 const ELSEWHERE = ['langchain', 'slack', 'ai', 'notion', 'google', 'mistral', 'cohere', 'twilio', 'ofetch']
 
 /** The cells of the row of a client. */
