@@ -15,33 +15,29 @@ import { openPage, visit } from './page.js'
 export async function verify(part) {
   const { url, check } = part
   const first = await searcher()
+  /**
+   * @template Wanted
+   * @param {string} what @param {Iterable<Wanted>} wanted @param {(each: Wanted) => boolean | undefined} isFound
+   */
+  const all = (what, wanted, isFound, least = 5) => {
+    const list = [...wanted]
+    const lost = list.filter((each) => !isFound(each))
+    const which = lost.slice(0, 8).join('; ')
+    check(lost.length === 0 && list.length > least, `${list.length} ${what}, ${lost.length} lost ${which}`)
+  }
   const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) =>
     [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
-  const terms = {
-    'error codes': headings('docs/errors.md', /^### ([A-Z_]+)$/gm),
-    options: [...new Set(optionsIn('.'))],
-    headers: headings('site/generated/headers.md', /^## (\S+)$/gm),
-  }
-  for (const [kind, list] of Object.entries(terms)) {
-    const lost = list.filter((term) => !first(term).some(({ title }) => title.replace('?', '') === term))
-    const which = `${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`
-    check(lost.length === 0 && list.length > 5, `${list.length} ${kind}, ${which}`)
-  }
+  const isTitle = (/** @type {string} */ term) =>
+    first(term).some(({ title }) => title.replace('?', '') === term)
   const leads = (/** @type {string} */ query, /** @type {string} */ path) =>
     first(query).some(({ id }) => id.includes(path))
+  all('error codes', headings('docs/errors.md', /^### ([A-Z_]+)$/gm), isTitle)
+  all('options', new Set(optionsIn('.')), isTitle)
+  all('headers', headings('site/generated/headers.md', /^## (\S+)$/gm), isTitle)
   const asked = [...Object.entries(FOUND_BY_ITSELF), ...wordsOfReaders()]
-  const lost = asked.filter(([query, path]) => !leads(query, path)).map(([query]) => query)
-  check(lost.length === 0, `${asked.length} questions, ${lost.length} lost: ${lost.join(', ')}`)
-  const theirs = [...optionsOfOthers()]
-  const away = theirs.filter((name) => !leads(name, 'migrat'))
-  const which = `${away.length} do not lead to a page about coming over ${away.slice(0, 8).join(' ')}`
-  check(away.length === 0 && theirs.length > 50, `${theirs.length} options of other packages, ${which}`)
-
-  const last = GUIDES.filter((word) => first(word)[0]?.id.includes('/api/'))
-  check(
-    last.length === 0,
-    `${GUIDES.length} words, ${last.length} lead to an interface first ${last.join(' ')}`,
-  )
+  all('questions', asked, ([query, path]) => leads(query, path))
+  all('options of others lead to coming over', optionsOfOthers(), (name) => leads(name, 'migrat'), 50)
+  all('words lead to guides first', GUIDES, (word) => !first(word)[0]?.id.includes('/api/'))
 
   const page = await openPage(part)
   await visit(page, `${url}index.html`)
@@ -101,15 +97,9 @@ function wordsOfReaders() {
 const GUIDES =
   'limiter store policies semaphore decision limit window cost headers penalty cluster retry'.split(' ')
 
-/** Names that no option here has, at the beginning of the rows in which pages compare options of other packages. */
+/** Names that no option here has, of the list of options of other packages. */
 function optionsOfOthers() {
-  const ours = new Set([...optionsIn('.'), 'rateLimit']) // which is what adapters export
-  const names = new Set()
-  for (const file of readdirSync('docs/migrate')) {
-    const rows = readFileSync(`docs/migrate/${file}`, 'utf8').match(/^\| `[^|]*(?=\|)/gm) ?? []
-    for (const row of rows)
-      for (const [, name = ''] of row.matchAll(/`([a-zA-Z]\w*)(?=[`:(])/g))
-        if (!ours.has(name)) names.add(name)
-  }
-  return names
+  const list = readFileSync('site/dist/migrate/index.html', 'utf8')
+  const names = [...list.matchAll(/ id="option-(\w+)"/g)].map(([, name = '']) => name)
+  return names.filter((name) => name !== 'rateLimit') // which is what adapters export
 }
