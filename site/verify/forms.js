@@ -64,6 +64,15 @@ export async function verify(part) {
   check(said.includes('version'), `a broken address: ${said}`)
   await typedAndMoved(page, part)
   await choices(page, part)
+  await visit(page, `${url}index.html`)
+  const copied = new Set()
+  for (const tab of await page.locator('.first-code .tabs label').all()) {
+    await tab.click()
+    await page.locator('.vp-block.active .language-sh button.copy').click()
+    copied.add(await clipboard())
+  }
+  const lines = [...copied].filter((line) => /^npm install @sluice\/\w+[\w @/-]*$/.test(line))
+  check(lines.length === 5, `each tab of the first page has its line copied: ${lines.join('; ')}`)
   check(errors.length === 0, `${errors.length} errors ${errors.join('; ')}`)
   await page.close()
 }

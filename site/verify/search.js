@@ -40,6 +40,9 @@ export async function verify(part) {
   all('words lead to guides first', GUIDES, (word) => !first(word)[0]?.id.includes('/api/'))
 
   const page = await openPage(part)
+  /** @type {string[]} */
+  const errors = []
+  page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())))
   await visit(page, `${url}index.html`)
   await page.keyboard.press('Control+k')
   await page.waitForSelector('.VPLocalSearchBox input')
@@ -49,12 +52,18 @@ export async function verify(part) {
   const excerpt = await page.locator('.result .excerpt').first().innerText()
   check(!href.includes('/api/') && excerpt.length > 20, `the search shows ${href}: ${excerpt.slice(0, 40)}`)
   await page.keyboard.press('Control+a')
+  await page.keyboard.type('simulator')
+  await page.waitForSelector('.result[href$="playground.html"]')
+  await page.keyboard.press('Control+a')
   await page.keyboard.type('STORE_TIMEOUT')
   await page.waitForSelector('.result[href$="#store_timeout"].selected')
   await page.keyboard.press('Enter')
   await page.waitForURL(/errors\.html#store_timeout$/)
   await page.close()
-  check(true, 'by keyboard alone the search leads to errors.html#store_timeout')
+  check(
+    errors.length === 0,
+    `the search leads to a section by keyboard alone, ${errors.length} errors ${errors.join()}`,
+  )
 }
 
 /**
