@@ -9,7 +9,7 @@ const REPAIRS = /** @type {[string, string | RegExp, string][]} */ ([
   ['VPContent', 'id="VPContent"', '$& :role="/home|page/.test(frontmatter.layout) ? \'main\' : undefined"'],
   ['VPSidebarItem', /(class="caret")\s+role="button"[^>]*/, '$1 aria-hidden="true"'],
   ['VPLocalSearchBox', /(import localSearch.*)([^]*)(index\s*\.search\(.*\))/, `$1\n${RANKED}$2ranked($3)`],
-  ['VPLocalSearchBox', 'if (!file) throw', "if (!id.includes('#')) return { id, mod: {} }\n$&"],
+  ['VPLocalSearchBox', /if \(!file\) throw/, "if (!id.includes('#')) return { id, mod: {} }\n$&"],
   ['VPNavBarSearchButton', /(class="DocSearch-Button-Key)">K</, '$1 letter-k"><'],
 ])
 

@@ -20,7 +20,7 @@ function reading(text: string) {
 /** Lines of a minute and the one after it, by so many callers in turn. */
 function logOf(lines: number, callers: number): string {
   const line = (_: unknown, i: number) =>
-    `10.0.${i % callers}.1 - - [05/Jan/2026:09:0${Math.floor((2 * i) / lines)}:00 +0000] "GET / HTTP/1.1" 200 5\n`
+    `10.${(i % callers) >> 8}.${(i % callers) & 255}.1 - - [05/Jan/2026:09:0${Math.floor((2 * i) / lines)}:00 +0000] "GET / HTTP/1.1" 200 5\n`
   return Array.from({ length: lines }, line).join('')
 }
 

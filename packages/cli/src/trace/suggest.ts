@@ -292,8 +292,8 @@ const PERIODS: Readonly<Record<number, string>> = {
 
 const MOST_HIGHEST = 10
 
-/** Memory that a caller takes beside the text of his name: its object, its place in the list, up to four slots of `Callers`. */
-const CALLER_BYTES = 100
+/** Memory that a caller takes beside the characters of his name: up to four slots of `Callers` are the half of it. */
+const CALLER_BYTES = 120
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9
