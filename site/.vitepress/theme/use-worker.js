@@ -7,7 +7,8 @@ import { onBeforeUnmount, onMounted } from 'vue'
  * @param {(data: any) => void} receive Called with each message, and with a `problem` where the worker has failed.
  */
 export function useWorker(script, receive) {
-  let frame, made
+  let frame, worker
+  let ended = 0
   const loaded = new Promise((resolve) =>
     onMounted(() => {
       frame = Object.assign(document.createElement('iframe'), { hidden: true, title: 'The worker' })
@@ -19,20 +20,22 @@ export function useWorker(script, receive) {
   onBeforeUnmount(() => frame.remove())
 
   function make({ Worker, Blob, URL }) {
-    const worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })))
+    worker = new Worker(URL.createObjectURL(new Blob([script], { type: 'text/javascript' })))
     worker.onmessage = ({ data }) => receive(data)
     worker.onerror = ({ message = 'it ended' }) =>
       receive({ problem: `The worker of this page has failed: ${message}` })
     return worker
   }
   return {
-    tell: (message) => void (made ??= loaded.then(make)).then((worker) => worker.postMessage(message)),
+    tell(message) {
+      const before = ended
+      void loaded.then((window) => before === ended && (worker ?? make(window)).postMessage(message))
+    },
     end() {
-      made?.then((worker) => {
-        worker.onmessage = null // what it said before it ended comes later
-        worker.terminate()
-      })
-      made = undefined
+      ended++
+      if (worker) worker.onmessage = null // what it said before it ended comes later
+      worker?.terminate()
+      worker = undefined
     },
   }
 }
