@@ -169,5 +169,5 @@ async function choices(page, { url, check }) {
  */
 function open(scenario) {
   history.replaceState(history.state, '', `#${scenario}`)
-  dispatchEvent(new HashChangeEvent('hashchange'))
+  dispatchEvent(new HashChangeEvent('hashchange', { newURL: location.href }))
 }
