@@ -1,8 +1,8 @@
 // The rules of pages: none may lead nowhere, miss a public name, name an option that there is not, or show a figure that no run has
 // printed. Each function returns the problems that it found, in words that name the place.
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { filesIn } from './pages.js'
+import { filesIn, published } from './pages.js'
 
 /**
  * Links and anchors of the pages that were built.
@@ -17,7 +17,7 @@ export function brokenLinks(folder) {
   const problems = []
   for (const [name, html] of pages) {
     for (const [, href = ''] of html.matchAll(/<(?:a|link|img|script)\b[^>]* (?:href|src)="([^"]*)"/g)) {
-      const problem = wrongLink(folder, anchors, name, decode(href))
+      const problem = wrongLink(folder, anchors, name, href)
       if (problem) problems.push(`${name}: ${problem}`)
     }
   }
@@ -47,10 +47,7 @@ function wrongLink(folder, anchors, from, href) {
  * @param {string} root
  */
 export function missingExports(root) {
-  const names = readdirSync(`${root}/packages`).filter((name) =>
-    existsSync(`${root}/packages/${name}/api.md`),
-  )
-  return names.flatMap((name) => {
+  return published(root).flatMap((name) => {
     const pages = textOf(`${root}/docs/api/${name}`, '.md').replaceAll('\\_', '_')
     const heads = new Set([...pages.matchAll(/^#+ (?:[\w ]+: )?([\w$]+)/gm)].map(([, head]) => head))
     const exported = readFileSync(`${root}/packages/${name}/api.md`, 'utf8').matchAll(
@@ -122,9 +119,4 @@ export function htmlOf(folder) {
   return filesIn(folder, '.html')
     .filter((name) => name !== '404.html')
     .sort()
-}
-
-/** @param {string} text */
-function decode(text) {
-  return text.replaceAll('&amp;', '&').replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
 }

@@ -26,14 +26,20 @@ export async function firstPage(root: string): Promise<ReadonlyMap<string, strin
   ])
 }
 
-/** A tab for each framework: how it is installed, and a first route behind a limit. */
+/** A tab for each framework, as VitePress writes one: how it is installed, and a first route behind a limit, each to be copied by itself. */
 function codeGroup(text: (file: string) => string): string {
-  const tabs = Object.entries(FRAMEWORKS).map(([title, name]) => {
+  const [tabs, blocks] = [[] as string[], [] as string[]]
+  for (const [title, name] of Object.entries(FRAMEWORKS)) {
     const page = text(`packages/${name}/README.md`)
-    const [, install = ''] = blockOf(page, 'sh').split('\n')
-    return blockOf(page, 'ts').replace('```ts\n', `\`\`\`ts [${title}]\n// ${install}\n`)
-  })
-  return `::: code-group\n${tabs.join('\n')}\n:::`
+    const [checked, active] = tabs.length === 0 ? [' checked', ' active'] : ['', '']
+    const label = `<label for="tab-${name}" data-title="${title}">${title}</label>`
+    tabs.push(`<input type="radio" name="tabs" id="tab-${name}"${checked}>${label}`)
+    blocks.push(
+      `<div class="vp-block${active}">\n\n${blockOf(page, 'sh')}\n\n${blockOf(page, 'ts')}\n\n</div>`,
+    )
+  }
+  const all = blocks.join('\n')
+  return `<div class="vp-code-group"><div class="tabs">${tabs.join('')}</div><div class="blocks">\n${all}\n</div></div>`
 }
 
 /**

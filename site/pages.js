@@ -16,9 +16,7 @@ export function filesOf(root) {
   const inside = FOLDERS.flatMap((folder) =>
     filesIn(join(root, folder), '.md').map((name) => `${folder}/${name}`),
   )
-  const packages = readdirSync(join(root, 'packages'))
-    .filter((name) => isPublic(join(root, 'packages', name)))
-    .map((name) => `packages/${name}/README.md`)
+  const packages = published(root).map((name) => `packages/${name}/README.md`)
   const files = [...inside, ...packages, 'README.md', 'CHANGELOG.md']
   return files.filter((file) => !/\/(?:test|node_modules|\.\w+)\//.test(file)).sort()
 }
@@ -33,10 +31,13 @@ export function filesIn(folder, ending) {
   return names.map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith(ending))
 }
 
-/** @param {string} folder */
-function isPublic(folder) {
-  const manifest = join(folder, 'package.json')
-  return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).private !== true
+/**
+ * The folders of the packages that have a public surface.
+ * @param {string} root
+ */
+export function published(root) {
+  const names = readdirSync(`${root}/packages`)
+  return names.filter((name) => existsSync(`${root}/packages/${name}/api.md`))
 }
 
 /**

@@ -9,23 +9,25 @@ import { type Column, readScenario } from './playground/scenario.js'
 const BINS = 200
 
 /**
- * The limits of a scenario, what they decide, and their pictures without scripts.
+ * The limits of a scenario as they are written, what they decide, and their pictures without scripts.
  * @throws {Error} for a scenario that cannot be run.
  */
 export async function decided(fragment: string) {
   const { scenario: typed } = scenarioAt(fragment)
   const { scenario, problems } = readScenario(typed)
-  const results = Object.keys(problems).length === 0 ? await run(scenario) : undefined
-  if (!results) throw new Error(`${fragment} cannot be run: ${JSON.stringify(problems)}`)
-  return { limits: typed.columns, results, drawn: columnsHtml(results, shownTime(scenario), BINS) }
+  if (Object.keys(problems).length > 0)
+    throw new Error(`${fragment} cannot be run: ${JSON.stringify(problems)}`)
+  const results = await run(scenario)
+  const drawn = columnsHtml(results, shownTime(scenario), BINS)
+  return { titles: typed.columns.map(columnTitle), results, drawn }
 }
 
 /** The pictures of the playground's presets, by id, as HTML. */
 export async function drawPictures(base: string): Promise<ReadonlyMap<string, string>> {
   const pictures = PRESETS.map(async ({ id, title, fragment }): Promise<[string, string]> => {
-    const { limits, results, drawn } = await decided(fragment)
+    const { titles, results, drawn } = await decided(fragment)
     const columns = results.map((result, i) => {
-      const about = `<code>${escaped(columnTitle(limits[i]!))}</code> ${totalsText(result)}`
+      const about = `<code>${escaped(titles[i]!)}</code> ${totalsText(result)}`
       return `<div class="column"><p class="column-title">${about}</p>${drawn[i]}</div>`
     })
     const link = `${base}playground.html#${escaped(fragment)}`

@@ -7,14 +7,8 @@ import type { Preset } from './playground/presets.js'
  * their picture. `homepage` is the address of the site, if it has one, which pictures for social networks need.
  */
 export async function presetPage({ id, title, fragment }: Preset, homepage?: string): Promise<string> {
-  const { limits, results } = await decided(fragment)
-  const totals = results.map((result, i) => {
-    const written = limits[i]!.policies.map(
-      ({ algorithm, limit, window, every }) => `${algorithm} (${limit} per ${window ?? every})`,
-    )
-    return `${written.join(' and ')}: ${totalsText(result)}`
-  })
-  const description = totals.join('. ')
+  const { titles, results } = await decided(fragment)
+  const description = results.map((each, i) => `${titles[i]}: ${totalsText(each)}`).join('. ')
   const image = homepage ? `${homepage}/playground/${id}.png` : `${id}.png`
   const og = Object.entries({ title: `${title} · Sluice`, description, image })
   const head = og.map(([name, content]) => ['meta', { property: `og:${name}`, content }])

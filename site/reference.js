@@ -35,7 +35,7 @@ async function headersPage() {
   const minute = '2&rate=1&span=2s&limits=fixedWindow(limit:1,window:1m)'
   const { scenario } = readScenario(scenarioAt(minute).scenario)
   const answers = await Promise.all([0, 1].map((call) => answersAt(scenario, 0, call)))
-  const lines = answers.flat().flatMap((each) => each?.headers.map((line) => ({ ...each, line })) ?? [])
+  const lines = answers.flat().flatMap((each) => each.headers.map((line) => ({ ...each, line })))
   for (const name of new Set(lines.map(({ line }) => line.split(':')[0]))) {
     const rows = lines
       .filter(({ line }) => line.startsWith(`${name}:`))

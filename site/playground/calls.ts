@@ -1,3 +1,4 @@
+import { timeText } from './draw.js'
 import type { Span } from './spans.js'
 import type { ColumnResult } from './run.js'
 
@@ -6,8 +7,8 @@ export function callRow(result: ColumnResult, i: number) {
   const [at, key, cost, left] = [result.at[i]!, result.key[i]!, result.cost[i]!, result.remaining[i]!]
   const wait = result.retryAfterMs[i]!
   const waited = Math.ceil(result.turn[i]! - at)
-  const denied = wait === Infinity ? 'denied, it never fits' : `denied, try again in ${wait} ms`
-  const served = waited > 0 ? `served after ${waited} ms` : `allowed, ${left} left`
+  const denied = wait === Infinity ? 'denied, it never fits' : `denied, try again in ${timeText(wait)}`
+  const served = waited > 0 ? `served after ${timeText(waited)}` : `allowed, ${left} left`
   return { call: i + 1, ms: at, key, cost, answer: Number.isNaN(waited) ? denied : served, left }
 }
 

@@ -1,19 +1,10 @@
 import { formatDuration, type Option } from '@sluice/core/internal'
 
-/** How an option is set in a form. */
-export interface Control {
-  readonly kind: 'choice' | 'duration' | 'number' | 'text'
-  /** Of a choice, in the order of the declaration. */
-  readonly choices?: readonly unknown[]
-  /** The default as it is written; undefined without one. */
-  readonly otherwise: string | undefined
-}
-
 /**
- * The control of an option, by its declaration.
+ * How an option is set in a form, by its declaration: by one of `choices`, or by what is typed. `otherwise` is its default as it is written.
  * @throws {TypeError} for an option of a form that none has.
  */
-export function controlOf({ domain, otherwise, accepts }: Option<unknown>): Control {
+export function controlOf({ domain, otherwise, accepts }: Option<unknown>) {
   const written = typeof otherwise === 'string' || typeof otherwise === 'number' ? `${otherwise}` : undefined
   if (domain && 'values' in domain) return { kind: 'choice', choices: domain.values, otherwise: written }
   if (domain && 'isDuration' in domain)

@@ -28,15 +28,15 @@ export function totalsText({ totals, isCutOff }: ColumnResult): string {
   return `${units(served)} served${waits}, ${units(denied)} denied${lockOut}${isCutOff ? '; more calls than are decided' : ''}`
 }
 
-/** A time from the start: 250 ms, 1.5 s, 2:30 min, 13:00 h, 31 days. */
+/** A time: 250 ms, 1.234 s, 2:30 min, 13:00 h, 31 days. Two minutes and more are rounded up, as a wait must not be read as too short. */
 export function timeText(ms: number): string {
   if (ms === 0) return '0'
   if (!Number.isFinite(ms)) return 'never'
-  if (ms < 120_000) return ms < 1000 ? `${short(ms)} ms` : `${short(ms / 1000)} s`
-  if (ms >= 172_800_000) return `${Number((ms / 86_400_000).toFixed(1))} days`
+  if (ms < 120_000) return ms < 1000 ? `${short(ms)} ms` : `${Number((ms / 1000).toFixed(3))} s`
+  if (ms >= 172_800_000) return `${Math.ceil(ms / 8_640_000) / 10} days`
   const [size, unit] = ms < 3_600_000 ? [60_000, 'min'] : [3_600_000, 'h']
-  const rest = Math.floor(((ms % size) * 60) / size)
-  return `${Math.floor(ms / size)}:${String(rest).padStart(2, '0')} ${unit}`
+  const sixtieths = Math.ceil((60 * ms) / size)
+  return `${Math.floor(sixtieths / 60)}:${String(sixtieths % 60).padStart(2, '0')} ${unit}`
 }
 
 export function escaped(text: string): string {

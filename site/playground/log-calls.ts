@@ -1,4 +1,4 @@
-import type { Shelf, SuggestReport } from '@sluice/cli'
+import { memoryShelf, type Shelf, type SuggestReport } from '@sluice/cli'
 import { formatDuration } from '@sluice/core/internal'
 import { quoted } from '../../packages/cli/src/terminal/arguments.js'
 import { formatScenario, MOST_PASTED } from './address.js'
@@ -9,40 +9,40 @@ const MOST_OPENED = 1_000_000
 
 /**
  * A shelf in memory that is full before the tab is.
- * @throws {RangeError} where more than `most` bytes are written.
+ * @throws {RangeError} where calls and callers take more than `most` bytes.
  */
 export function boundedShelf(most: number, progress: NonNullable<Shelf['progress']>): Shelf {
-  const blocks: Uint8Array[] = []
+  const shelf = memoryShelf()
   let bytes = 0
-  return {
-    write(block) {
-      bytes += block.length
-      if (bytes > most) throw new RangeError('the shelf is full')
-      blocks.push(block.slice())
-    },
-    read: (index, into) => into.set(blocks[index]!),
-    progress,
+  const hold = (more: number): void => {
+    bytes += more
+    if (bytes > most) throw new RangeError('the shelf is full')
   }
+  const write = (block: Uint8Array): void => {
+    hold(block.length)
+    shelf.write(block)
+  }
+  return { ...shelf, write, progress, hold }
 }
 
 /** Why a log was not read, in words for the page: without a line of the log, and with the command that can do what a tab cannot. */
 export function problemOf(error: Error, log: string): string {
   const command = `npx @sluice/cli suggest ${quoted(log)}`
   // Of a full shelf, and of the browser where an array, a text or a map can grow no further.
-  if (error instanceof RangeError) return `this log has more calls than a tab can hold: ${command}`
+  if (error instanceof RangeError)
+    return `this log has more calls, or callers, than a tab can hold: ${command}`
   const text = error.message.replace(/(?:\. The first line is: |, on stdin ).*/s, '')
   return / --\w/.test(text) ? `${text} of the command line: ${command}` : text
 }
 
-/** The counts of a report, for the page. Windows in which not all callers were measured have no peaks. */
-export function countsOf({ basis, windows }: SuggestReport, complete: boolean) {
+/** The counts of a report, for the page. */
+export function countsOf({ basis, windows }: SuggestReport) {
   const skipped = Object.entries(basis.skipped).map(([reason, { count }]) => [reason, count])
-  const shown = windows.map(({ windowMs, without, peaks, cells, recommended }) => {
-    const isWhole = without !== 'interrupted' || cells.length > 0
-    const window = { windowMs, window: formatDuration(windowMs), without, peaks: isWhole ? peaks : [] }
+  const shown = windows.map(({ windowMs, without, peaks, recommended }) => {
+    const window = { windowMs, window: formatDuration(windowMs), without, peaks }
     return { ...window, recommended: recommended?.policy.limit }
   })
-  return { basis: { ...basis, complete, skipped, formats: Object.values(basis.formats) }, windows: shown }
+  return { basis: { ...basis, skipped, formats: Object.values(basis.formats) }, windows: shown }
 }
 
 /**

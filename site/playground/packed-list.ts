@@ -21,25 +21,17 @@ export function packList(calls: readonly PastedCall[]): string {
   return bits.replace(/.{1,6}/g, (six) => DIGITS[parseInt(six.padEnd(6, '0'), 2)]!)
 }
 
-/** Each digit is read once: a link may be of any length. @throws {TypeError} for a text that is no list. */
+/** Each bit is read once: a link may be of any length. @throws {TypeError} for a text that is no list. */
 export function unpackList(text: string): readonly PastedCall[] {
   const refuse = (): never => {
     throw new TypeError('the list of calls is damaged, or cut off')
   }
   if (/[^\w-]/.test(text)) refuse()
-  let [next, digit, left] = [0, 0, 0]
-  const takeBit = (): number => {
-    if (left === 0) {
-      if (next === text.length) refuse()
-      digit = DIGITS.indexOf(text[next++]!)
-      left = 6
-    }
-    return (digit >> --left) & 1
-  }
+  const bits = Array.from(text, (digit) => bitsOf(DIGITS.indexOf(digit), 6)).join('')
+  let at = 0
   const take = (count: number): number => {
-    let value = 0
-    for (let i = 0; i < count; i++) value = 2 * value + takeBit()
-    return value
+    if (at + count > bits.length) refuse()
+    return count === 0 ? 0 : parseInt(bits.slice(at, (at += count)), 2)
   }
   const [length, unit] = [take(32), take(32)]
   if (length > MOST_CALLS) refuse()
@@ -47,14 +39,15 @@ export function unpackList(text: string): readonly PastedCall[] {
     const low = take(6)
     if (low === EQUAL) return Array<number>(length).fill(take(32))
     return Array.from({ length }, () => {
-      let high = 0
-      while (takeBit() === 1) high++
+      const high = bits.indexOf('0', at) - at
+      if (high < 0) refuse()
+      at += high + 1
       return high * 2 ** low + take(low)
     })
   }
   const [differences, costs, keys] = [takeRow(), takeRow(), takeRow()]
-  let at = 0
-  return differences.map((each, i) => ({ at: (at += each * unit), cost: costs[i]!, key: keys[i]! }))
+  let time = 0
+  return differences.map((each, i) => ({ at: (time += each * unit), cost: costs[i]!, key: keys[i]! }))
 }
 
 function rowBits(row: readonly number[]): string {

@@ -1,13 +1,3 @@
-/** A scenario with a name, and where its numbers come from: a page of the site, or an address of the web. */
-export interface Preset {
-  readonly group: string
-  readonly id: string
-  readonly title: string
-  readonly source: string
-  readonly sourceTitle: string
-  readonly fragment: string
-}
-
 const TABLE = `
 Situations | boundary | A window's edge | algorithms.html#fixedwindow | fixedWindow | kind=edge&window=10s&burst=20&span=60s&limits=fixedWindow(limit:20,window:10s)&limits=slidingLog(limit:20,window:10s)
 Situations | github | GitHub's 5,000 an hour | https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api | GitHub's documentation | kind=poisson&rate=1.6&span=3h&limits=fixedWindow(limit:5000,window:1h)&limits=gcra(limit:5000,window:1h,burst:100)
@@ -27,12 +17,15 @@ Features | leases | Leases | scaling.html#leases | Leases | kind=poisson&rate=20
 Features | settle | Giving back | algorithms.html#reserve-and-settle-which-algorithm | Reserve and settle | kind=poisson&rate=2&span=60s&cost=40&real=10&takes=2s&limits=slidingWindow(limit:400,window:20s)&limits=gcra(limit:400,window:20s)
 `
 
-export const PRESETS: readonly Preset[] = TABLE.trim()
+/** Scenarios with a name, and where their numbers come from: a page of the site, or an address of the web. */
+export const PRESETS = TABLE.trim()
   .split('\n')
   .map((line) => {
     const [group = '', id = '', title = '', source = '', sourceTitle = '', rest = ''] = line.split(' | ')
     return { group, id, title, source, sourceTitle, fragment: `2&${rest}` }
   })
+
+export type Preset = (typeof PRESETS)[number]
 
 /** The scenario of an address that names none, or none that is known. */
 export const DEFAULT = PRESETS.find(({ id }) => id === 'compare')!

@@ -43,17 +43,13 @@ function endOf({ kind, calls, span }: ReadScenario['settings']): number {
   return kind === 'list' ? Math.max(1000, (calls.at(-1)?.at ?? 0) * 1.02) : span
 }
 
-/** Called now and then. A promise is waited for; one of false ends the run. */
-export type Pause = () => Promise<boolean> | undefined
-const NEVER: Pause = () => undefined
-
-/** Decides all calls under each column. Undefined where `pause` ended it. */
-export async function run(scenario: ReadScenario, pause = NEVER) {
+/** Decides all calls under each column. */
+export async function run(scenario: ReadScenario): Promise<readonly ColumnResult[]> {
   const arrivals = arrivalsOf(scenario.settings)
   const results: ColumnResult[] = []
   for (const column of scenario.columns) {
     const columnRun = new ColumnRun(scenario, column)
-    if (!(await columnRun.decide(arrivals, pause))) return undefined
+    await columnRun.decide(arrivals)
     results.push(columnRun.result())
   }
   return results
@@ -61,11 +57,11 @@ export async function run(scenario: ReadScenario, pause = NEVER) {
 
 /**
  * The answer to the client of a call. The column is decided once more as far as that call, as to keep each decision of 100,000
- * calls takes longer than to make them. Undefined where `pause` ended it.
+ * calls takes longer than to make them.
  */
-export async function answersAt(scenario: ReadScenario, column: number, call: number, pause = NEVER) {
+export async function answersAt(scenario: ReadScenario, column: number, call: number) {
   const columnRun = new ColumnRun(scenario, scenario.columns[column]!)
-  if (!(await columnRun.decide(arrivalsOf(scenario.settings), pause, call + 1))) return undefined
+  await columnRun.decide(arrivalsOf(scenario.settings), call + 1)
   const { decision, at } = columnRun.latest!
   return answersOf(decision, at + decision.waitMs)
 }
@@ -93,8 +89,8 @@ class ColumnRun {
     this.#shown = shownTime(scenario)
   }
 
-  /** Decides the calls, at most so many. Returns whether `pause` let it come to the end. */
-  async decide(arrivals: readonly Arrival[], pause: Pause, most = MOST_CALLS): Promise<boolean> {
+  /** Decides the calls, at most so many. */
+  async decide(arrivals: readonly Arrival[], most = MOST_CALLS): Promise<void> {
     try {
       for (let next = 0; this.#calls < most;) {
         const isLater = this.#later.nextAt <= (arrivals[next]?.at ?? Number.MAX_VALUE)
@@ -106,12 +102,9 @@ class ColumnRun {
           const made = this.#limits.decide(event.key, event.cost)
           this.#record(event, 'allowed' in made ? made : await made)
         }
-        const paused = this.#calls % 500 === 0 ? pause() : undefined
-        if (paused && !(await paused)) return false
       }
       this.#moveTo(Infinity)
       await Promise.all(this.#corrections)
-      return true
     } finally {
       this.#limits.close()
     }

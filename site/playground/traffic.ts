@@ -1,3 +1,4 @@
+import { randomFrom } from '../../packages/harness/src/figures/random.js'
 import type { PastedCall } from './pasted.js'
 import type { ReadSettings } from './scenario.js'
 
@@ -50,9 +51,7 @@ function randomTimes(rate: number, span: number, random: () => number, share = (
 }
 
 /** A day has one hump, at its middle. */
-function humpAt(part: number): number {
-  return Math.exp(-(((part - 0.5) / 0.14) ** 2))
-}
+const humpAt = (part: number): number => Math.exp(-(((part - 0.5) / 0.14) ** 2))
 
 /** `burst` calls just before every other edge between windows, and as many just after it. */
 function edgeTimes(span: number, window: number, burst: number): number[] {
@@ -62,15 +61,4 @@ function edgeTimes(span: number, window: number, burst: number): number[] {
     for (let i = 0; i < 2 * burst; i++) times.push(edge + (i - burst) * gap)
   }
   return times
-}
-
-/** Numbers from 0 to below 1 (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

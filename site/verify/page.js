@@ -1,6 +1,6 @@
-// A page of the site that keeps what is asked of it: its longest task, how far it has moved, and its latest worker with all that it said.
+// A page of the site that keeps what is asked of it: its longest task, how far it has moved, and all that its workers said.
 
-/** @typedef {{ longest: number, shift: number, worker: Worker, told: any[] }} Kept */
+/** @typedef {{ longest: number, shift: number, told: any[] }} Kept */
 
 /**
  * An empty page in a context of its own.
@@ -25,7 +25,7 @@ export async function visit(page, address) {
 /**
  * What was kept, from when it was asked last.
  * @param {import('playwright-core').Page} page
- * @returns {Promise<Omit<Kept, 'worker'>>}
+ * @returns {Promise<Kept>}
  */
 export function kept(page) {
   return page.evaluate(() => {
@@ -46,24 +46,6 @@ export function comesTrue(page, test, given) {
   return found.then(() => true).catch(() => false)
 }
 
-/**
- * What the worker of a page answers.
- * @param {import('playwright-core').Page} page @param {object} question
- * @returns {Promise<any>}
- */
-export function ask(page, question) {
-  return page.evaluate(
-    async (asked) => {
-      const { worker } = /** @type {Kept} */ (Object(globalThis).kept)
-      return new Promise((resolve) => {
-        worker.addEventListener('message', ({ data }) => data.id === asked.id && resolve(data))
-        worker.postMessage(asked)
-      })
-    },
-    { ...question, id: 1e6 + Math.random() },
-  )
-}
-
 /** Runs in the page, and in the frames in which it makes its workers. */
 function keep() {
   const top = Object(globalThis.top)
@@ -80,7 +62,6 @@ function keep() {
     /** @param {string | URL} address */
     constructor(address) {
       super(address)
-      kept.worker = this
       this.addEventListener('message', ({ data }) => kept.told.push(data))
     }
   }

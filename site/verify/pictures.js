@@ -22,8 +22,7 @@ export async function verify(part) {
     bytes += statSync(path).size
     count++
   })
-  const taken = `${count} screenshots take ${bytes} bytes together, at most ${MOST_BYTES}`
-  part.check(bytes <= MOST_BYTES, taken)
+  part.check(bytes <= MOST_BYTES, `${count} screenshots take ${bytes} bytes, at most ${MOST_BYTES}`)
 }
 
 /** @typedef {[what: string, text: string, ...box: number[]]} Standing */

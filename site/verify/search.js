@@ -15,35 +15,34 @@ import { openPage, visit } from './page.js'
 export async function verify(part) {
   const { url, check } = part
   const first = await searcher()
+  /**
+   * @template Wanted
+   * @param {string} what @param {Iterable<Wanted>} wanted @param {(each: Wanted) => boolean | undefined} isFound
+   */
+  const all = (what, wanted, isFound, least = 5) => {
+    const list = [...wanted]
+    const lost = list.filter((each) => !isFound(each))
+    const which = lost.slice(0, 8).join('; ')
+    check(lost.length === 0 && list.length > least, `${list.length} ${what}, ${lost.length} lost ${which}`)
+  }
   const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) =>
     [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
-  const terms = {
-    'error codes': headings('docs/errors.md', /^### ([A-Z_]+)$/gm),
-    options: [...new Set(optionsIn('.'))],
-    headers: headings('site/generated/headers.md', /^## (\S+)$/gm),
-  }
-  for (const [kind, list] of Object.entries(terms)) {
-    const lost = list.filter((term) => !first(term).some(({ title }) => title.replace('?', '') === term))
-    const which = `${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`
-    check(lost.length === 0 && list.length > 5, `${list.length} ${kind}, ${which}`)
-  }
+  const isTitle = (/** @type {string} */ term) =>
+    first(term).some(({ title }) => title.replace('?', '') === term)
   const leads = (/** @type {string} */ query, /** @type {string} */ path) =>
     first(query).some(({ id }) => id.includes(path))
+  all('error codes', headings('docs/errors.md', /^### ([A-Z_]+)$/gm), isTitle)
+  all('options', new Set(optionsIn('.')), isTitle)
+  all('headers', headings('site/generated/headers.md', /^## (\S+)$/gm), isTitle)
   const asked = [...Object.entries(FOUND_BY_ITSELF), ...wordsOfReaders()]
-  const lost = asked.filter(([query, path]) => !leads(query, path)).map(([query]) => query)
-  check(lost.length === 0, `${asked.length} questions, ${lost.length} lost: ${lost.join(', ')}`)
-  const theirs = [...optionsOfOthers()]
-  const away = theirs.filter((name) => !leads(name, 'migrat'))
-  const which = `${away.length} do not lead to a page about coming over ${away.slice(0, 8).join(' ')}`
-  check(away.length === 0 && theirs.length > 50, `${theirs.length} options of other packages, ${which}`)
-
-  const last = GUIDES.filter((word) => first(word)[0]?.id.includes('/api/'))
-  check(
-    last.length === 0,
-    `${GUIDES.length} words, ${last.length} lead to an interface first ${last.join(' ')}`,
-  )
+  all('questions', asked, ([query, path]) => leads(query, path))
+  all('options of others lead to coming over', optionsOfOthers(), (name) => leads(name, 'migrat'), 50)
+  all('words lead to guides first', GUIDES, (word) => !first(word)[0]?.id.includes('/api/'))
 
   const page = await openPage(part)
+  /** @type {string[]} */
+  const errors = []
+  page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())))
   await visit(page, `${url}index.html`)
   await page.keyboard.press('Control+k')
   await page.waitForSelector('.VPLocalSearchBox input')
@@ -53,12 +52,18 @@ export async function verify(part) {
   const excerpt = await page.locator('.result .excerpt').first().innerText()
   check(!href.includes('/api/') && excerpt.length > 20, `the search shows ${href}: ${excerpt.slice(0, 40)}`)
   await page.keyboard.press('Control+a')
+  await page.keyboard.type('simulator')
+  await page.waitForSelector('.result[href$="playground.html"]')
+  await page.keyboard.press('Control+a')
   await page.keyboard.type('STORE_TIMEOUT')
   await page.waitForSelector('.result[href$="#store_timeout"].selected')
   await page.keyboard.press('Enter')
   await page.waitForURL(/errors\.html#store_timeout$/)
   await page.close()
-  check(true, 'by keyboard alone the search leads to errors.html#store_timeout')
+  check(
+    errors.length === 0,
+    `the search leads to a section by keyboard alone, ${errors.length} errors ${errors.join()}`,
+  )
 }
 
 /**
@@ -101,15 +106,9 @@ function wordsOfReaders() {
 const GUIDES =
   'limiter store policies semaphore decision limit window cost headers penalty cluster retry'.split(' ')
 
-/** Names that no option here has, at the beginning of the rows in which pages compare options of other packages. */
+/** Names that no option here has, of the list of options of other packages. */
 function optionsOfOthers() {
-  const ours = new Set([...optionsIn('.'), 'rateLimit']) // which is what adapters export
-  const names = new Set()
-  for (const file of readdirSync('docs/migrate')) {
-    const rows = readFileSync(`docs/migrate/${file}`, 'utf8').match(/^\| `[^|]*(?=\|)/gm) ?? []
-    for (const row of rows)
-      for (const [, name = ''] of row.matchAll(/`([a-zA-Z]\w*)(?=[`:(])/g))
-        if (!ours.has(name)) names.add(name)
-  }
-  return names
+  const list = readFileSync('site/dist/migrate/index.html', 'utf8')
+  const names = [...list.matchAll(/ id="option-(\w+)"/g)].map(([, name = '']) => name)
+  return names.filter((name) => name !== 'rateLimit') // which is what adapters export
 }

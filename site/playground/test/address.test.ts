@@ -1,9 +1,9 @@
+import { randomFrom } from '../../../packages/harness/src/figures/random.js'
 import { formatScenario, MOST_CHARACTERS, scenarioAt, tooLong } from '../address.js'
 import { packList, unpackList } from '../packed-list.js'
 import { parseList } from '../pasted.js'
 import { PRESETS } from '../presets.js'
 import { readScenario, type Scenario } from '../scenario.js'
-import { randomFrom } from '../traffic.js'
 import { randomScenario } from './random-scenario.js'
 
 const DEFAULT = scenarioAt('').scenario

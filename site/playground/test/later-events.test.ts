@@ -1,5 +1,5 @@
+import { randomFrom } from '../../../packages/harness/src/figures/random.js'
 import { LaterEvents } from '../later-events.js'
-import { randomFrom } from '../traffic.js'
 
 describe('later events', () => {
   it('are taken by time, and those of one instant in the order in which they were added', () => {

@@ -20,7 +20,7 @@ function reading(text: string) {
 /** Lines of a minute and the one after it, by so many callers in turn. */
 function logOf(lines: number, callers: number): string {
   const line = (_: unknown, i: number) =>
-    `10.0.${i % callers}.1 - - [05/Jan/2026:09:0${Math.floor((2 * i) / lines)}:00 +0000] "GET / HTTP/1.1" 200 5\n`
+    `10.${(i % callers) >> 8}.${(i % callers) & 255}.1 - - [05/Jan/2026:09:0${Math.floor((2 * i) / lines)}:00 +0000] "GET / HTTP/1.1" 200 5\n`
   return Array.from({ length: lines }, line).join('')
 }
 
@@ -41,7 +41,7 @@ describe("the calls of a log's caller", () => {
     expect(problem).toBeUndefined()
     const read = readScenario(scenario)
     expect(read.problems).toEqual({})
-    const [column] = (await run(read.scenario))!
+    const [column] = await run(read.scenario)
     expect(column!.totals.denied).toBe(denied)
   })
 
@@ -63,6 +63,21 @@ describe('a log that a tab cannot read', () => {
     )
   })
 
+  it('of more callers than it holds names the command too, as their names take memory', async () => {
+    const callers = 5000
+    for (const [most, refused] of [
+      [200 * callers, false],
+      [100 * callers, true],
+    ] as const) {
+      const options = { ...OPTIONS, shelf: boundedShelf(most, () => {}) }
+      const found = await suggest(await reading(logOf(callers, callers)), options).catch(
+        (thrown: Error) => thrown,
+      )
+      expect(found instanceof RangeError).toBe(refused)
+      if (refused) expect(problemOf(found as Error, 'a.log')).toMatch(/ or callers, .* suggest a\.log$/)
+    }
+  })
+
   it.each([
     [
       'user=alice@example.com logged in\n',
@@ -81,17 +96,12 @@ describe('a log that a tab cannot read', () => {
   })
 })
 
-it('a window in which some callers were not measured has no peaks', async () => {
-  const stop = new AbortController()
-  const shelf = boundedShelf(2 ** 30, (times) => times > 0 && stop.abort())
-  const windows = [60, 61, 62, 63, 64, 65].map((seconds) => 1000 * seconds)
-  const options = { ...OPTIONS, windows, shelf, signal: stop.signal }
-  const report = await suggest(await reading(logOf(60_000, 100)), options)
-  expect(report.windows[0]).toMatchObject({ without: 'interrupted', cells: [] })
-  expect(report.windows[0]!.peaks).not.toEqual([])
-  const shown = countsOf(report, true)
-  expect(shown.windows[0]).toMatchObject({ without: 'interrupted', peaks: [] })
-  expect(shown.basis.complete).toBe(true)
+it('the counts of a log have no line of it, and no name of a caller', async () => {
+  const report = await suggest(await reading(`${logOf(60, 3)}10.9.9.9 is no line\n`), OPTIONS)
+  const counts = countsOf(report)
+  expect(counts.basis).toMatchObject({ read: 60, callers: 3, skipped: [[expect.any(String), 1]] })
+  expect(counts.windows[0]).toMatchObject({ windowMs: MINUTE, window: '1m', peaks: [[10, 3]] })
+  expect(JSON.stringify(counts)).not.toContain('10.')
 })
 
 it('the sample is a log of which every line is read', async () => {

@@ -1,5 +1,5 @@
+import { randomFrom } from '../../../packages/harness/src/figures/random.js'
 import type { Column, Scenario, Typed } from '../scenario.js'
-import { randomFrom } from '../traffic.js'
 
 /** A scenario that can be run, of any kind of traffic and limits; the same for the same seed. */
 export function randomScenario(seed: number): Scenario {

@@ -78,7 +78,10 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
       survey.add(call)
       const [key] = call.keys
       const caller = callers.numberFor(key!)
-      if (caller === keys.length) keys.push(ownText(key!)) // a key that was cut out of a line would hold the whole line
+      if (caller === keys.length) {
+        keys.push(ownText(key!)) // a key that was cut out of a line would hold the whole line
+        options.shelf?.hold?.(CALLER_BYTES + 2 * key!.length)
+      }
       trace.add(caller, call.at, call.cost)
     }
   }
@@ -291,6 +294,9 @@ const PERIODS: Readonly<Record<number, string>> = {
 }
 
 const MOST_HIGHEST = 10
+
+/** Memory that a caller takes beside the characters of his name: up to four slots of `Callers` are the half of it. */
+const CALLER_BYTES = 120
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9

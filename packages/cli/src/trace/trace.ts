@@ -13,6 +13,8 @@ export interface Shelf {
   read(index: number, into: Uint8Array): void
   /** Called with how often all calls have been read: 1.5 is once, and half of them again. */
   progress?(times: number): void
+  /** Called with the bytes that each new caller takes beside the blocks: his name, and what finds it. */
+  hold?(bytes: number): void
 }
 
 /** The calls of one caller: entries `from` to `to`, `to` left out, in order of time. The arrays are used again. */
