@@ -1,7 +1,8 @@
 // Runs the recipes for frameworks (docs/recipes/next, sveltekit) on the frameworks themselves, built as for production, and the
-// fake clock in Vitest, bundles both stores of a server with webpack, and prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
-// recipe does not compile, or does not admit its limit.
-import { transform } from 'esbuild'
+// fake clock in Vitest, bundles both stores of a server with webpack, bundles one algorithm with webpack, Rollup and esbuild,
+// and prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
+// recipe does not compile, or does not admit its limit, or a bundle is too large.
+import { build, transform } from 'esbuild'
 import { freePort } from '@sluice/harness/redis'
 import { spawn, spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,6 +21,9 @@ const SERVER_STORES = {
   'index.mjs': "export * from '@sluice/core/redis'; export * from '@sluice/postgres'",
   'index.cjs': "module.exports = [require('@sluice/core/redis'), require('@sluice/postgres')]",
 }
+const ALGORITHM = "import { gcra } from '@sluice/core'; console.log(gcra)"
+/** Minified, before gzip. */
+const MOST_BYTES = 11_000
 const ENV = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }
 
 rmSync(WORK, { recursive: true, force: true })
@@ -27,6 +31,7 @@ try {
   compileRecipes()
   checkVitest()
   await checkWebpack()
+  await checkAlgorithm()
   await checkNext()
   await checkSvelteKit()
 } finally {
@@ -53,39 +58,92 @@ function checkVitest() {
 
 /** Stores of a server bundle without a warning where no client package is installed, by both ways to load them. */
 async function checkWebpack() {
-  // Not an import: the compiler reads this file where webpack is not installed.
-  const webpack = createRequire(import.meta.url)('webpack')
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-webpack-'))
+  for (const [file, contents] of Object.entries(SERVER_STORES)) {
+    const warned = await inProject(file, contents, async (folder) => {
+      const { errors, warnings } = await webpacked(folder, `./${file}`, 'node')
+      return [...errors, ...warnings].map(({ message }) => message)
+    })
+    const [mark, said] = warned.length === 0 ? ['✓', 'no warning'] : ['✗', warned.join('; ')]
+    console.log(`${mark} webpack, ${file}: ${said}`)
+    if (warned.length > 0) process.exitCode = 1
+  }
+}
+
+/** Whoever imports an algorithm alone bundles neither the limiter nor a store. */
+async function checkAlgorithm() {
+  await inProject('index.mjs', ALGORITHM, async (folder) => {
+    const entry = join(folder, 'index.mjs')
+    await webpacked(folder, entry, 'web')
+    const { rollup } = createRequire(import.meta.url)('rollup')
+    const resolveId = (/** @type {string} */ id) =>
+      id === '@sluice/core' ? join(folder, 'node_modules/@sluice/core/dist/bundle/index.mjs') : null
+    // As Rollup's plugin for packages tells it from "sideEffects" of package.json.
+    const treeshake = { moduleSideEffects: (/** @type {string} */ id) => id === entry }
+    const rolled = await rollup({ input: entry, treeshake, plugins: [{ name: 'core', resolveId }] })
+    const { output } = await rolled.generate({ format: 'es' })
+    const { code } = await transform(output[0].code, { minify: true, format: 'esm' })
+    const { outputFiles } = await build({
+      entryPoints: [entry],
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      write: false,
+    })
+    const bundles = {
+      webpack: readFileSync(join(folder, 'main.js'), 'utf8'),
+      Rollup: code,
+      esbuild: outputFiles[0]?.text ?? '',
+    }
+    for (const [bundler, { length }] of Object.entries(bundles)) {
+      const fits = length > 0 && length <= MOST_BYTES
+      console.log(
+        `${fits ? '✓' : '✗'} ${bundler}, one algorithm: ${length} bytes minified, at most ${MOST_BYTES}`,
+      )
+      if (!fits) process.exitCode = 1
+    }
+  })
+}
+
+/**
+ * Has a project that has installed core and postgres and has one file.
+ * @template T
+ * @param {string} file
+ * @param {string} contents
+ * @param {(folder: string) => Promise<T>} use
+ */
+async function inProject(file, contents, use) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bundle-'))
   try {
     for (const name of ['core', 'postgres']) {
       const own = join(folder, 'node_modules/@sluice', name)
       cpSync(join(ROOT, 'packages', name, 'package.json'), join(own, 'package.json'))
       cpSync(join(ROOT, 'packages', name, 'dist/bundle'), join(own, 'dist/bundle'), { recursive: true })
     }
-    for (const [file, contents] of Object.entries(SERVER_STORES)) {
-      writeFileSync(join(folder, file), contents)
-      const options = {
-        context: folder,
-        entry: `./${file}`,
-        target: 'node',
-        mode: 'production',
-        output: { path: folder },
-      }
-      const warned = await new Promise((resolve, reject) => {
-        webpack(options).run((/** @type {unknown} */ error, /** @type {Stats | undefined} */ stats) => {
-          const { errors = [], warnings = [] } =
-            stats?.toJson({ all: false, errors: true, warnings: true }) ?? {}
-          if (error) reject(error)
-          else resolve([...errors, ...warnings].map(({ message }) => message))
-        })
-      })
-      const [mark, said] = warned.length === 0 ? ['✓', 'no warning'] : ['✗', warned.join('; ')]
-      console.log(`${mark} webpack, ${file}: ${said}`)
-      if (warned.length > 0) process.exitCode = 1
-    }
+    writeFileSync(join(folder, file), contents)
+    return await use(folder)
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/**
+ * Writes main.js into the folder.
+ * @param {string} folder
+ * @param {string} entry
+ * @param {string} target
+ * @returns {Promise<Record<'errors' | 'warnings', { message: string }[]>>}
+ */
+function webpacked(folder, entry, target) {
+  // Not an import: the compiler reads this file where webpack is not installed.
+  const webpack = createRequire(import.meta.url)('webpack')
+  const options = { context: folder, entry, target, mode: 'production', output: { path: folder } }
+  return new Promise((resolve, reject) => {
+    webpack(options).run((/** @type {unknown} */ error, /** @type {Stats | undefined} */ stats) => {
+      const { errors = [], warnings = [] } = stats?.toJson({ all: false, errors: true, warnings: true }) ?? {}
+      if (error) reject(error)
+      else resolve({ errors, warnings })
+    })
+  })
 }
 
 async function checkNext() {

@@ -181,7 +181,7 @@ export class HostedKeyspace {
   #withNextUnit(key: string, answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { at } = this.keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
-    return { ...answer, nextUnitAt: at }
+    return { nextUnitAt: at, ...answer }
   }
 
   /**

@@ -78,7 +78,7 @@ export class LimitedRequest {
   #verdict(reply: OutboundReply, attempt: number, [named, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
     const said = named || stated?.isRefusal
-    if (said === 'final') return { ...FINAL, status }
+    if (said === 'final') return { status, ...FINAL }
     const isNone = said === 'none'
     const isCertain = said === true || (!isNone && REFUSALS.has(status))
     const readMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs

@@ -174,7 +174,7 @@ class LeasedKeyspace implements Keyspace {
       if (!isDenied(answer)) {
         lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
         // All is charged with the first.
-        callers.forEach(({ resolve }, i) => resolve({ ...answer, slice: i === 0 ? wanted + spare : 0 }))
+        callers.forEach(({ resolve }, i) => resolve({ slice: i === 0 ? wanted + spare : 0, ...answer }))
         for (const { cost, resolve } of late) {
           resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
         }

@@ -8,17 +8,13 @@ import { storedKey } from '../values/key.js'
 import type { PolicySet } from './policy-set.js'
 import type { Reservation } from './reservation.js'
 
-/** The answer to an `acquire`, which was waited for. */
-export interface WaitedAnswer extends Answer {
+/** How a call waited for its turn, and what it has reserved. */
+export interface Waited {
   /** The instant as of which the decision describes the key. */
   readonly turnAt: number
   readonly waitMs: number
   readonly lateMs: number
-}
-
-/** The answer to a call that has reserved. */
-export interface ReservedAnswer extends Answer {
-  readonly reservation: Reservation
+  readonly reservation?: Reservation | undefined
 }
 
 /**
@@ -87,7 +83,8 @@ export class LimiterDecision {
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
   readonly #source: DecisionSource
-  readonly #answer: Answer & Partial<WaitedAnswer & ReservedAnswer>
+  readonly #answer: Answer
+  readonly #waited: Waited | undefined
   readonly #key: string
   #charge: OpenCharge
 
@@ -95,14 +92,9 @@ export class LimiterDecision {
    * Makes the decision of a store's answer about the caller's key. `source` has the policies and whether they are enforced: in
    * shadow mode every call is allowed, and `reason` says why it would have been denied. `charge` is the cost that `settle` may
    * correct; undefined for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
-   * 'degraded'.
+   * 'degraded'. `waited` is that of an `acquire` or a `reserve`.
    */
-  constructor(
-    source: DecisionSource,
-    answer: Answer | WaitedAnswer | ReservedAnswer,
-    key: string,
-    charge: OpenCharge,
-  ) {
+  constructor(source: DecisionSource, answer: Answer, key: string, charge: OpenCharge, waited?: Waited) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
@@ -110,6 +102,7 @@ export class LimiterDecision {
     this.policy = source.policies[answer.binding]!.name
     this.#source = source
     this.#answer = answer
+    this.#waited = waited
     this.#key = key
     this.#charge = charge
   }
@@ -151,7 +144,7 @@ export class LimiterDecision {
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
   get waitMs(): number {
-    return this.#answer.waitMs ?? 0
+    return this.#waited?.waitMs ?? 0
   }
 
   /**
@@ -159,12 +152,12 @@ export class LimiterDecision {
    * late; 0 otherwise.
    */
   get lateMs(): number {
-    return this.#answer.lateMs ?? 0
+    return this.#waited?.lateMs ?? 0
   }
 
   /** Of an allowed `reserve`: its reservation. */
   get reservation(): Reservation | undefined {
-    return this.#answer.reservation
+    return this.#waited?.reservation
   }
 
   /** Name of the limiter that decided. */
@@ -276,7 +269,7 @@ export class LimiterDecision {
    * that was allowed describes the key at the turn that it has booked (`turnAt`), any other call at the instant of the answer.
    */
   get #now(): number {
-    return this.#answer.turnAt ?? this.#answer.now
+    return this.#waited?.turnAt ?? this.#answer.now
   }
 }
 

@@ -220,9 +220,8 @@ export class Limiter {
     // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
     const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
-    const times = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0 }
-    const told = { ...answer, ...times, ...(reservation && { reservation }) }
-    return { decision: new Decision(set, told, callerKey, cost), storeMs: asked / 1000 }
+    const told = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
+    return { decision: new Decision(set, answer, callerKey, cost, told), storeMs: asked / 1000 }
   }
 
   /**
@@ -340,7 +339,7 @@ export class Limiter {
     if (this.reserves && set.nearing) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
-    const decision = new Decision(set, { ...answer, ...times }, key, cost)
+    const decision = new Decision(set, answer, key, cost, times)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.heard.decision)
       this.#report(() => this.#events.decided('acquire', cost, decision, asked / 1000), options)

@@ -1,7 +1,7 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
 import type { Answer, DenialCacheBounds, Store } from '../stores/store.js'
 import { ExpiringMap } from '../values/expiring-map.js'
-import { answerTo, reservedIn } from './peek-cache.js'
+import { answerTo } from './peek-cache.js'
 
 /**
  * Caches a store's denials by key, so that repeated calls on an exhausted key need no round trip, whatever their costs. All
@@ -63,7 +63,7 @@ export class DenialCache {
       return undefined
     }
     if (larger) return answerAt(now, larger)
-    return { ...answerTo(cost, newest!, answerAt(now, newest!).now), from: 'cache' }
+    return { from: 'cache', ...answerTo(cost, newest!, answerAt(now, newest!).now) }
   }
 
   /**
@@ -160,8 +160,8 @@ function withEarlier(
  * own `now` moves on by the time since it came, so its waits are shorter by that.
  */
 function answerAt(now: number, { answer, receivedAt }: RememberedDenial): Answer {
-  const { at, reason, binding, remaining, resetAt, parts, used } = answer
+  const { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd } = answer
   const movedOn = answer.now + Math.max(0, now - receivedAt)
-  const kept = { at, reason, binding, remaining, resetAt, parts, used, ...reservedIn(answer) }
-  return { now: movedOn, ...kept, booking: undefined, from: 'cache' }
+  const kept = { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd } as const
+  return { now: movedOn, booking: undefined, from: 'cache', ...kept }
 }

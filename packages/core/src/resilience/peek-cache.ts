@@ -119,17 +119,8 @@ export function answerTo(
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,
     used,
-    ...reservedIn({
-      held: earlier.held?.map((units, i) => Math.min(units, used[i]!)),
-      nextEnd: earlier.nextEnd,
-    }),
+    held: earlier.held?.map((units, i) => Math.min(units, used[i]!)),
+    nextEnd: earlier.nextEnd,
     booking: undefined,
   }
-}
-
-type ReservedIn = Pick<Answer, 'held' | 'nextEnd'>
-
-/** Returns what an answer says of open reservations. While there are some, a call that waits asks again before its instant. */
-export function reservedIn({ held, nextEnd }: ReservedIn): ReservedIn {
-  return nextEnd === undefined ? {} : { held, nextEnd }
 }

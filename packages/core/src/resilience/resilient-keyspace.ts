@@ -179,7 +179,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (!isDenied) return degradedAnswer(why, here, by)
     // A share of the limits may never admit what the store's own may.
     const answer = answerTo(cost, { policies: this.policies, cost, answer: here }, here.now)
-    return { ...answer, degraded: { why, allowed: answer.reason === undefined, by } }
+    return { degraded: { why, allowed: answer.reason === undefined, by }, ...answer }
   }
 
   /** The reservations in the store, made and changed within the deadline. In an outage the failure mode decides whether to reserve. */
@@ -295,7 +295,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     let known = peeks.get(this.policies, key)
     // The answer to a cost that never fits does not tell whether the key is held.
     if (known && known.cost > this.capacity && cost <= this.capacity) known = undefined
-    if (known?.answer) return { ...peeks.read(known, cost), from: 'cache' }
+    if (known?.answer) return { from: 'cache', ...peeks.read(known, cost) }
     const failure = known ? known.failure : this.refusalWithProbe(key)
     const question = { kind: 'peek', key, cost, maxWait: 0, isDenied: true } as const
     if (failure !== undefined) return this.fallBack(question, failure)
@@ -342,7 +342,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
       }
       receiver = { answered, failed, answeredTooLate }
     })
-    const refusal = this.channel.submit(this, receiver, key, cost, { ...question, since })
+    const refusal = this.channel.submit(this, receiver, key, cost, { since, ...question })
     return refusal ? this.#refuse(question, refusal) : outcome
   }
 

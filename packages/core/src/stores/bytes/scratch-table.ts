@@ -96,7 +96,7 @@ export class ScratchTable implements TableOwner<Table> {
   withNextUnit(answer: Answer, by: PolicyList | ReservingKeyspace): Answer {
     if (answer.reason === undefined) return answer
     const { at } = this.#decide(by, 'peek', answer.remaining + 1, 0)
-    return { ...answer, nextUnitAt: at }
+    return { nextUnitAt: at, ...answer }
   }
 
   #decide(by: PolicyList | ReservingKeyspace, ask: Ask, cost: number, maxWait: number): Answer {

@@ -45,7 +45,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     // A block after which the key begins anew has forgotten its reservations.
     if ((ask !== 'peek' && answer.reason === undefined) || !table.reserved.has(row)) return answer
     const held = { held: table.heldBy(list, row, own), nextEnd: own.nextEnd }
-    if (answer.reason === undefined) return { ...answer, ...held }
+    if (answer.reason === undefined) return { ...held, ...answer }
     const at = Math.min(answer.at, table.passesAt(list, row, own, cost))
     const parts = answer.parts?.map((number, i) => (i % 3 === 0 ? Math.min(number, at) : number))
     return { ...answer, at, parts, ...held }

@@ -156,7 +156,7 @@ export class RedisKeyspace implements Keyspace {
       try {
         const span = counted ? 1 + effect : 0
         const request = { operation: 'charge', cost: Math.min(left, most), span, counted } as const
-        effect += await this.#ask({ ...request, read: unpackEffect }, key, left === cost ? caller : undefined)
+        effect += await this.#ask({ read: unpackEffect, ...request }, key, left === cost ? caller : undefined)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
         // An earlier request was carried out, so it is no longer true that nothing was sent.
@@ -173,7 +173,7 @@ export class RedisKeyspace implements Keyspace {
    */
   #ask<T>(asked: Asked<T>, key: string, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
-    const request = { ...asked, policies: this.policies, slowest }
+    const request = { policies: this.policies, slowest, ...asked }
     return new Promise((answered, failed) => {
       this.send(new KeyspaceCall(this, key, request, { answered, failed }, caller))
     })
@@ -264,7 +264,7 @@ class KeyspaceCall<T> implements ScriptCall {
     const { duplicates, request } = this
     keys.push(redisKey(this.keyspace, this.callerKey, this.tag))
     if (!args) return
-    const made = duplicates ? { ...request, count: 1 + duplicates.length } : request
+    const made = duplicates ? { count: 1 + duplicates.length, ...request } : request
     args.push(packRequest(made, this.#context.clock?.() ?? REDIS_TIME, nonce()))
   }
 

@@ -241,7 +241,7 @@ export class NumberReader {
     if ((flags & HELD) === 0) return answer
     const nextEnd = this.next()
     const held = Array.from({ length: policies }, () => this.next())
-    const known = { ...answer, held, nextEnd }
+    const known = { held, nextEnd, ...answer }
     const isFull = flags & FULL && (answer.reason ?? 'limit') === 'limit'
     return isFull ? { ...known, reason: 'reservations', at: Math.max(answer.at, nextEnd) } : known
   }
@@ -256,7 +256,7 @@ export class NumberReader {
     const used = Array.from({ length: policies }, () => this.next())
     const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined }
     if (!reason) return answer
-    return blockedUntil > now ? { ...answer, nextUnitAt, blockedUntil } : { ...answer, nextUnitAt }
+    return { nextUnitAt, blockedUntil: blockedUntil > now ? blockedUntil : undefined, ...answer }
   }
 
   /**
