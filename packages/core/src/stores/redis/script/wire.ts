@@ -183,8 +183,7 @@ export function unpackReservation(reply: Buffer): ReservationEffect {
  * restored the state. The numbers behind it say what counts after a charge; `counted` is called with them and the instant.
  */
 export function unpackEffect(reply: Buffer, { counted }: ScriptRequest): number {
-  const numbers = Array.from({ length: reply.length / DOUBLE }, (_, i) => reply.readDoubleLE(i * DOUBLE))
-  const [, now = 0, effect = 0, ...counts] = numbers
+  const [, now = 0, effect = 0, ...counts] = new NumberReader(reply).take(reply.length / DOUBLE)
   counted?.([now, ...counts])
   return effect
 }
@@ -222,6 +221,13 @@ export class NumberReader {
     return number
   }
 
+  /** Reads the next `count` numbers. `Array.from` would take ten times as long. */
+  take(count: number): number[] {
+    const numbers: number[] = []
+    for (let i = 0; i < count; i++) numbers.push(this.next())
+    return numbers
+  }
+
   /** Passes the next number if it is a mark (below 0), which says that the key has its own reply. Returns whether it was one. */
   passMark(): boolean {
     const isMark = this.#numbers.getFloat64(this.at, true) < 0
@@ -240,7 +246,7 @@ export class NumberReader {
     const answer = flags & LONG ? this.#long(policies, now) : this.passed(policies, now)
     if ((flags & HELD) === 0) return answer
     const nextEnd = this.next()
-    const held = Array.from({ length: policies }, () => this.next())
+    const held = this.take(policies)
     const known = { held, nextEnd, ...answer }
     const isFull = flags & FULL && (answer.reason ?? 'limit') === 'limit'
     return isFull ? { ...known, reason: 'reservations', at: Math.max(answer.at, nextEnd) } : known
@@ -252,8 +258,8 @@ export class NumberReader {
     const reason = REASONS[this.next()]
     const [binding, remaining, resetAt] = [this.next(), this.next(), this.next()]
     const [nextUnitAt, blockedUntil] = [this.next(), this.next()]
-    const parts = policies > 1 ? Array.from({ length: 3 * policies }, () => this.next()) : undefined
-    const used = Array.from({ length: policies }, () => this.next())
+    const parts = policies > 1 ? this.take(3 * policies) : undefined
+    const used = this.take(policies)
     const answer = { now, at, reason, binding, remaining, resetAt, parts, used, booking: undefined }
     if (!reason) return answer
     return { nextUnitAt, blockedUntil: blockedUntil > now ? blockedUntil : undefined, ...answer }
