@@ -201,8 +201,7 @@ class LeasedKeyspace implements Keyspace {
     giveBack(by, key, booked, answer).catch(() => {})
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
-      // Calls above the store's own capacity join no booking.
-      resolve(degradedAnswer(why, own, by))
+      resolve(degradedAnswer(why, own, by)) // a call above the store's own capacity is in no booking
     }
   }
 }

@@ -38,7 +38,7 @@ export async function permitsFirst<T>(
   const taken = await Promise.allSettled(asked)
   const permits = taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   const release = (): void => {
-    for (const permit of permits) permit.release('failed').catch(() => {})
+    for (const permit of permits) permit.release('failed').catch(() => {}) // it says nothing about an adaptive limit
   }
   try {
     await Promise.all(asked) // rejects as the first that failed

@@ -22,7 +22,7 @@ export class PeekCache {
     return peek && this.clock.now() - peek.askedAt < LIFE ? peek : undefined
   }
 
-  /** Sends a peek by `send`, and keeps it as the key's newest. It gets its answer, or its failure, when that comes. */
+  /** Sends a peek by `send`, and keeps it in place of one under the same limits. It gets its answer, or failure, when that comes. */
   begin(policies: readonly Policy[], key: string, cost: number, send: () => Promise<Answer>): Peek {
     const askedAt = this.clock.now()
     const ended = send().then(

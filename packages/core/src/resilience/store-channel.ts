@@ -196,7 +196,7 @@ export class StoreChannel implements Traffic {
     Promise.resolve(starting).then(begin, begin)
   }
 
-  /** Sends the queued calls, the oldest first, while fewer calls are in flight than allowed. */
+  /** Sends queued calls, the oldest first, while there is room. Ends those whose time is over, unless they wait on (`overdue`). */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return

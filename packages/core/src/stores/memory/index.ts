@@ -142,7 +142,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
 
   /**
    * Decides a call on several keys of this store: all are charged, or none. Returns one answer a part, which is one key and its
-   * cost. The clock stands still meanwhile, so that all steps share one instant, and because reading it takes as long as a step.
+   * cost. The clock stands still meanwhile, so that all steps share one instant, and because reading it takes as long as a step. It
+   * goes on afterwards, unless the store was closed meanwhile.
    */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()

@@ -52,8 +52,8 @@ export class RedisTogether implements Together {
   }
 
   /**
-   * Returns the first program that knows the lists of these keyspaces, or else a new one; undefined if there are MOST_PROGRAMS. Sets
-   * `#numbers` to the numbers of these lists in it.
+   * Returns the first program that knows the lists of these keyspaces, or else a new one; undefined if there are MOST_PROGRAMS. Keeps
+   * it, and the numbers of these lists in it (`#numbers`), for the next call, as most calls have the same lists.
    */
   #findOrMake(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     let isSame = this.#ids.length === keyspaces.length

@@ -94,8 +94,9 @@ const REDIS = {
 
 /**
  * Returns the given options, once it has checked their names, and that they name exactly one place where Redis is: `url`, `path`,
- * `cluster`, `sentinels`, or a host or port. Their values are checked later.
- * @throws {PolicyError} INVALID_OPTION for several places or none, for an unknown option, and for a client that is not known.
+ * `cluster`, `sentinels`, or a host or port. Their values are checked later. An object of a class that has `on` is no options but a
+ * client of an unknown kind.
+ * @throws {PolicyError} INVALID_OPTION for such a client, for several places or none, and for an unknown option.
  */
 function checked(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
@@ -148,7 +149,7 @@ function fromUrl(given: string): RedisOptions {
   }
   const db = url.pathname.slice(1)
   if (!/^\d*$/.test(db)) {
-    // Possibly of a password, in which a slash begins the path, so it is not shown.
+    // Not shown: a slash inside of a password would begin the path.
     throw invalid('the path of a Redis URL must be the number of a database')
   }
   return {

@@ -190,7 +190,8 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
 
 /**
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
- * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
+ * `bucketed` policies keep a fixed number of slots for a key, those with a `ring` a number that grows. A list such as `penalty` has
+ * one member or none, so that the line is kept once or dropped.
  */
 function listsOf(
   all: readonly ScriptPolicy[],
