@@ -173,7 +173,7 @@ class LeasedKeyspace implements Keyspace {
       if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
         lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
-        // All is charged with the first.
+        // All units count as charged with the first answer, and none with the others.
         callers.forEach(({ resolve }, i) => resolve({ slice: i === 0 ? wanted + spare : 0, ...answer }))
         for (const { cost, resolve } of late) {
           resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))

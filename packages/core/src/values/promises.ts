@@ -13,7 +13,7 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 export function inThisContext(): (task: () => void) => void {
   const tasks: (() => void)[] = []
   let wake!: () => void
-  /** Runs the tasks, and waits for the next. A `then` runs in the context in which it was made, so all of this is in that of the call. */
+  /** Runs the tasks and waits for the next, all in the context of this call: a `then` runs in that in which it was made. */
   const wait = (): void => {
     const woken = new Promise<void>((resolve) => (wake = resolve))
     woken.then(wait).catch(() => {})
