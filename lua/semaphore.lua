@@ -83,11 +83,11 @@ end
 local is_grace = score_of(GRACE) < 0
 
 -- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's semaphore.
--- One sorted set has limits and tickets, told apart by their scores: between 0 and 1 the limit of a semaphore, divided by LIMITS; from
--- 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit. A ticket gets a permit while fewer permits are held, by all
--- semaphores together, than the limit of its own semaphore. The first ticket that gets none ends the round: those behind it could
--- otherwise pass it for ever. A ticket leaves the queue if its semaphore has no limit any more, as it has stopped polling. Once
--- `widest` permits are held, the largest of all limits, no ticket can get one; the limit of this call counts too if it takes a
+-- One sorted set has limits and tickets, told apart by their scores: between 0 and 1 the limit of a semaphore, divided by LIMITS;
+-- from 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit. A ticket gets a permit while fewer permits are held,
+-- by all semaphores together, than the limit of its own semaphore. The first ticket that gets none ends the round: those behind it
+-- could otherwise pass it for ever. A ticket leaves the queue if its semaphore has no limit any more, as it has stopped polling.
+-- Once `widest` permits are held, the largest of all limits, no ticket can get one; the limit of this call counts too if it takes a
 -- permit. A new permit lasts for `claim`, in which its semaphore has to notice it.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS

@@ -123,9 +123,9 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Calendar window: counts `cost` units in the window of the instant `at`. A negative cost takes units out if that is the kept window,
-   * and otherwise does nothing. Charges without a check raise the count to at most twice the limit; a count above that, from a time
-   * of larger limits, stays. Returns the units that took effect.
+   * Calendar window: counts `cost` units in the window of the instant `at`. A negative cost takes units out if that is the kept
+   * window, and otherwise does nothing. Charges without a check raise the count to at most twice the limit; a count above that, from
+   * a time of larger limits, stays. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
     if (cost < 0 && (at < state.get(START) || at >= state.get(ENDS))) return 0

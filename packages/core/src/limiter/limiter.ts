@@ -101,10 +101,10 @@ export class Limiter {
   #closed = false
 
   /**
-   * Checks the options and opens the own list of policies and each list of `tiers` as a set: policies and their state. A store that is
-   * not in this process is used behind its guard: deadline, circuit breaker, failure mode and leases. Without a store the limiter
-   * makes a memory store. A guard or store that it has made is closed with it (`#ownsStore`). If `policies` is a function, it is asked
-   * at each call, or, if it tells when they change (`follow`), at the first call after a change.
+   * Checks the options, and opens `policies` and each list of `tiers` as a set: policies and their state. A store that is not in this
+   * process is used behind its guard: deadline, circuit breaker, failure mode and leases. Without a store the limiter makes a memory
+   * store. A guard or store that it has made is closed with it (`#ownsStore`). If `policies` is a function, it is asked at each call,
+   * or, if it tells when they change (`follow`), at the first call after a change.
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)

@@ -193,7 +193,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Reserves in the store within the deadline. If the answer comes later, nobody can settle the reservation: it is settled at 0. */
+  /** Reserves in the store within the deadline. A reservation that is answered later is settled at 0: nobody else can settle it. */
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#peeked(key, cost)

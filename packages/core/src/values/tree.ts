@@ -1,4 +1,4 @@
-/** Values by lists of keys. The keys of a list lead, one after the other, from branch to branch (`next`), and the last has the value. */
+/** Values by lists of keys. The keys of a list lead from branch to branch (`next`), and the last branch has the value. */
 export class Tree<Key, Value> {
   value: Value | undefined
   readonly next: Branches<Key, Tree<Key, Value>>

@@ -195,7 +195,7 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
   return state.get(cellOf(policy, slot))
 }
 
-/** The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and use as many cells as buckets in turn. */
+/** The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and use `buckets` cells in turn. */
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
   return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch

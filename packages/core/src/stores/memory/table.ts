@@ -74,7 +74,7 @@ export class Table {
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
-  /** Whether a call surely passes now; charges nothing. False for a key with a block, hold or booking, where only `decide` can tell. */
+  /** Whether a call surely passes now; charges nothing. False for a key with a block, hold or booking: only `decide` can tell. */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)

@@ -168,7 +168,7 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** Returns what became of a change of a reservation: the third to fifth number are the units that took effect, its outcome, its end. */
+/** Returns what became of a change of a reservation: from the third number on, the units that took effect, its outcome, its end. */
 export function unpackReservation(reply: Buffer): ReservationEffect {
   const [effect, outcome, end] = [2, 3, 4].map((i) => reply.readDoubleLE(i * DOUBLE)) as [
     number,
