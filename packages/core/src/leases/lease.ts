@@ -98,8 +98,9 @@ export class Lease {
   take(key: string, cost: number, now: number): Answer | undefined {
     const answer = this.serve(cost, now)
     if (!answer) return undefined
+    const { epoch } = answer
     const at = answer.chargedAt!
-    const [{ epoch }, filledBy] = [answer, this.#filledBy!]
+    const filledBy = this.#filledBy!
     const booking: LeasedUnits = { key, at, cost, decidedAt: at, epoch, lease: this, filledBy }
     return { ...answer, booking }
   }

@@ -93,7 +93,7 @@ export class StoreChannel implements Traffic {
     since = 0,
   ): PendingCall<T> {
     const request = { channel: this, deadline, ask: (each: PendingCall<T>) => each.receive(act(each)) }
-    const call = new PendingCall<T>(request, receiver, '', 0, { ...CONSUME, since })
+    const call = new PendingCall<T>(request, receiver, '', 0, { kind: 'consume', maxWait: 0, since })
     this.#sendOrQueue(call)
     return call
   }
