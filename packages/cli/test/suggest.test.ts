@@ -40,7 +40,7 @@ describe('a caller whose units always pass', () => {
         }
         if (peakIn(calls, cell.span) > cell.policy.capacity) return
         leftOut++
-        expect(cell.hit(calls).denied).toBe(0)
+        expect(cell.replay(calls).denied).toBe(0)
       }),
       { numRuns: 400 },
     )

@@ -27,9 +27,9 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   /**
-   * Writes a decision to the active span, if there is one. A call on several keys (`together` is their number) makes one
-   * decision for each. Where one key denied the whole call, the decisions of keys that allowed it are left out
-   * (`isOverruled`), as the span would then say that the call was allowed.
+   * Writes a decision to the active span, if there is one. A call on several keys makes a decision for each; `together` is the
+   * number of keys. If one key denied the whole call, the decisions of keys that allowed it are left out (`isOverruled`), as the
+   * span would then say that the call was allowed.
    */
   const annotate: DecisionCounter = (decision, _operation, decidedBy, storeMs, together) => {
     if (isOverruled(decision, decidedBy, together)) return

@@ -29,9 +29,8 @@ export interface ObserveOptions {
    */
   readonly registry?: RegistryLike
   /**
-   * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100
-   * characters, then 'other'. One that throws or returns no string, but for example a promise, is reported as the warning
-   * INVALID_TAG.
+   * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100 characters, then
+   * 'other'. One that throws or returns no string, but for example a promise, is reported as the warning INVALID_TAG.
    * @default undefined: decisions are not counted by tag
    */
   readonly tag?: TagOf
@@ -113,35 +112,36 @@ export function observe(
 }
 
 /**
- * Counts a limiter's decisions; if `tag` is given, also by the text that it makes of each key. Records how long calls waited
- * for a store outside this process, and how long calls of `acquire` waited for their turn. Returns a function that ends it.
- * Limiters of one name share their counts. Where one key denied a whole call on several keys, the decisions of keys that
- * allowed it are not counted (`isOverruled`).
+ * Counts a limiter's decisions; if `tag` is given, also by the text that it makes of each key. Records how long calls waited for a
+ * store outside this process, and how long calls of `acquire` waited for their turn. Limiters of one name share their counts. If one
+ * key denied a whole call on several keys, the decisions of keys that allowed it are not counted (`isOverruled`). Returns a function
+ * that ends all this.
  */
 function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): () => void {
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const { name } = limiter
-  const counts = shared(sink, `limiter ${name}`, () => new LimiterCounts(name))
+  const counts = sharedSource(sink, `limiter ${name}`, () => new LimiterCounts(name))
   counts.announce(limiter.policies)
-  const store = { limiter: name }
-  const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
+  const ofLimiter = { limiter: name }
+  const [allowed, denied] = [waitAttributes('limiter', name, true), waitAttributes('limiter', name, false)]
   const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
-  const end = counts.state.follow(limiter)
+  const endState = counts.state.follow(limiter)
   /** Counts a decision, unless another key of its call overruled it, and records its waits in any case. */
   const count: DecisionCounter = (decision, operation, decidedBy, storeMs, together) => {
     const isCounted = !isOverruled(decision, decidedBy, together)
     if (isCounted) counts.count(decision, decidedBy)
+    // The store is outside this process: from now on it is reported whether it is available.
     if (storeMs > 0) {
-      counts.state.usesStore(limiter) // it lies elsewhere: whether it is available is reported from now on
-      sink.storeDuration(storeMs / 1000, store)
+      counts.state.usesStore(limiter)
+      sink.storeDuration(storeMs / 1000, ofLimiter)
     }
     if (operation === 'acquire') {
-      sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
+      sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? allowed : denied)
     }
     if (tag && isCounted) counts.tags.add(tagOf(decision.key, tag, warn), decision)
   }
-  const ends = [limiter.on('decision', counting(count)), countKeys(limiter), end]
-  return () => ends.forEach((each) => each())
+  const ends = [limiter.on('decision', counting(count)), countKeys(limiter), endState]
+  return () => ends.forEach((end) => end())
 }
 
 /**
@@ -151,9 +151,9 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
 function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
   if (semaphore.isClosed) throw new StoreError('CLOSED', `the semaphore '${semaphore.name}' is closed`)
   const { name } = semaphore
-  const counts = shared(sink, `semaphore ${name}`, () => new WaitingCounts('semaphore', name))
-  const granted = waits('semaphore', name, true)
-  const denied = waits('semaphore', name, false)
+  const counts = sharedSource(sink, `semaphore ${name}`, () => new WaitingCounts('semaphore', name))
+  const granted = waitAttributes('semaphore', name, true)
+  const denied = waitAttributes('semaphore', name, false)
   const ends = [
     counts.follow({
       waiting: () => semaphore.waiting,
@@ -168,14 +168,13 @@ function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
 }
 
 /**
- * Counts a queue's waiting and running calls under `name`, and records how long calls waited and which limits it found by
- * itself. Returns a function that ends it. The queue is held weakly, because it has no event when it is closed: one that
- * is collected by the runtime has ended.
+ * Counts a queue's waiting and running calls under `name`, and records how long calls waited and which limits it found by itself.
+ * Returns a function that ends it. A queue does not report that it is closed, so it is held weakly, and has ended when it is
+ * garbage-collected: no call waits in it then.
  */
 function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
-  const counts = shared(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
-  const allowed = waits('queue', name, true)
-  // A queue does not say that it is closed; no call waits in one that is collected.
+  const counts = sharedSource(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
+  const allowed = waitAttributes('queue', name, true)
   const followed = new WeakRef(queue)
   const ends = [
     counts.follow({
@@ -195,22 +194,25 @@ function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
  */
 function observeStore(store: Store & { readonly size?: number }, sink: Sink, name: string): () => void {
   if (store.size === undefined) return () => {}
-  return named(sink, 'store', name, (instrument, report) => {
+  return addNamedSource(sink, 'store', name, (instrument, report) => {
     if (instrument === 'keys') report(store.size!, { store: name })
   })
 }
 
 /** Reports the age, the errors and the digest of a watched policy file under `name`. Returns a function that ends it. */
 function observePolicies(watched: PoliciesLike, sink: Sink, name: string): () => void {
-  return named(sink, 'policy file', name, (instrument, report) => {
+  return addNamedSource(sink, 'policy file', name, (instrument, report) => {
     if (instrument === 'policiesAge') report(watched.ageMs / 1000, { name })
     if (instrument === 'policiesErrors') report(watched.errors, { name })
     if (instrument === 'policiesInForce' && watched.digest) report(1, { name, digest: watched.digest })
   })
 }
 
-/** Adds a source that no other may share its name with. @throws {PolicyError} DUPLICATE_NAME. */
-function named(sink: Sink, kind: string, name: string, read: Source['read']): () => void {
+/**
+ * Adds a source of values to a sink, under a name that no other source of the kind has. Returns a function that removes it.
+ * @throws {PolicyError} DUPLICATE_NAME.
+ */
+function addNamedSource(sink: Sink, kind: string, name: string, read: Source['read']): () => void {
   const id = `${kind} ${name}`
   if (sink.sources.has(id))
     throw new PolicyError('DUPLICATE_NAME', `two ${kind}s are named '${name}': give one a name of its own`)
@@ -222,7 +224,7 @@ function named(sink: Sink, kind: string, name: string, read: Source['read']): ()
  * Returns the source of values that a sink has under an id, so that objects of one name share it. If there is none yet,
  * `make` makes one, which is added.
  */
-function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
+function sharedSource<S extends Source>(sink: Sink, id: string, make: () => S): S {
   const known = sink.sources.get(id) as S | undefined
   if (known) return known
   const source = make()
@@ -231,7 +233,7 @@ function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
 }
 
 /** The attributes under which the duration of a wait is recorded: what was waited for, its name, and whether the call passed. */
-function waits(kind: string, name: string, allowed: boolean): Record<string, string> {
+function waitAttributes(kind: string, name: string, allowed: boolean): Record<string, string> {
   return { kind, name, result: allowed ? 'allowed' : 'denied' }
 }
 
@@ -256,18 +258,18 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
 }
 
 /**
- * The sink of a meter or registry, to which values are reported. Each meter or registry has only one, so that its
- * instruments are registered once. A registry may have been cleared meanwhile, so metrics are registered again
- * (`register`).
- * @throws {PolicyError} INVALID_OPTION unless exactly one of the two is given.
+ * Returns the sink of the meter or registry that the options name, to which values are reported. Each has only one, made for the
+ * first object that is observed, so that its instruments are registered once. A registry may have been cleared since then, so its
+ * metrics are registered again (`register`).
+ * @throws {PolicyError} INVALID_OPTION unless either a meter or `prometheus` is given.
  */
 function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink {
   if ((meter === undefined) === (prometheus === undefined)) {
     throw new PolicyError('INVALID_OPTION', 'either a meter or prometheus is required, and not both')
   }
   if (meter !== undefined) return sinkIn(meter, () => openTelemetrySink(meter))
-  const own = registry ?? prometheus!.register
-  const sink = sinkIn(own, () => prometheusSink(prometheus!, own))
+  const owner = registry ?? prometheus!.register
+  const sink = sinkIn(owner, () => prometheusSink(prometheus!, owner))
   sink.register?.()
   return sink
 }

@@ -1,4 +1,4 @@
-import { type AxiosAddress, urlOf } from './axios-url.js'
+import { type AxiosUrlOptions, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
 import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
@@ -10,7 +10,7 @@ import { BodyEnd } from './settle.js'
 import { discard, isNodeStream, isWebStream, observed, type Ended } from './response-end.js'
 
 /** The parts of axios that are used, which all its versions have. */
-interface AxiosConfig extends AxiosAddress {
+interface AxiosConfig extends AxiosUrlOptions {
   readonly method?: string
   readonly headers?: unknown
   readonly data?: unknown
@@ -101,8 +101,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 }
 
 /**
- * Resolves with the response of an adapter's call, and where its status made axios reject, with that error as `failure`. Both
- * show the caller's `config`, of which the adapter got a copy (`nested`). Rejects if there was no response.
+ * Resolves with the response of an adapter's call. If axios rejected because of the response's status, `failure` is that error.
+ * Response and error get the caller's `config` back, as the adapter got a copy of it. Rejects if there was no response.
  */
 async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
@@ -122,8 +122,8 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
 }
 
 /**
- * Calls `release` when the stream of the response's body has been read or dropped; at once without one, and for a failure. `seen`
- * gets a body of text, or the pieces of a web stream.
+ * Calls `release` when the response's body has ended, with whether all of it has arrived: for a stream when it has been read or
+ * dropped, otherwise at once. `seen` gets a body of text, or the pieces of a web stream.
  */
 function releaseAtEnd(
   { response, failure }: AxiosOutcome,
@@ -132,7 +132,7 @@ function releaseAtEnd(
 ): void {
   const { data } = response
   if (typeof data === 'string') seen(data)
-  // Callers look at the error, and leave its stream unread.
+  // Callers look at a failure, and leave its stream unread.
   if (failure) release(!isWebStream(data) && !isNodeStream(data))
   // oxlint-disable-next-line sluice/own-fields -- axios's own object, whose body is read through this stream
   else if (isWebStream(data)) response.data = observed(data, release, seen)
@@ -155,7 +155,7 @@ function requestOf(config: AxiosConfig): OutboundRequest {
 /** The reply to an axios call. Its URL is that after redirects, which Node's adapter reports. */
 function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  // Headers of fetch have none as properties, and have to be asked.
+  // The `Headers` of fetch show no names as properties: they are asked for each name that may say something.
   const names = Object.keys(headers ?? {})
   return {
     status,
@@ -165,7 +165,7 @@ function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   }
 }
 
-/** The JSON in a response body; undefined if it is none, or a stream, which stays unread because the caller has asked for it. */
+/** The JSON in a response body; undefined if the body is no JSON, or a stream, which is left for the caller, who asked for it. */
 function jsonIn(data: unknown): unknown {
   return isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)
 }

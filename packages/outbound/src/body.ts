@@ -1,5 +1,5 @@
 /**
- * Whether a body can be sent more than once: it is no stream, which can be read only once. Objects are known by the names of
+ * Whether a body can be sent more than once: a stream cannot, as it can be read only once. Objects are known by the names of
  * their classes, so those of other implementations than Node's count too.
  */
 export function isResendable(body: unknown): boolean {
@@ -33,10 +33,7 @@ export class KeptBody {
     Promise.resolve(this.#reader.cancel()).catch(() => {})
   }
 
-  /**
-   * Reads the whole body into `bytes`, which is undefined until all has arrived. A body of more than 64 KiB is dropped, and
-   * cannot be sent again.
-   */
+  /** Reads the whole body into `bytes`, which stays undefined until all has arrived and if it is more than 64 KiB. */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

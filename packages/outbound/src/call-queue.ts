@@ -2,11 +2,11 @@ import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core
 import { checkCost, expected, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
-import { type Heeded, NO_WAIT } from './key-pause.js'
-import { type KeyQueue, KeyQueues, keyQueuesOf, type TurnSource } from './key-queue.js'
+import { NO_WAIT, type Wait } from './key-pause.js'
+import { type KeyQueue, KeyQueues, sharedKeyQueues, type TurnSource } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { type CallTerms, type Client, Turn } from './turn.js'
-import { NOTHING, UNTOLD } from './settle.js'
+import { USED_COST, USED_NOTHING } from './settle.js'
 import { ACCEPTED, UNANSWERED, UNJUDGED, type Verdict } from './verdict.js'
 import { isSearched, sourcesOf, type WaitingSettings } from './waiting-options.js'
 
@@ -52,15 +52,16 @@ export class CallQueue implements Client {
     name?: string,
   ) {
     const { adaptive, retryBudget } = settings
-    const { limiters: given, permits } = sourcesOf(settings)
-    const limiters: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : given
-    this.#limiters = given
-    const [limiter] = limiters
+    const { limiters, permits } = sourcesOf(settings)
+    this.#limiters = limiters
+    const turnSources: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : limiters
     // Permits are taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? [] : permits))
+    const stages = turnSources.map((turnSource, i) =>
+      sharedKeyQueues(turnSource, i === turnSources.length - 1 ? permits : []),
+    )
     const [first = new KeyQueues(undefined, permits), ...further] = stages
     this.#stages = [first, ...further]
-    this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
+    this.#source = { ...(name !== undefined && { queue: name }), limiter: turnSources[0]?.name }
     this.#budget = retryBudget && new RetryBudget(retryBudget)
   }
 
@@ -78,7 +79,10 @@ export class CallQueue implements Client {
     return this.#paused
   }
 
-  /** Listens to one type of event; without a listener, calls report nothing. Returns a function that removes the listener. */
+  /**
+   * Listens to one type of event; without a listener, calls report nothing. The event `nearing` is one of the limiters, handed
+   * on as long as it has a listener here. Returns a function that removes the listener.
+   */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
     const events = (this.events ??= new CallEvents(this.#source))
     const remove = events.on(type, listener)
@@ -86,13 +90,13 @@ export class CallQueue implements Client {
     const removals = this.#limiters.map((limiter) => limiter.on('nearing', events.nearing))
     return () => {
       remove()
-      if (!events.hears('nearing')) for (const removeFrom of removals) removeFrom()
+      if (!events.hears('nearing')) for (const removeFromLimiter of removals) removeFromLimiter()
     }
   }
 
   /**
-   * Makes a call: waits for its turn, runs an attempt, has the task judge how it ended, and begins anew if another one is to
-   * follow. Resolves or rejects as the last attempt does. A task with `deliver` returns the turn by itself.
+   * Makes a call: waits for its turn, runs an attempt, has the task judge the outcome, and begins anew if another attempt is to
+   * follow. Resolves or rejects as the last attempt does. A task with `deliver` returns the last turn itself.
    */
   async run<T>(terms: CallTerms, task: Task<T>): Promise<T> {
     let turn = await this.next(terms)
@@ -120,21 +124,22 @@ export class CallQueue implements Client {
         }
       } catch (error) {
         if (turn.ending === UNJUDGED) this.events?.ended(turn, false, { error }) // a hook has thrown
-        turn.returned('value' in outcome ? UNTOLD : undefined)
+        turn.returned('value' in outcome ? USED_COST : undefined)
         if ('value' in outcome) task.discard?.(outcome.value)
         throw error
       }
       // The wait begins before the permit is returned; otherwise the queue would be idle for a moment.
       const next = this.next(terms, turn)
-      turn.returned('value' in outcome ? NOTHING : undefined)
+      turn.returned('value' in outcome ? USED_NOTHING : undefined)
       if ('value' in outcome) task.discard?.(outcome.value)
       turn = await next
     }
   }
 
   /**
-   * Resolves when it is the turn of a call's first attempt, or of the next after `last`. A call is refused at once if
-   * `maxQueue` calls wait for its key already, or if the queue is closed, except for retries while it drains.
+   * Waits for the turn of a call's attempt, and resolves with the turn. `last` is the turn of the attempt before, if this is a
+   * retry. The call is refused at once if `maxQueue` calls wait for its key already, or if the queue is closed; while the queue
+   * drains, retries still wait.
    * @throws {RateLimitExceededError} when there is no turn in time; InputError; the signal's reason when it aborts.
    */
   async next(terms: CallTerms, last?: Turn): Promise<Turn> {
@@ -180,8 +185,8 @@ export class CallQueue implements Client {
 
   /**
    * Carries out the verdict on an attempt: pauses the key if the other side asked for that, and returns whether another attempt
-   * follows. None does if it would begin after the deadline, or if the budget for retries is used up (`givenUp`). A retry for
-   * which the other side named the time takes nothing from the budget.
+   * follows. None does if the queue is closed, if the attempt would begin after the call's deadline, or if the budget for retries
+   * is used up. A retry for which the other side stated the time takes nothing from the budget.
    */
   observe(turn: Turn, verdict: Verdict): boolean {
     const { terms, sentAt, until } = turn
@@ -195,27 +200,30 @@ export class CallQueue implements Client {
     const change = this.settings.adaptive?.ended(key, outcome, tookMs, terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
-    const heeded = mayPause ? this.#heed(key, verdict, sentAt, keyQueue) : NO_WAIT
+    const wait = mayPause ? this.#pauseKey(key, verdict, sentAt, keyQueue) : NO_WAIT
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
-    const delayMs = Math.max(verdict.again, heeded.aloneMs)
+    const delayMs = Math.max(verdict.again, wait.aloneMs)
     const isLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
-    const isPaidFor = isLate || heeded.isPaidFor || (this.#budget?.spend() ?? true)
-    const givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
+    const isInBudget = isLate || wait.isStated || (this.#budget?.spend() ?? true)
+    const givenUp = isLate ? 'maxWait' : isInBudget ? undefined : 'budget'
     turn.judged({ verdict, outcome, tookMs, delayMs, givenUp })
     return givenUp === undefined
   }
 
-  /** Pauses the key, for all processes of the limiter, for `maxHold` at most. Returns who has to wait, and for how long. */
-  #heed(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): Heeded {
-    const heeded = keyQueue.heed(verdict, sentAt, isSearched(this.settings))
-    const ms = Math.min(heeded.holdMs, this.settings.maxHold)
-    if (ms > 0 && keyQueue.hold(key, ms, sentAt, this.policies)) {
-      this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(ms) })
+  /**
+   * Pauses a key, for all processes of the limiter and for `maxHold` at most, if the verdict on an attempt asks for that. The
+   * attempt went out at `sentAt`. Returns who has to wait, and for how long.
+   */
+  #pauseKey(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): Wait {
+    const wait = keyQueue.heed(verdict, sentAt, isSearched(this.settings))
+    const holdMs = Math.min(wait.keyMs, this.settings.maxHold)
+    if (holdMs > 0 && keyQueue.hold(key, holdMs, sentAt, this.policies)) {
+      this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(holdMs) })
     }
-    return heeded
+    return wait
   }
 
-  /** Sends no call out until `resume`. Queued calls lose their places and their booked turns. */
+  /** Sends no call out until `resume`. Calls in the queues of their keys leave them, and lose their booked turns. */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -253,24 +261,23 @@ export class CallQueue implements Client {
       throw new PolicyError('INVALID_OPTION', 'adaptive finds the rate: there are no policies to set')
     }
     const limiter = this.#limiters[0] ?? this.#ownLimiter
-    // Opens the list as the next call would, and throws where that would reject.
-    if (limiter) limiter[OPEN_PART]('', 0, policies ?? [], false)
+    if (limiter) tryPolicies(limiter, policies)
     else this.#ownLimiter = this.#stages[0].limitBy(policies)
     this.policies = policies
-    const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
-    for (const [turn] of ofFirst) turn.goTo(0)
-    for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.bookAnew()
+    const atFirst = [...this.#waiting].filter(([turn]) => turn.stage === 0)
+    for (const [turn] of atFirst) turn.goTo(0)
+    for (const keyQueue of new Set(atFirst.map(([, keyQueue]) => keyQueue))) keyQueue.bookAnew()
   }
 
-  /** Resolves when no call waits or runs. */
+  /** Resolves when no call waits or is under way. */
   onIdle(): Promise<void> {
     if (this.#waiting.size + this.#pending === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
   /**
-   * Refuses new calls, and those that wait unless they `drain`, also in a paused queue. Resolves when
-   * no call is under way.
+   * Refuses new calls. Refuses the calls that wait too, or with `drain` makes them first, also in a paused queue. Resolves when no
+   * call is under way, and the limiter that `setPolicies` made, if any, is closed.
    */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
@@ -282,11 +289,11 @@ export class CallQueue implements Client {
   }
 
   /**
-   * Called when a call gets the turn of a limiter: false if that was the last one, otherwise the call enters the queue of the
-   * next. If its key was paused meanwhile, its turns would come too early: it gives them back and begins with the first limiter
-   * again.
+   * Has a call that got the turn of a limiter wait for the next limiter. Returns false, and does nothing, if that limiter is the
+   * last. If the call's key was paused meanwhile, the turns that it has come too early: it gives them back and begins with the
+   * first limiter again.
    */
-  movesOn(turn: Turn): boolean {
+  enterNext(turn: Turn): boolean {
     const isLast = turn.stage === this.#stages.length - 1
     const isPaused = turn.stage > 0 && this.#stages[0].get(turn.stored).pausedMs > 0
     if (isLast && !isPaused) return false
@@ -300,20 +307,23 @@ export class CallQueue implements Client {
     return true
   }
 
-  /** Called at the end of a call's wait, after which it is under way or refused, and at the end of an attempt. */
+  /**
+   * Called at the end of a call's wait for its turn, which was granted or refused, and at the end of the attempt, when the turn
+   * is returned. Moves the call from those that wait to those under way, or out of both.
+   */
   ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void {
     if (end === 'returned') this.#pending--
     else {
       const keyQueue = this.#waiting.get(turn)!
       this.#waiting.delete(turn)
       keyQueue.turns.delete(turn)
-      // At a later limiter it is counted there and at the first one too.
+      // At a later limiter a turn is counted there and at the first one too.
       if (turn.stage > 0) this.#stages[0].get(turn.stored).turns.delete(turn)
       if (end === 'granted') this.#pending++
       else keyQueue.remove(turn)
       if (this.#waiting.size === 0) this.events?.emit('empty', {})
     }
-    if (end !== 'granted' && this.#waiting.size + this.#pending === 0) this.#idled()
+    if (end !== 'granted' && this.#waiting.size + this.#pending === 0) this.#reportIdle()
   }
 
   /** Puts a call into the queue of the key that it waits for; while this client is paused, it waits for `resume`. */
@@ -322,16 +332,19 @@ export class CallQueue implements Client {
     else this.#waiting.get(turn)!.add(turn)
   }
 
-  /** Milliseconds from the end of an attempt to the next: that of the retry and, of another key that has replied, its pause. */
+  /**
+   * Milliseconds to wait after the attempt `last` before the call enters a queue again: the delay of the retry and, if the reply
+   * was about another key than the call's own, the pause of that key. The queue of the own key waits for its pause anyway.
+   */
   #delayAfter(last: Turn): number {
     const { verdict, delayMs } = last.ending
-    const { key = last.terms.keys[0] } = verdict
-    // The limiter holds the call's own key.
-    return delayMs + (key === last.terms.keys[0] ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
+    const [ownKey] = last.terms.keys
+    const { key = ownKey } = verdict
+    return delayMs + (key === ownKey ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
   }
 
-  /** Reports that no call waits or runs, and resolves the promises of `onIdle`. */
-  #idled(): void {
+  /** Reports that no call waits or is under way, and resolves the promises of `onIdle`. */
+  #reportIdle(): void {
     this.events?.emit('idle', {})
     const idle = this.#idle
     this.#idle = []
@@ -342,7 +355,13 @@ export class CallQueue implements Client {
 /** How one attempt ended. */
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
-/** Checks what a call asks for, which its client or a function of its client's options has given. */
+/** Throws what the next call of a limiter under these policies would reject with, and takes nothing from the limit. */
+function tryPolicies(limiter: Limiter, policies: readonly Policy[] | undefined): void {
+  const [key, cost, isNoted] = ['', 0, false] as const
+  limiter[OPEN_PART](key, cost, policies ?? [], isNoted)
+}
+
+/** Checks the terms of a call, as its client or a function among the client's options has given them. */
 function checkTerms({ cost, priority, tenant = '', weight }: CallTerms): void {
   checkCost(cost)
   const isNumber = typeof priority === 'number' && !Number.isNaN(priority)

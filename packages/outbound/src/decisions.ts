@@ -12,8 +12,8 @@ export function decisionOf(response: object, limiter?: string): Decision | undef
 
 /**
  * Keeps the decisions that allowed the call of a response, for `decisionOf`. `own` are those of this client. `inner` is the
- * response from which this one was made, if it is another object: the decisions of clients within this one are kept with it, and
- * come first.
+ * response from which this one was made, or the response itself: if the call went through a further limited client, that client's
+ * decisions were kept with `inner`, and come first.
  */
 export function remember(response: object, own: readonly Decision[], inner: object = response): void {
   decisionsByResponse.set(response, [...(decisionsByResponse.get(inner) ?? []), ...own])

@@ -123,8 +123,8 @@ export class CallEvents {
   readonly #listeners: Listeners<QueueEvents>
 
   /**
-   * The events of one queue, or of one client of a limiter. `source` has the names that each event states. If a listener throws,
-   * the process is warned once, under such a name.
+   * The events of one queue, or of one client of a limiter. `source` has the names that each event states. The first time that a
+   * listener throws, the process is warned, with these names.
    */
   constructor(source: EventSource) {
     const { queue, limiter } = source
@@ -168,9 +168,8 @@ export class CallEvents {
   ended(turn: Turn, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
     const { verdict, givenUp } = turn.ending
-    const { status } = verdict
-    const end = { ...attemptOf(turn), runMs: nowMs() - turn.sentAt, status, givenUp }
-    this.emit(type, { ...end, ...(type === 'failed' && outcome) })
+    const fields = { ...attemptOf(turn), runMs: nowMs() - turn.sentAt, status: verdict.status, givenUp }
+    this.emit(type, type === 'failed' ? { ...fields, ...outcome } : fields)
   }
 }
 

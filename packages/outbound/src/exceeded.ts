@@ -1,9 +1,8 @@
 import { type Decision, SluiceError } from '@sluice/core'
 
 /**
- * Why a call did not go out: the limiter's reason; no permit of the semaphore in time ('concurrency'); a queue that was full
- * or too slow ('queue'); a store that could not decide ('degraded'); or a queue that was paused for too long, cleared or
- * closed.
+ * Why a call did not go out: the limiter's reason; no permit of the semaphore in time ('concurrency'); a queue that was full or too
+ * slow ('queue'); a store that could not decide ('degraded'); or a queue that was paused for too long, cleared or closed.
  */
 export type ExceededReason =
   | 'limit'

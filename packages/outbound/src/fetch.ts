@@ -41,8 +41,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
   /**
-   * As `fetch`, but the call waits for its turn, and again before each retry. The body of a `Request` can be read only once, so
-   * if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`) and sent again.
+   * Calls `fetch` when it is the call's turn, and again at a further turn for each retry. The body of a `Request` can be read only
+   * once: if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`), and sent again.
    */
   async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
@@ -54,18 +54,15 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
     })
     try {
       return await settings.queue.run<Response>(request.terms, {
-        /**
-         * Sends the request once; a later attempt sends the body that was kept. `nested` has a limited client within make no
-         * retries.
-         */
+        /** Sends the request, a later attempt the body that was kept. `nested`: a limited client within makes no retries. */
         start({ attempt }) {
-          const own = nested(init)
-          if (attempt > 1 && kept?.bytes) return fetch(input, { ...own, body: kept.bytes })
-          const hasBody = own.body !== undefined && own.body !== null
+          const marked = nested(init)
+          if (attempt > 1 && kept?.bytes) return fetch(input, { ...marked, body: kept.bytes })
+          const hasBody = marked.body !== undefined && marked.body !== null
           if (given && !hasBody && isWebStream(given.body) && request.isRetryable) {
             kept = new KeptBody(given.clone().body!)
           }
-          return fetch(input, own)
+          return fetch(input, marked)
         },
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
@@ -74,13 +71,13 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
          * reservation until its body has been read.
          */
         deliver(response, turn) {
-          let whole = response
+          let delivered = response
           if (endsLate) {
             const body = new BodyEnd(settle, replyOf(response))
-            whole = untilEnd(response, (isWhole) => turn.returned(body.used(isWhole)), body.add)
+            delivered = untilEnd(response, (isWhole) => turn.returned(body.used(isWhole)), body.add)
           } else turn.returned()
-          remember(whole, turn.decisions, response)
-          return whole
+          remember(delivered, turn.decisions, response)
+          return delivered
         },
         discard: (response) => discard(response.body),
       })

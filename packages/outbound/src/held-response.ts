@@ -25,9 +25,9 @@ export class HeldResponse {
   }
 
   /**
-   * Keeps a piece of the body, which has to be read before it is known whether the handler is to see the response. `release`
-   * later calls `passOn`, which hands the piece to the handler, or drops it if the request is sent again. A body of more than
-   * 64 KiB is not read as JSON (`json` resolves with undefined), and undici is asked to fetch no more of it until `release`.
+   * Keeps a piece of the body until `release`, which calls `passOn`: that hands the piece to the handler, or drops it if the
+   * request is sent again. A body of more than 64 KiB is not read as JSON (`json` resolves with undefined), and undici is asked
+   * to fetch no more of it until `release`.
    */
   data(chunk: Uint8Array, passOn: () => void): void {
     this.#held.push(passOn)
@@ -38,14 +38,14 @@ export class HeldResponse {
     this.#resolve(undefined)
   }
 
-  /** Notes that the body is complete, for `json()`. `passOn` reports the end to the handler, later. */
+  /** Notes that the body is complete: `json` can read it. `release` later calls `passOn`, which reports the end to the handler. */
   end(passOn: () => void): void {
     this.hasEnded = true
     this.#held.push(passOn)
     this.#resolve(Buffer.concat(this.#chunks))
   }
 
-  /** Notes that the body is cut off, of which `json()` knows nothing then. `passOn` reports the failure to the handler, later. */
+  /** Notes that the body is cut off: `json` resolves with undefined. `release` later calls `passOn`, which reports the failure. */
   fail(passOn: () => void): void {
     this.hasEnded = true
     this.#held.push(passOn)
@@ -53,17 +53,16 @@ export class HeldResponse {
   }
 
   /**
-   * Passes on the pieces of the response in their order, once it is known whether the handler is to see them: each goes to the
-   * handler, or is dropped if the request is sent again. Resumes a body that `data` has paused at 64 KiB, unless the handler has
-   * paused it too (`relay`).
+   * Passes on what was kept of the response, in its order, when it is known whether the handler is to see it. Resumes a body that
+   * `data` has paused at 64 KiB, unless the handler has paused it too, by its own controller (`handlerController`).
    */
-  release(relay: Pick<RequestController, 'paused'>): void {
+  release(handlerController: Pick<RequestController, 'paused'>): void {
     clearTimeout(this.#timer)
     for (const passOn of this.#held) passOn()
-    if (this.#bytes > MOST_BYTES && !relay.paused) this.controller.resume()
+    if (this.#bytes > MOST_BYTES && !handlerController.paused) this.controller.resume()
   }
 
-  /** Forgets the response, of whose request the handler has learned the end: no verdict has an effect any more. */
+  /** Forgets the response, because its request has failed: a verdict has no effect any more. */
   drop(): void {
     clearTimeout(this.#timer)
     this.isDropped = true
@@ -71,14 +70,14 @@ export class HeldResponse {
   }
 }
 
-/**
- * Undoes the content codings of a body, the last one first. Returns undefined if a coding is unknown or fails, or the result has
- * more than 64 KiB.
- */
+/** Undoes the content codings in `encoding`, the last one first. Undefined if one is unknown or fails, or beyond 64 KiB. */
 function unpacked(packed: Uint8Array | undefined, encoding = 'identity'): Uint8Array | undefined {
+  let bytes = packed
   try {
-    const codings = encoding.toLowerCase().split(',').toReversed()
-    return codings.reduce((bytes, coding) => bytes && unpackedOnce(bytes, coding.trim()), packed)
+    for (const coding of encoding.toLowerCase().split(',').toReversed()) {
+      bytes &&= unpackedOnce(bytes, coding.trim())
+    }
+    return bytes
   } catch {
     return undefined
   }

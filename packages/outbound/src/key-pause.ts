@@ -2,13 +2,13 @@ import { nowMs } from '@sluice/core/internal'
 import type { Verdict } from './verdict.js'
 
 /** How long to wait after a reply, in milliseconds. */
-export interface Heeded {
+export interface Wait {
   /** For all calls of the key. */
-  readonly holdMs: number
+  readonly keyMs: number
   /** For this call alone. */
   readonly aloneMs: number
-  /** Whether the other side named the time, so that a retry after it takes nothing from the budget. */
-  readonly isPaidFor: boolean
+  /** Whether the other side stated the time, so that a retry after it takes nothing from the budget. */
+  readonly isStated: boolean
 }
 
 /**
@@ -44,12 +44,12 @@ export class KeyPause {
   }
 
   /**
-   * How many more calls may go out before a further answer comes; during a pause, how many at its end. A single call goes out
-   * after a pause. If it gets no answer in time (`#probeAt`), one more may follow, and so on, ever later up to a minute. From
-   * the first answer on (`#answeredAt`), the number doubles every 250 ms, or grows by two with each answer where that is
-   * faster, up to ten doublings.
+   * Returns how many more calls may go out before a further answer comes; during a pause, how many at its end. A single call
+   * goes out after a pause. When it has got no answer in time (`#probeAt`), this allows one more, and so on, ever later up to a
+   * minute. From the first answer on (`#answeredAt`), the number doubles every 250 ms, or grows by two with each answer where
+   * that is faster. After ten doublings, and without a pause, it is Infinity.
    */
-  get allowance(): number {
+  updateAllowance(): number {
     if (!this.#isRecovering) return Infinity
     const now = nowMs()
     if (this.#answeredAt === undefined && now >= this.#probeAt) {
@@ -63,8 +63,8 @@ export class KeyPause {
   }
 
   /**
-   * Milliseconds, at least 1, until `allowance` grows by time alone beyond the turns that are `booked`: at `#probeAt` before
-   * the first answer after a pause, and with the next doubling after it. Infinity until the call that may go out has done so.
+   * Milliseconds, at least 1, until time alone lets more calls go out than there are turns `booked`: before the first answer
+   * after a pause until `#probeAt`, then until the next doubling. Infinity until the single call after a pause has gone out.
    */
   growsInMs(booked: number): number {
     const at =
@@ -75,8 +75,8 @@ export class KeyPause {
   }
 
   /**
-   * Counts a call that goes out. Before the first answer it sets `#probeAt`: a single call that never gets one does not hold up
-   * the key.
+   * Counts a call that goes out. Before the first answer after a pause it sets when another may follow without one (`#probeAt`),
+   * so that a call that is never answered does not hold up the key.
    */
   sent(): void {
     if (!this.#isRecovering) return
@@ -85,11 +85,11 @@ export class KeyPause {
   }
 
   /**
-   * Takes account of the answer to an attempt that went out at `sentAt`, as the class describes. A refusal that states no wait
-   * adds none if the key is paused already, or if its attempt is from before the latest pause, which answers for it; nor while
-   * a limit is searched for, which it lowers instead.
+   * Counts the answer to an attempt that went out at `sentAt`, and returns who has to wait, and for how long, as the class
+   * describes. A refusal that states no wait causes none if the key is paused already, or was paused after the attempt went out;
+   * nor while the limit is searched for (`isSearched`), because the refusal lowers the limit instead.
    */
-  heed({ answer, pauseMs }: Verdict, sentAt: number, isSearched: boolean): Heeded {
+  heed({ answer, pauseMs }: Verdict, sentAt: number, isSearched: boolean): Wait {
     const isRecent = sentAt >= this.#begunAt
     const isRefusal = answer === 'limited' || answer === 'overloaded'
     if (isRecent && answer === 'served') {
@@ -101,24 +101,26 @@ export class KeyPause {
     const isSingle = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
     // An outage whose replies say "at once" would get as many calls as it can refuse.
     const isStated = !isRefusal || this.#refusals < 2 || Number(pauseMs) >= LEAST_STATED_MS
-    if (isStated && pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0, isPaidFor: pauseMs > 0 }
+    if (isStated && pauseMs !== undefined) return { keyMs: pauseMs, aloneMs: 0, isStated: pauseMs > 0 }
     if (isSearched || !isRecent || this.leftMs > 0) return NO_WAIT
     const ms = this.#backOffMs()
     if (isSingle) return { ...NO_WAIT, aloneMs: ms }
     this.#backOffs++
-    return { ...NO_WAIT, holdMs: ms }
+    return { ...NO_WAIT, keyMs: ms }
   }
 
   /**
-   * Begins a pause of `ms` milliseconds. Many replies report the same pause, so this returns false, and changes nothing, if it
-   * would end no later than the known one; for an attempt from before that one began (`sentAt`), no more than 50 ms later.
+   * Begins a pause of `ms` milliseconds, after which a single call goes out first. Many replies report the same pause: this returns
+   * false, and changes nothing, if the pause would end no later than the known one; or at most 50 ms later, if the attempt that got
+   * the reply went out (`sentAt`) before the known pause began.
    */
   begin(ms: number, sentAt: number): boolean {
     const now = nowMs()
-    const known = sentAt < this.#begunAt ? this.#until + NEGLIGIBLE_MS : this.#until
-    if (now + ms <= known) return false
+    const until = now + ms
+    const knownUntil = sentAt < this.#begunAt ? this.#until + NEGLIGIBLE_MS : this.#until
+    if (until <= knownUntil) return false
     this.#begunAt = now
-    this.#until = now + ms
+    this.#until = until
     this.#isOn = this.#isRecovering = true
     this.#sent = 0
     this.#allowed = 1
@@ -127,30 +129,27 @@ export class KeyPause {
     return true
   }
 
-  /** Whether the call that goes out now is the first since the pause of the key ended; true only once after each pause. */
+  /** Returns whether the call that goes out now is the first since the pause of the key ended: true only once after each pause. */
   takeResumption(): boolean {
     if (!this.#isOn || this.leftMs > 0) return false
     this.#isOn = false
     return true
   }
 
-  /** Lets two more calls go out, because one was answered. The first answer after a pause begins both counts anew. */
+  /** Allows two more calls, because one was answered. The first answer after a pause has the calls counted anew. */
   #grow(): void {
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()
     this.#allowed += 2
   }
 
-  /**
-   * Milliseconds to wait where the other side states no time: a second, doubled with each wait in a row, less up to a quarter
-   * at random.
-   */
+  /** Milliseconds to wait where no time is stated: a second, doubled each time up to a minute, less up to a quarter at random. */
   #backOffMs(): number {
     return Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.#backOffs) * (0.75 + Math.random() / 4)
   }
 }
 
-export const NO_WAIT: Heeded = { holdMs: 0, aloneMs: 0, isPaidFor: false }
+export const NO_WAIT: Wait = { keyMs: 0, aloneMs: 0, isStated: false }
 const LEAST_STATED_MS = 100
 const NEGLIGIBLE_MS = 50
 const LONGEST_BACK_OFF_MS = 60_000

@@ -9,7 +9,7 @@ import {
   type TimerHandle,
 } from '@sluice/core/internal'
 import { RateLimitExceededError } from './exceeded.js'
-import { type Heeded, KeyPause } from './key-pause.js'
+import { KeyPause, type Wait } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
 import { type BookedTurn, type CallTerms, LONGEST_WAIT_MS, releaseUnused, type Turn } from './turn.js'
 import { giveBack, holdUntilEnd } from './settle.js'
@@ -59,14 +59,14 @@ export class KeyQueue {
     this.#book()
   }
 
-  /** Removes a turn from the queue. Its booking passes to the first one of the same cost and policies that has none. */
+  /** Removes a turn from the queue. Its booking passes to the first turn that has none and that the booking serves as well. */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
     if (this.#queue.size === 0) clearTimer(this.#growth)
     if (!this.#booked.delete(turn)) return
     const { terms, policies } = turn
-    const alike = { ...terms, policies }
-    const heir = this.#queue.first((other) => !this.#booked.has(other) && this.#isFor(other, alike))
+    const booking = { ...terms, policies }
+    const heir = this.#queue.first((other) => !this.#booked.has(other) && this.#isServedBy(booking, other))
     turn.passOn(heir)
     if (heir) this.#booked.add(heir)
   }
@@ -86,14 +86,14 @@ export class KeyQueue {
   }
 
   /**
-   * Passes the verdict on an attempt that went out at `sentAt` to the pause of the key. Returns who has to wait, and for how
-   * long.
+   * Counts the answer to an attempt that went out at `sentAt`, after which more calls may go out if the key was paused. Returns
+   * who has to wait, and for how long. `isSearched`: the limit is unknown and searched for.
    */
-  heed(verdict: Verdict, sentAt: number, isSearched: boolean): Heeded {
+  heed(verdict: Verdict, sentAt: number, isSearched: boolean): Wait {
     this.pause ??= new KeyPause()
-    const heeded = this.pause.heed(verdict, sentAt, isSearched)
+    const wait = this.pause.heed(verdict, sentAt, isSearched)
     this.#book()
-    return heeded
+    return wait
   }
 
   /** Cancels all bookings. As each ends, `#serve` makes another one. */
@@ -118,31 +118,33 @@ export class KeyQueue {
   }
 
   /**
-   * Makes bookings for the first turns that have none: up to `prefetch` at a time, and after a pause up to its allowance.
+   * Makes bookings for the first turns that have none, until as many are under way as `prefetch` allows or, after a pause, the
+   * pause's allowance. `#serve` then carries each booking out.
    */
   #fill(): void {
     this.#isBooking = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
-    const isFree = (turn: Turn): boolean => !this.#booked.has(turn)
+    const isUnbooked = (turn: Turn): boolean => !this.#booked.has(turn)
     while (this.#booked.size < this.#queue.size) {
-      const turn = this.#queue.first(this.#booked.size === 0 ? undefined : isFree)!
+      const turn = this.#queue.first(this.#booked.size === 0 ? undefined : isUnbooked)!
       if (this.#underWay >= turn.client.settings.prefetch) return
       const { pause } = this
-      if (pause && this.#underWay >= pause.allowance) return this.#awaitGrowth(pause)
+      if (pause && this.#underWay >= pause.updateAllowance()) return this.#awaitGrowth(pause)
       this.#booked.add(turn)
       this.#serve(turn, turn.book()).catch(() => {})
     }
   }
 
-  /** Sets a timer to book further turns when the allowance has grown with time. Infinity: it grows only with an answer. */
+  /** Books further turns when the allowance after a pause has grown with time, unless it grows only with an answer. */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#underWay)
     if (ms < Infinity) this.#growth = setTimer(() => this.#book(), ms)
   }
 
   /**
-   * Gets a permit of each semaphore and then a turn of the limiter by a booking, which may pass to another turn meanwhile,
-   * and grants both to the one that is first by then. If that fails, the one that has the booking is refused (`#fail`).
+   * Carries out a booking: takes a permit of each semaphore and then a turn of the limiter, and grants both to the call that is
+   * first by then (`#grant`). If that fails, the call that has the booking is refused (`#fail`). Meanwhile the booking may have
+   * passed to another call, so `options` asks with the deadline of the call that has it now.
    */
   async #serve({ key }: Turn, booking: BookedTurn): Promise<void> {
     const { holder, limiter, permits: sources } = this.shared
@@ -165,6 +167,7 @@ export class KeyQueue {
       const decision = await (reserved ? limiter.reserve!(key, reserved) : limiter?.acquire(key, options))
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
+        // A call without a deadline is booked again, but not before a turn may be free.
         if (booking.until === Infinity && isForNow(denial)) {
           releaseUnused(permits)
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
@@ -189,70 +192,72 @@ export class KeyQueue {
   }
 
   /**
-   * Gives the turn to the call that is first by now among those that it serves (`#isFor`). The one that it was booked for,
-   * if it is another, gets the booking of the first in exchange, or none. If all have left, permits and turn are given back.
+   * Ends a booking that got its permits and its turn (`decision`), and grants them to the call that is first by now among those
+   * that it serves. The call that it was booked for, if it is another, gets the booking of the first in exchange, or none. If
+   * all these calls have left, permits and turn are given back.
    */
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
-    const turn = booking.end()
-    const first = this.#queue.first((other) => this.#isFor(other, booking))
-    // One of the two has no booking from now on.
-    if (!(first && this.#booked.delete(first)) && turn) this.#booked.delete(turn)
+    const bookedFor = booking.end()
+    const first = this.#queue.first((other) => this.#isServedBy(booking, other))
+    const hasExchange = first !== undefined && this.#booked.delete(first)
+    if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
     if (!first) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       if (decision) giveBack(decision)
-      turn?.passOn()
-      return turn?.recheck()
+      bookedFor?.passOn()
+      return bookedFor?.recheck()
     }
-    if (turn !== first) first.passOn(turn)
+    if (bookedFor !== first) first.passOn(bookedFor)
     this.#queue.take(first)
     this.pause?.sent()
     const { key } = first
-    if (booking.reports) first.hears(booking.reports)
+    if (booking.reports) first.addReports(booking.reports)
     first.granted(decision, permits)
-    if (turn !== first) turn?.recheck()
+    if (bookedFor !== first) bookedFor?.recheck()
     const { lateness } = first.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(key, booking, lateness, decision)
   }
 
   /**
-   * Refuses the one that had the booking. It stays and gets another one if the booking was cancelled or was asked for
-   * with an earlier deadline, and without a deadline if it is denied only for now, as a limiter books at most a day ahead.
+   * Ends a booking that failed, and refuses the call that had it. The call stays, and gets another booking, if this one was
+   * cancelled or was asked for with an earlier deadline than the call's; and, if the call has no deadline, after a denial only
+   * for now: a limiter books at most a day ahead.
    */
   #fail(booking: BookedTurn, failure: unknown): void {
     const { isCancelled, until } = booking
     const turn = booking.end()
     if (!turn) return booking.reports?.forEach((report) => report())
     this.#booked.delete(turn)
-    if (booking.reports) turn.hears(booking.reports)
+    if (booking.reports) turn.addReports(booking.reports)
     turn.passOn()
     if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
     else turn.refused(failure)
   }
 
-  /** Whether a booking serves a turn: it takes so many units, under these policies and with permits of these keys. */
-  #isFor(
-    turn: Turn,
+  /** Whether a booking serves a turn: both have the same cost, policies, settlement and keys of permits. */
+  #isServedBy(
     booking: Pick<BookedTurn, 'cost' | 'policies' | 'keys'> & Pick<CallTerms, 'settle'>,
+    turn: Turn,
   ): boolean {
     const { cost, policies, keys, settle } = booking
     const { terms } = turn
-    const isSame = ({ place }: OwnPermits): boolean =>
+    const hasSameKey = ({ place }: OwnPermits): boolean =>
       place === undefined || keyAt(terms.keys, place) === keyAt(keys, place)
     return (
       terms.cost === cost &&
       turn.policies === policies &&
       terms.settle === settle &&
-      this.shared.permits.every(isSame)
+      this.shared.permits.every(hasSameKey)
     )
   }
 
   /**
-   * Books a turn at the end of the queue and leaves it unused, to make up for a call that went out late: those behind it follow
-   * more closely than the limit allows. In a queue shorter than a window each window with the late call then has an unused turn: this
-   * one, or the one that the call has missed. Without the option `lateness`, a delay of 1 % of the window needs none, as a limit should be further
-   * below the provider's than that. It is no call, so the listeners of the limiter do not hear of it.
+   * Books a further turn and leaves it unused, to make up for a call that went out late: the calls behind it follow more closely
+   * than the limit allows. If less than a window of turns is booked ahead, each window with the late call then has an unused turn:
+   * this one, or the one that the call missed. Without the option `lateness`, a delay of up to 1 % of the window needs none, as a
+   * limit should be further below the provider's than that. The turn is no call, so listeners of the limiter do not hear of it.
    */
   #payAgain(key: string, booking: BookedTurn, lateness: number | undefined, decision: Decision): void {
     const { limiter } = this.shared
@@ -287,15 +292,12 @@ export class KeyQueues {
     this.limiter = holder
   }
 
-  /** Makes a limiter of these policies, and returns it, if there is none. */
+  /** Makes a limiter of these policies if there is none yet, and returns it; otherwise returns undefined. */
   limitBy(policies: readonly Policy[]): Limiter | undefined {
     return this.limiter ? undefined : (this.limiter = createLimiter({ policies }))
   }
 
-  /**
-   * The queue of a key, as stores keep it; made for the first call that asks for it, and perhaps dropped while no call needs
-   * it.
-   */
+  /** Returns the queue of a key, as stores keep the key. Makes it if there is none; a queue that no call needs may be dropped. */
   get(stored: string): KeyQueue {
     let queue = this.#queues.get(stored)
     if (!queue) {
@@ -307,33 +309,41 @@ export class KeyQueues {
   }
 
   /**
-   * Drops the queues that no call needs, but the newest `MOST_PAUSED` of those whose key is paused, as the pause would be
-   * forgotten.
+   * Drops the queues that no call needs, except the newest 5,000 (`MOST_PAUSED`) of those whose key is paused, because with the
+   * queue the pause is forgotten. Sets when the next sweep is due: at twice as many queues as are left, at least 100.
    */
   #sweep(): void {
-    const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
-    const paused = unused.filter(([, { pausedMs }]) => pausedMs > 0)
+    const unused = [...this.#queues].filter(([, keyQueue]) => !keyQueue.isUsed)
+    const paused = unused.filter(([, keyQueue]) => keyQueue.pausedMs > 0)
     const kept = new Set(paused.slice(-MOST_PAUSED))
-    for (const each of unused) if (!kept.has(each)) this.#queues.delete(each[0])
+    for (const entry of unused) if (!kept.has(entry)) this.#queues.delete(entry[0])
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
 }
 
-/** The queues of keys that all clients of this process with this limiter and these semaphores share. */
-export function keyQueuesOf(limiter: TurnSource, permits: readonly OwnPermits[]): KeyQueues {
-  const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues[]>()
-  queuesByLimiter.set(limiter, beside)
-  const first = permits[0]?.semaphore ?? limiter
-  const all = beside.get(first) ?? []
-  beside.set(first, all)
+/**
+ * Returns the queues of keys that all clients of this process with this limiter and these semaphores share, and makes them for the
+ * first client. They are kept in weak maps, by the limiter and then by its first semaphore (or again the limiter, without one).
+ */
+export function sharedKeyQueues(limiter: TurnSource, permits: readonly OwnPermits[]): KeyQueues {
+  const bySemaphore = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues[]>()
+  queuesByLimiter.set(limiter, bySemaphore)
+  const semaphoreOrLimiter = permits[0]?.semaphore ?? limiter
+  const candidates = bySemaphore.get(semaphoreOrLimiter) ?? []
+  bySemaphore.set(semaphoreOrLimiter, candidates)
   const isSame = ({ semaphore, place }: OwnPermits, i: number): boolean =>
     semaphore === permits[i]?.semaphore && place === permits[i].place
-  let known = all.find((each) => each.permits.length === permits.length && each.permits.every(isSame))
-  if (!known) all.push((known = new KeyQueues(limiter, permits)))
-  return known
+  let shared = candidates.find(
+    (candidate) => candidate.permits.length === permits.length && candidate.permits.every(isSame),
+  )
+  if (!shared) candidates.push((shared = new KeyQueues(limiter, permits)))
+  return shared
 }
 
-/** Waits until the pause of a key has ended, in a client without a limiter that would hold the key. */
+/**
+ * Waits until the pause of a key has ended, where no limiter has done so: without one, or if it does not know of the pause.
+ * Throws if the pause is longer than the `maxWait` of `options()`, or its signal aborts.
+ */
 async function outlast(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
   // Timers may fire early, so the time that is left is read again after each sleep.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
@@ -343,7 +353,7 @@ async function outlast(pause: KeyPause, key: string, options: () => CheckedOptio
   }
 }
 
-/** Whether a call was refused only for now: there is no permit yet, or the turn is later than a limiter books ahead. */
+/** Whether a call was refused only for now: there is no permit yet, or its turn is later than a limiter books ahead. */
 function isForNow(failure: unknown): boolean {
   if (!(failure instanceof RateLimitExceededError)) return false
   const { reason, decision } = failure

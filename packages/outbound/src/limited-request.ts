@@ -54,43 +54,44 @@ export class LimitedRequest {
   }
 
   /**
-   * Judges a reply: whether it refused the call, for how long the key pauses, and whether the call is sent again. With the
-   * options `isRefusal`, `pauseOf` and `provider` the body may be read, by `readJson`, and the verdict may be a promise.
+   * Judges a reply to an attempt (counted from 1): whether it refused the call, for how long the key pauses, and whether the call
+   * is sent again. The hooks `isRefusal` and `pauseOf` and the reader of a `provider` may read the body, by `readJson`; then the
+   * verdict may be a promise.
    */
-  verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
+  verdictOn(bare: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider, readBody } = this.settings
-    const isPlain = !isRefusal && !pauseOf && !provider
-    if (isPlain) return this.#verdict(given, attempt, [undefined, undefined, undefined])
-    const reply = withJson(given, readJson, readBody === 'all' || provider === 'shopify')
-    const named = isRefusal?.({ reply })
+    if (!isRefusal && !pauseOf && !provider) return this.#verdict(bare, attempt, NO_FINDINGS)
+    const reply = withJson(bare, readJson, readBody === 'all' || provider === 'shopify')
+    const refusal = isRefusal?.({ reply })
     const pauseMs = pauseOf?.({ reply })
     const stated = provider && PROVIDERS[provider](reply)
-    if (isPromise(named) || isPromise(pauseMs) || stated) {
-      return Promise.all([named, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
+    if (isPromise(refusal) || isPromise(pauseMs) || stated) {
+      return Promise.all([refusal, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
     }
-    return this.#verdict(reply, attempt, [named, pauseMs, undefined])
+    return this.#verdict(reply, attempt, [refusal, pauseMs, undefined])
   }
 
   /**
-   * Judges a reply by what was found in it. For the pause, the option `pauseOf` goes before the provider's reader, and that
-   * before the headers. Beside the statuses 429, 503 and 529, an error that asks for a pause may be a refusal.
+   * Judges a reply by what hooks and the provider's reader found in it. For the pause, the hook `pauseOf` goes before the reader,
+   * and the reader before the headers. A refusal is certain by a finding or by its status (429, 503, 529). An error with another
+   * status is one only if it asks for a pause (`asksForPause`). A refusal is retried after a short random delay, if it may be.
    */
-  #verdict(reply: OutboundReply, attempt: number, [named, hookMs, stated]: ReplyFindings): Verdict {
+  #verdict(reply: OutboundReply, attempt: number, [hookRefusal, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
-    const said = named || stated?.isRefusal
-    if (said === 'final') return { status, ...FINAL }
-    const isNone = said === 'none'
-    const isCertain = said === true || (!isNone && REFUSALS.has(status))
-    const readMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
+    const found = hookRefusal || stated?.isRefusal
+    if (found === 'final') return { status, ...FINAL }
+    const isNone = found === 'none'
+    const isCertain = found === true || (!isNone && REFUSALS.has(status))
+    const foundMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
     // The headers of what is no refusal are read as those of a success.
-    const pauseMs = readMs ?? statedMs(isNone ? { ...reply, status: 200 } : reply, isCertain)
-    const isRefusal = isCertain || (!isNone && status >= 400 && asksForPause(status, pauseMs, readMs))
-    const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
+    const pauseMs = foundMs ?? statedMs(isNone ? { ...reply, status: 200 } : reply, isCertain)
+    const isRefusal = isCertain || (!isNone && status >= 400 && asksForPause(status, pauseMs, foundMs))
+    const again = isRefusal && this.#mayRetry(reply, attempt) ? jitterMs(attempt) : false
     return { answer: answerOf(reply, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
   /** Whether a request that was refused may be sent once more after this attempt. */
-  #retries(reply: OutboundReply, attempt: number): boolean {
+  #mayRetry(reply: OutboundReply, attempt: number): boolean {
     return (
       attempt <= this.settings.retries &&
       this.isRetryable &&
@@ -100,12 +101,13 @@ export class LimitedRequest {
   }
 
   /**
-   * The key that a reply is about: the first key of the request, or where a redirect led to another `url`, the first one that the
-   * options make of that. A reply's `url` has no fragment (`#...`), so that of the request is not compared.
+   * The key that a reply is about: the first key of the request or, if a redirect led to another `url`, the first key that the
+   * options make of that URL. A reply's `url` has no fragment (`#...`), so it is compared with the request's without one.
    */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
-    if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.keys[0]
+    const requested = hash === '' ? href : href.slice(0, -hash.length)
+    if (!url || url === requested) return this.terms.keys[0]
     const { method } = this.request
     return keysOf(this.settings, {
       url: new URL(url),
@@ -115,16 +117,17 @@ export class LimitedRequest {
   }
 }
 
-/** The findings of hooks and of a provider's reader in a reply. `named`: what the hook `isRefusal` calls it. */
+/** The findings in a reply: of the hooks `isRefusal` and `pauseOf`, and of a provider's reader. */
 type ReplyFindings = readonly [
-  named: RefusalKind,
+  hookRefusal: RefusalKind,
   hookMs: number | undefined,
   stated: StatedLimit | undefined,
 ]
+const NO_FINDINGS: ReplyFindings = [undefined, undefined, undefined]
 
 /**
- * Copies the options of a call and marks the copy as made by a limited client, for a limited client within (`isNested`). Copies
- * of the copy keep the mark.
+ * Copies the options of a call and marks the copy: another limited client that is called with it leaves retries to this one
+ * (`isNested`). Copies of the copy keep the mark.
  */
 export function nested<T extends object>(options: T | undefined): T {
   const copy: Record<PropertyKey, unknown> = {}
@@ -145,7 +148,7 @@ const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
 /**
  * The keys of a request by the option `key`, one for each limiter or one for all: by default the origin of its URL. `keysFor`
- * throws for a list that is shorter or longer than that of the limiters.
+ * throws if there are more or fewer keys than limiters.
  */
 function keysOf(
   { limiter, key }: OutboundSettings,
@@ -153,28 +156,28 @@ function keysOf(
 ): readonly [string, ...string[]] {
   if (key === undefined) return [request.url.origin]
   if (!Array.isArray(key)) return [keyOf(key as KeyOption, request)]
-  return keysFor(limiter, key.map((each: KeyOption) => keyOf(each, request)) as [string])
+  return keysFor(limiter, key.map((option: KeyOption) => keyOf(option, request)) as [string])
 }
 
 type KeyOption = string | ((request: OutboundRequest) => string)
 
-/** The key of a request by one setting of the option: the same for all, or what the function returns. */
+/** The key of a request by one item of the option `key`: the same for all requests, or what the function returns. */
 function keyOf(key: KeyOption, request: OutboundRequest): string {
   return typeof key === 'function' ? key(request) : key
 }
 
 /**
- * Whether an error (a status of 400 or more) counts as a refusal because its reply asks for a pause. A 403 has other
- * meanings too, and is one only with a pause in milliseconds, `pauseMs`, as GitHub sends it; any other status if
- * `pauseOf` or the provider's reader has found a pause, `readMs`.
+ * Whether an error (a status of 400 or more) asks for a pause, and so counts as a refusal. For a 403, which GitHub sends for its
+ * limits, any pause counts (`pauseMs`), also one in the headers. For other errors only one that a hook or the provider's reader
+ * has found counts (`foundMs`).
  */
-function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
-  return status === 403 ? pauseMs > 0 : readMs > 0
+function asksForPause(status: number, pauseMs = 0, foundMs = 0): boolean {
+  return status === 403 ? pauseMs > 0 : foundMs > 0
 }
 
 /**
- * The kind of an answer by its status. A refusal with 429 or 403 is due to a limit, and pauses the key at once; any other refusal
- * is due to an overload, and a single one does not. A status of 500 or above that is no refusal says nothing about limits, nor does a cache.
+ * The kind of an answer by its status. A refusal with 429 or 403 is due to a limit, any other refusal to an overload. An answer
+ * that is no refusal was served; but an error of the server (500 or above) and a reply from a cache say nothing about limits.
  */
 function answerOf(reply: OutboundReply, isRefusal: boolean): AnswerKind {
   const { status } = reply

@@ -73,8 +73,7 @@ export interface OutboundOptions extends WaitingOptions {
    */
   readonly retries?: number
   /**
-   * Whether a request may be sent again after a refusal. A body that can be read only once, such as a stream, is never sent
-   * again.
+   * Whether a request may be sent again after a refusal. A body that can be read only once, such as a stream, is never sent again.
    * @default GET, HEAD, OPTIONS, TRACE, PUT, DELETE, and requests with an `Idempotency-Key`
    */
   readonly isRetryable?: (request: OutboundRequest) => boolean
@@ -132,8 +131,8 @@ const OUTBOUND = {
 } satisfies DeclarationOf<OutboundOptions>
 
 /**
- * Makes an option take either a value for every request, or a function that returns one for each. The results of the function are
- * checked with each call, not here.
+ * Returns an option that takes one value for all requests, or a function that returns a value for each. What the function returns
+ * is checked with each call, not here.
  */
 function perRequest<Setting>(
   option: Option<Setting>,
@@ -174,7 +173,8 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
 }
 
 /**
- * Checks what a client is made of when it is given, rather than with its first call. `what` says which function takes what.
+ * Throws an error unless `isRight`: an argument of a client is checked when it is given, rather than with its first call. `what`
+ * says which function takes what, `given` is the argument.
  * @throws {PolicyError} INVALID_OPTION.
  */
 export function checkGiven(isRight: boolean, what: string, given: unknown): void {

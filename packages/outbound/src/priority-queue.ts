@@ -12,10 +12,10 @@ export interface Queued<T extends Queued<T>> {
 }
 
 /**
- * Waiting turns: the highest priority first. Among those of one priority the tenants take turns, by deficit round robin
- * (Shreedhar and Varghese, 1995): in each round every one that waits may take its weight times the highest cost, and the oldest of
- * a tenant goes first. All calls without a tenant are one. Their number makes no turn dearer; that of the priorities does with its
- * logarithm, as these are a binary heap.
+ * Turns that wait: the highest priority first. Among the turns of one priority the tenants alternate, by deficit round robin
+ * (Shreedhar and Varghese, 1995): in each round every tenant that waits may take its weight times the highest cost, its oldest
+ * turn first. All calls without a tenant are one tenant. A turn takes no longer with more tenants, and with more priorities by
+ * the logarithm of their number: the levels, each with the turns of one priority, are a binary heap.
  */
 export class PriorityQueue<T extends Queued<T>> {
   readonly #heap: Level<T>[] = []
@@ -24,7 +24,7 @@ export class PriorityQueue<T extends Queued<T>> {
   /** Turns that wait. */
   size = 0
 
-  /** Adds a turn behind those of its tenant and priority. */
+  /** Adds a turn behind those of its tenant and priority. The first turn of a priority adds a level to the heap. */
   add(turn: T): void {
     const { priority } = turn.terms
     const [top] = this.#heap
@@ -44,7 +44,7 @@ export class PriorityQueue<T extends Queued<T>> {
     this.size++
   }
 
-  /** Removes a turn that gets nothing; does nothing if it is not in the queue. */
+  /** Removes a turn from the queue, if it is there. A level without turns leaves the heap, where the last one takes its place. */
   delete(turn: T): void {
     const { line } = turn
     if (!line) return
@@ -61,18 +61,18 @@ export class PriorityQueue<T extends Queued<T>> {
     this.#sink(last)
   }
 
-  /** Removes a turn that comes, for which its tenant pays. */
+  /** Removes a turn that is granted, and charges its cost to its tenant, unless no other tenant waits. */
   take(turn: T): void {
     const { level } = turn.line!
-    if (level.lines.size > 1) level.charge(turn, turn.line!) // alone it has every round
+    if (level.lines.size > 1) level.charge(turn, turn.line!)
     this.delete(turn)
   }
 
   /**
    * Returns the first turn that is suitable, by default the first of all; undefined if none is. Callers give no `place` and no
-   * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable one
-   * found elsewhere. The two levels below a place never come before the one there, so the search ends at a suitable turn, and at a
-   * level behind that of `best`.
+   * `best`: the search calls itself with both, for the part of the heap from `place` down, where `best` is the first suitable turn
+   * found elsewhere. No level comes before the level above it in the heap. So the search ends at a suitable turn, and at a level
+   * that comes after that of `best`.
    */
   first(isSuitable?: (turn: T) => boolean, place = 0, best?: T): T | undefined {
     const level = this.#heap[place]
@@ -83,7 +83,7 @@ export class PriorityQueue<T extends Queued<T>> {
     return this.first(isSuitable, 2 * place + 2, left)
   }
 
-  /** Moves a level up the heap: each one above that comes after it moves one step down. */
+  /** Moves a level up the heap, past each level above that comes after it. */
   #rise(level: Level<T>): void {
     while (level.place > 0) {
       const above = this.#heap[(level.place - 1) >> 1]!
@@ -92,7 +92,7 @@ export class PriorityQueue<T extends Queued<T>> {
     }
   }
 
-  /** Moves a level down the heap as long as one of the two below comes before it, the first of which takes its place. */
+  /** Moves a level down the heap as long as a level below comes before it. Of the two below, the first one takes its place. */
   #sink(level: Level<T>): void {
     for (;;) {
       const left = 2 * level.place + 1
@@ -148,7 +148,7 @@ class Level<T extends Queued<T>> {
     if (cost > this.#quantum) this.#quantum = cost
   }
 
-  /** Removes a turn. A tenant without turns is forgotten, or the last one kept as if it were new. */
+  /** Removes a turn. A tenant without turns is forgotten; the last tenant is kept, for its next turn, as if it were new. */
   delete(turn: T, line: TenantQueue<T>): void {
     line.turns.delete(turn)
     turn.standIn(undefined)
@@ -161,7 +161,7 @@ class Level<T extends Queued<T>> {
     }
   }
 
-  /** Has the tenant of a turn pay for it. If it has had its share of the round, it goes behind the others. */
+  /** Charges a turn to its tenant. A tenant that has had its share of the round goes behind the others. */
   charge({ terms }: T, line: TenantQueue<T>): void {
     const isOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
     if (!isOver) return
@@ -181,7 +181,10 @@ export class TenantQueue<T extends Queued<T>> {
 
   constructor(readonly level: Level<T>) {}
 
-  /** Takes `cost` from its balance, after adding its `share` of a round that it begins. Returns whether its round is over. */
+  /**
+   * Takes `cost` from the tenant's balance. If this is its first turn in the round, its `share` of the round is added before.
+   * Returns whether the balance is used up, which ends its round.
+   */
   pay(cost: number, share: number): boolean {
     if (!this.#isServed) this.balance += share
     this.balance -= cost

@@ -10,8 +10,7 @@ import { FINAL, UNANSWERED, type Verdict } from './verdict.js'
 import { checkSources, keysFor, type LimiterOption, sourcesOf } from './waiting-options.js'
 
 /**
- * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
- * fleet.
+ * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a fleet.
  * @example
  * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
  * const queue = createQueue({ limiter, semaphore: createSemaphore({ limit: 5 }) })
@@ -83,7 +82,7 @@ export class Queue<D extends Decision | undefined = Decision> {
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
       const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)
-      // A listener of the event 'queued' may clear the call before there is its promise.
+      // Awaits a step first: a listener of the event 'queued' may clear the call before its promise exists.
       const silence = (): void =>
         void Promise.resolve()
           .then(() => result)
@@ -92,7 +91,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     } catch (error) {
       return Promise.reject(error)
     }
-    // The very promise that the caller gets, so that `clear` can mark its rejection as handled, and no other.
+    // `silence` needs the very promise that the caller gets: a rejection is handled for each promise by itself.
     const result = timeoutMs === undefined ? this.#made(terms, fn) : this.#madeInTime(terms, fn, timeoutMs)
     return result
   }
@@ -163,10 +162,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     return this.#calls.close(drain)
   }
 
-  /**
-   * Calls `fn` when it is the call's turn, and again after a failure if the option `retry` asks for it. Settles as the last
-   * attempt does.
-   */
+  /** Calls `fn` at the call's turn, and again if the option `retry` asks for it. Settles as the last attempt does. */
   #made<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = terms
     return this.#calls.run(terms, {
@@ -176,8 +172,8 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Makes a call as `#made` does, but with a time limit for each attempt. If one takes longer, the promise rejects at once with
-   * a TimeoutError, the signal that `fn` got aborts, and no attempt follows. The call keeps its permit until `fn` has settled.
+   * Makes a call as `#made` does, but with a time limit for each attempt. If an attempt takes longer, the promise rejects at once
+   * with a TimeoutError, the signal that `fn` got aborts, and no attempt follows. The call keeps its permit until `fn` has settled.
    */
   #madeInTime<T>(
     terms: CallTerms,
@@ -186,7 +182,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       let isOver = false
-      // One attempt. Its signal aborts with that of the caller, or when the time is over, which also rejects the promise.
+      // Makes one attempt. The signal for `fn` aborts with the caller's signal, or when the time is over.
       const start = async ({ decisions, attempt }: Turn): Promise<T> => {
         const controller = new AbortController()
         const { signal: callerSignal } = terms
@@ -213,20 +209,22 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Judges a failed attempt. A stated pause makes the failure a refusal, as `isRefusal` does; without one the queue decides
-   * whether and for how long the key pauses. Any other failure says nothing about limits.
+   * Judges a failed attempt by the options. The failure is a refusal by the other side if `isRefusal` says so or `pauseOf` returns
+   * a pause; of a refusal without a pause, the queue of the key decides how long the key pauses. Any other failure says nothing
+   * about limits. `retry` decides whether another attempt follows, and after how many milliseconds.
    */
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, isRefusal, retry } = this.#settings
-    const asked = pauseOf?.({ error }) ?? 0
-    const said = isRefusal?.({ error })
-    if (said === 'final') return FINAL
-    const isRefused = said !== 'none' && (said === true || asked > 0)
-    const again = (await retry?.(error, attempt)) ?? false
+    const pauseMs = pauseOf?.({ error }) ?? 0
+    const refusal = isRefusal?.({ error })
+    if (refusal === 'final') return FINAL
+    const isRefused = refusal !== 'none' && (refusal === true || pauseMs > 0)
+    const retryMs = (await retry?.(error, attempt)) ?? false
+    const isTime = typeof retryMs === 'number' && retryMs >= 0 && retryMs < Infinity
     return {
       answer: isRefused ? 'overloaded' : 'other',
-      pauseMs: asked > 0 ? asked : isRefused ? undefined : 0,
-      again: typeof again === 'number' && again >= 0 && again < Infinity && Math.min(again, LONGEST_TIMER_MS),
+      pauseMs: pauseMs > 0 ? pauseMs : isRefused ? undefined : 0,
+      again: isTime && Math.min(retryMs, LONGEST_TIMER_MS),
     }
   }
 }

@@ -4,7 +4,7 @@ import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
 import { RelayController, type RequestController } from './relay-controller.js'
-import { BodyEnd, NOTHING, type Used } from './settle.js'
+import { BodyEnd, type Used, USED_NOTHING } from './settle.js'
 import type { Turn } from './turn.js'
 import {
   type Dispatch,
@@ -49,8 +49,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Begins the wait for the request's turn, after which it is sent. `ended` is the error of a dispatcher that was closed.
-   * Failures are reported in a microtask, when undici's `dispatch` has returned to its caller.
+   * Begins the wait for the request's turn, after which it is sent. If its dispatcher was closed, the request fails with the error
+   * `ended`. Failures are reported in a microtask, when undici's `dispatch` has returned to its caller.
    */
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
@@ -58,7 +58,7 @@ export class RelayedRequest implements Handler {
     this.#send(this.#first(ended)).catch(() => {})
   }
 
-  /** Resolves when it is the request's turn for the first time. */
+  /** Waits for the turn of the request's first attempt, and resolves with the turn. Rejects with `ended`, if that is given. */
   async #first(ended: Error | undefined): Promise<Turn> {
     if (ended) throw ended
     this.#request = new LimitedRequest(this.settings, requestOf(this.options), {
@@ -70,9 +70,9 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request when its turn has come, for the first time or again. What belonged to the attempt before is forgotten, so
-   * an abort by the caller now only ends the wait. `nested` has a limited client within leave retries to this one. A dispatcher that
-   * throws, as an interceptor may, has failed the attempt.
+   * Sends the request, for the first time or again, when its turn has come. Forgets the attempt before, so that an abort by the
+   * caller now only ends the wait. `nested` marks the options: another limited client that gets them leaves retries to this one.
+   * If the dispatcher throws, as an interceptor may, the attempt has failed.
    */
   async #send(turn: Promise<Turn>): Promise<void> {
     this.#body = this.#skipped = undefined
@@ -88,30 +88,31 @@ export class RelayedRequest implements Handler {
     }
   }
 
-  /** Notes the connection of this attempt, and the redirects that led to it. `begin` has called the caller's handler. */
+  /** Notes the connection of this attempt, and the redirects that led to it. The caller's handler was called by `begin` already. */
   onRequestStart(controller: RequestController, context?: RequestContext | null): void {
     this.#history = context?.history ?? []
     this.#controller.attach(controller)
   }
 
   /**
-   * Passes an upgrade on, to WebSocket for example. The call was served and ends with it, as the connection is the caller's from
-   * then on. undici reports each reply to CONNECT here: one that opened no tunnel is no answer to the call.
+   * Passes an upgrade of the connection, to WebSocket for example, on to the caller's handler. The call was served and ends, as
+   * the connection is the caller's from then on. undici also reports each reply to CONNECT here: a reply that opened no tunnel
+   * (neither 101 nor 2xx) counts as no answer.
    */
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
     const isOpen = status === 101 || (status >= 200 && status < 300)
     this.#run(() => {
       this.#observe({ ...(isOpen ? ACCEPTED : UNANSWERED), status })
-      this.#end(isOpen ? new BodyEnd(this.settings.settle, reply).used(true) : NOTHING)
+      this.#end(isOpen ? new BodyEnd(this.settings.settle, reply).used(true) : USED_NOTHING)
     })
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
 
   /**
-   * Decides whether the caller's handler gets this response or the request is sent again; `#held` keeps what undici reports
-   * until a verdict is known that reads the body. A response that the handler is not to see is skipped: its body is dropped as
-   * it arrives, for a second at most. Interim responses (below 200) are passed on.
+   * Decides whether the caller's handler gets this response or the request is sent again. A verdict may have to read the body:
+   * until then `#held` keeps all that undici reports. A response that the handler is not to see is skipped: its body is dropped
+   * as it arrives, for a second at most. Interim responses (below 200) are passed on.
    */
   onResponseStart(
     controller: RequestController,
@@ -124,9 +125,9 @@ export class RelayedRequest implements Handler {
     const held = new HeldResponse(controller)
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
     this.#body = new BodyEnd(this.settings.settle, reply)
-    // Carries out the verdict. If the request is sent again (`#observe`), the response is skipped, and `#skipped` counts its
-    // bytes from now on; otherwise the handler gets it. What was held until now goes the same way.
-    const decide = (verdict: Verdict): void => {
+    // Carries out the verdict. If the request is to be sent again, the response is skipped, and `#skipped` counts its bytes
+    // from now on; otherwise the handler gets it. What was held until now goes the same way.
+    const carryOut = (verdict: Verdict): void => {
       if (held.isDropped) return
       this.#held = undefined
       if (this.#observe(verdict)) {
@@ -137,6 +138,7 @@ export class RelayedRequest implements Handler {
       }
       held.release(this.#controller)
     }
+    // Fails the request if the judging has thrown, as a hook may: at once, or by an abort of what still arrives.
     const fail = (error: Error): void => {
       if (held.isDropped) return
       this.#held = undefined
@@ -148,8 +150,8 @@ export class RelayedRequest implements Handler {
     this.#run(() => {
       try {
         const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, readJson)
-        if ('answer' in verdict) decide(verdict)
-        else verdict.then(decide).catch(fail)
+        if ('answer' in verdict) carryOut(verdict)
+        else verdict.then(carryOut).catch(fail)
       } catch (error) {
         fail(error as Error)
       }
@@ -157,8 +159,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Passes a piece of the body on to the handler, keeps it for a verdict (`#held`), or drops it if the response is skipped, of
-   * which more than 64 KiB are not awaited.
+   * Takes a piece of the body: keeps it while the verdict is unknown (`#held`), and then passes it on to the handler. If the
+   * response is skipped, the piece is dropped; a body of more than 64 KiB is aborted instead.
    */
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
     if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
@@ -170,7 +172,10 @@ export class RelayedRequest implements Handler {
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
-  /** Passes the end of the response on, keeps it for a verdict, or sends the request again if the response was skipped. */
+  /**
+   * Takes the end of the response: keeps it while the verdict is unknown (`#held`), and then passes it on to the handler, or sends
+   * the request again if the response was skipped.
+   */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#run(() => this.#sendAgain())
@@ -179,8 +184,8 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Passes the failure of an attempt on; an abort by the handler at once, and a connection that breaks after the verdict on its
-   * response. That of a response that is skipped does not matter: the request is sent again.
+   * Takes the failure of an attempt: keeps it while the verdict is unknown (`#held`), unless the handler itself has aborted, and
+   * then passes it on to the handler. If the response was skipped, the failure does not matter: the request is sent again.
    */
   onResponseError(controller: RequestController, error: Error): void {
     const held = this.#held
@@ -196,10 +201,7 @@ export class RelayedRequest implements Handler {
     })
   }
 
-  /**
-   * Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the
-   * request is to be sent again.
-   */
+  /** Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the request is to be sent again. */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
     const again = queue.observe(this.#turn!, verdict)
@@ -208,13 +210,10 @@ export class RelayedRequest implements Handler {
     return again
   }
 
-  /**
-   * Sends the request again at its next turn. The wait begins before the permit is returned; otherwise the queue would be idle
-   * for a moment.
-   */
+  /** Sends the request again at its next turn. That wait begins before this attempt ends; otherwise the queue would be idle. */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#request.terms, this.#turn)
-    this.#end(NOTHING)
+    this.#end(USED_NOTHING)
     this.#send(turn).catch(() => {})
   }
 

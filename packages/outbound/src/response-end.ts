@@ -1,8 +1,9 @@
 /**
- * Returns a response like the given one, and calls `ended` when its body has arrived, failed or was cancelled; at once if it has
- * none. `ended` gets whether the body came to its end, and `seen` each piece of a web stream. Up to 64 KiB are read in advance, so that a small body ends even if the caller never reads it. A larger body that is
- * never read ends when it is garbage-collected (`unread`). A web stream is observed, and the response made anew around it; the
- * Node stream of node-fetch reports its end by events, so that response is returned itself.
+ * Returns a response like the given one, and calls `ended` when its body has arrived (with true), failed or was cancelled; at once
+ * if it has no body. `seen` gets each piece of a web stream. Up to 64 KiB are read in advance, so that a small body ends even if
+ * the caller never reads it. A larger body that is never read ends when it is garbage-collected (`unread`). A response with a web
+ * stream is made anew around an observed stream (`observed`); one with a Node stream, of node-fetch, is returned itself, because
+ * the stream reports its end by events.
  */
 export function untilEnd(response: Response, ended: Ended, seen?: (piece: Uint8Array) => void): Response {
   const { body } = response
@@ -10,8 +11,8 @@ export function untilEnd(response: Response, ended: Ended, seen?: (piece: Uint8A
     ended(true)
     return response
   }
-  // `unread` calls `ended` if the body is garbage-collected before its end. At its end this is not needed any more: unless it is
-  // unregistered, the registry keeps `ended` in memory, and with it the call and its permit, until the body is collected.
+  // At the end of the body `ended` is taken out of the registry `unread`, which would keep it in memory, with the call and its
+  // permit, until the body is garbage-collected.
   const end: Ended = (isWhole) => {
     unread.unregister(ended)
     ended(isWhole)
@@ -24,17 +25,17 @@ export function untilEnd(response: Response, ended: Ended, seen?: (piece: Uint8A
     if (body.writableFinished === true || body.destroyed === true) end(body.writableFinished === true)
     return response
   }
-  const Same = response.constructor as typeof Response
-  const whole = observed(body, end, seen)
-  const same = posingAs(response, new Same(whole, { headers: response.headers }))
+  const SameClass = response.constructor as typeof Response
+  const observedBody = observed(body, end, seen)
+  const copy = posingAs(response, new SameClass(observedBody, { headers: response.headers }))
   // Not the response: its body and its clones can be read without it.
-  unread.register(whole, ended, ended)
-  return same
+  unread.register(observedBody, ended, ended)
+  return copy
 }
 
 /**
- * Returns a stream of the same bytes, and calls `ended` when the stream has ended (true), failed or was cancelled, and `seen` with
- * each piece. It reads `stream` as it is read itself, and up to 64 KiB (`READ_AHEAD`) ahead.
+ * Returns a new stream of the same bytes. It calls `seen` with each piece, and `ended` when it has ended (with true), failed or
+ * was cancelled. It reads `stream` as it is read itself, and up to 64 KiB (`READ_AHEAD`) ahead.
  */
 export function observed<T extends Uint8Array>(
   stream: ReadableStream<T>,
@@ -47,8 +48,8 @@ export function observed<T extends Uint8Array>(
     {
       type: 'bytes',
       /**
-       * Passes the next piece of the body on, when the reader of the new stream asks for it, but no empty one, which a stream of bytes
-       * refuses. At the end of the body, or if reading it fails, the new stream ends in the same way and `ended` is called.
+       * Passes the next piece on, when the reader of the new stream asks for it. Empty pieces are left out, as a stream of bytes
+       * refuses them. At the end of `stream`, or if reading it fails, the new stream ends in the same way and `ended` is called.
        */
       async pull(controller) {
         let isWhole = false
@@ -70,8 +71,8 @@ export function observed<T extends Uint8Array>(
         ended(isWhole)
       },
       /**
-       * Called when the reader of the new stream wants no more of it: calls `ended` and cancels the body, by its reader if it has
-       * one, as a stream with a reader cannot be cancelled otherwise.
+       * Called when the reader of the new stream wants no more: calls `ended` and cancels `stream`, by its reader if it has one, as
+       * a stream with a reader cannot be cancelled otherwise.
        */
       cancel(reason) {
         ended(false)
@@ -83,12 +84,12 @@ export function observed<T extends Uint8Array>(
 }
 
 /**
- * The bytes in a buffer that holds nothing else: themselves if that is so, otherwise a copy. A byte stream takes over the buffer
- * of the bytes that it is given, and with it whatever else lies in there.
+ * Returns the bytes if they fill their buffer, otherwise a copy with a buffer of its own. A byte stream takes over the buffer of
+ * the bytes that it is given, and with it whatever else lies in there.
  */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const isOwn = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
-  return isOwn ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
+  const fillBuffer = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
+  return fillBuffer ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
 }
 
 /** Cancels a body that no caller reads: a web stream by `cancel`, a Node stream by `destroy`. Leaves any other body alone. */
@@ -119,16 +120,16 @@ export function isNodeStream(value: unknown): value is NodeStream {
 }
 
 /**
- * Gives the response `same` the properties of `response` that the constructor of responses cannot set (the URL, for example) or
- * may refuse (a status of 999). Its `clone` makes clones that have them too, by the method of the class. Returns `same`.
+ * Gives `copy` the properties of `response` that the constructor of responses cannot set (the URL, for example) or may refuse (a
+ * status of 999), and returns it. Its method `clone` makes clones that have these properties too.
  */
-function posingAs(response: Response, same: Response): Response {
+function posingAs(response: Response, copy: Response): Response {
   const { url, redirected, type, status, statusText, ok } = response
-  const clone = (): Response => posingAs(response, (Object.getPrototypeOf(same) as Response).clone.call(same))
+  const clone = (): Response => posingAs(response, (Object.getPrototypeOf(copy) as Response).clone.call(copy))
   for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, clone })) {
-    Object.defineProperty(same, name, { value, configurable: true })
+    Object.defineProperty(copy, name, { value, configurable: true })
   }
-  return same
+  return copy
 }
 
 const READ_AHEAD = 65_536

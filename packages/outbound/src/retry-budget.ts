@@ -38,27 +38,28 @@ export class RetryBudget {
 
   /** Counts the first attempt of a call, which adds `ratio` retries, 0.1 for example. */
   earn(): void {
-    this.#left = this.#now() + this.#ratio
+    this.#update()
+    this.#left += this.#ratio
   }
 
   /** Takes one retry, if one is left. Returns whether it did. */
   spend(): boolean {
-    this.#left = this.#now()
+    this.#update()
     if (this.#left < 1) return false
     this.#left--
     return true
   }
 
   /**
-   * Returns the retries that are left now, a fraction, and notes the present instant as `#at`. `#left` is their number at the
-   * former `#at`. Its distance from `#reserve`, due to calls that added retries and to retries that were made, fades
-   * exponentially with a time constant of ten seconds; so the number returns to what `perSecond` grants.
+   * Brings `#left`, the number of retries at the instant `#at`, up to the present. Its distance from `#reserve`, due to calls that
+   * added retries and to retries that were made, fades exponentially with a time constant of ten seconds; so the number, a
+   * fraction, returns to what `perSecond` grants.
    */
-  #now(): number {
+  #update(): void {
     const now = nowMs()
     const kept = Math.exp((this.#at - now) / REMEMBERED_MS)
     this.#at = now
-    return this.#reserve + (this.#left - this.#reserve) * kept
+    this.#left = this.#reserve + (this.#left - this.#reserve) * kept
   }
 }
 

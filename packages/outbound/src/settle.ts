@@ -49,26 +49,26 @@ export type SettleSettings = Settings<typeof SETTLE>
 /** Tells what a call used; undefined where no reply does. */
 export type Used = (() => number | undefined) | undefined
 
-/** A call that was refused has used nothing. */
-export const NOTHING: Used = () => 0
-/** A reply of which nothing says what its call used: its cost. */
-export const UNTOLD: Used = () => undefined
+/** Of a call that was refused. */
+export const USED_NOTHING: Used = () => 0
+/** Of a call that got a reply, if nothing says what it used: its cost. */
+export const USED_COST: Used = () => undefined
 
 /**
- * Extends the reservation of a decision from now on, while its call waits for further turns and is under way, until `settleHeld` or
- * `giveBack` ends that. A store that fails is reported once.
+ * Extends the reservation of a decision again and again, while its call waits for further turns and is under way. `settleHeld` or
+ * `giveBack` ends that, and settles the reservation. A store that fails is reported once.
  */
 export function holdUntilEnd(decision: Decision, { ttl, atEnd }: SettleSettings, cost: number): void {
   const { reservation } = decision
   if (!reservation) return
-  const ended = new Promise<number>((resolve) => void ends.set(decision, resolve))
-  const use = async (): Promise<unknown> => reservation.settle(await ended)
-  whileExtended(reservation, { ttl, cost, atEnd: atEnd ? cost : 0 }, use, failed).catch(failed)
+  const usedUnits = new Promise<number>((resolve) => void ends.set(decision, resolve))
+  const settleAtEnd = async (): Promise<unknown> => reservation.settle(await usedUnits)
+  whileExtended(reservation, { ttl, cost, atEnd: atEnd ? cost : 0 }, settleAtEnd, failed).catch(failed)
 }
 
 /**
- * Settles the reservations of an attempt: at what was used, or without it at what stays charged at an end. A hook that fails is
- * reported once.
+ * Settles the reservations of an attempt at the units that `used` returns, or at `cost` if it returns undefined or throws; an error
+ * is reported once. Without `used`, as no reply came, nothing stays charged, or with `atEnd` the cost.
  */
 export function settleHeld(
   decisions: readonly Decision[],
@@ -85,7 +85,7 @@ export function settleHeld(
   for (const decision of decisions) ends.get(decision)?.(units)
 }
 
-/** Frees the units of a turn that no call uses, unless the store fails. */
+/** Gives back the units of a turn that no call uses. If the store fails, they stay charged. */
 export function giveBack(decision: Decision): void {
   const end = ends.get(decision)
   if (end) end(0)
@@ -99,24 +99,24 @@ function failed(error: unknown): void {
   warnProcessOnce('SETTLE_FAILED', `a call was not settled by what it used: ${String(error)}`)
 }
 
-/** The end of a reply's body, of which the hook reads what a call used. Without the hook it keeps nothing. */
+/** The end of a reply's body, in which the hook `settle.units` reads what a call used. Without the hook it keeps nothing. */
 export class BodyEnd {
   #text = ''
   readonly #decoder = new TextDecoder()
 
-  /** The end of the body of `reply`. */
   constructor(
     readonly settle: SettleSettings | undefined,
     readonly reply: OutboundReply,
   ) {}
 
+  /** Adds a piece of the body. At least the last 65,536 characters of the body are kept. */
   readonly add = (chunk: Uint8Array | string): void => {
     if (!this.settle) return
     this.#text += typeof chunk === 'string' ? chunk : this.#decoder.decode(chunk, { stream: true })
     if (this.#text.length > 2 * MOST_BYTES) this.#text = this.#text.slice(-MOST_BYTES)
   }
 
-  /** What the call used, as the hook says of what has arrived, which is all of the body or not. */
+  /** Returns a function that asks the hook what the call used. `isWhole`: all of the body has arrived. */
   used(isWhole: boolean): Used {
     const { settle, reply } = this
     return settle && (() => settle.units({ reply, text: this.#text.slice(-MOST_BYTES), isWhole }))

@@ -39,8 +39,8 @@ export interface Client {
   readonly settings: WaitingSettings
   /** The policies of its calls at the first limiter; undefined: those of the limiter. */
   readonly policies: readonly Policy[] | undefined
-  /** Called with each turn of a limiter: whether the call has to wait for that of a further one before it goes out. */
-  movesOn(turn: Turn): boolean
+  /** Called with each turn of a limiter: has the call wait for the next limiter. False: it was the last, and the call goes out. */
+  enterNext(turn: Turn): boolean
   /** Called at each end of a turn; at the end of its wait before the promise settles. */
   ended(turn: Turn, end: 'granted' | 'refused' | 'returned'): void
 }
@@ -83,7 +83,10 @@ export class Turn {
   #resolve!: () => void
   #reject!: (error: unknown) => void
 
-  /** Begins to wait: for a call's first attempt, or the next after `last`. `stored`: its key at the first limiter, as stores keep it. */
+  /**
+   * Begins the wait of a call for an attempt: the first, or the one after that of the turn `last`. `stored` is the call's key at
+   * the first limiter, as stores keep it. The wait ends as refused when the call's signal aborts, or at its deadline (`recheck`).
+   */
   constructor(
     readonly client: Client,
     readonly terms: CallTerms,
@@ -122,7 +125,10 @@ export class Turn {
     this.isPaused = false
   }
 
-  /** Waits for limiter number `stage`. At 0 the wait begins anew: under the client's policies, and the turns it has are given back. */
+  /**
+   * Waits for the limiter at place `stage` of the client's list. At 0, the first, the wait begins anew: the turns that the call has
+   * are given back, and it waits under the client's present policies.
+   */
   goTo(stage: number): void {
     if (stage === 0) this.#giveBack()
     this.stage = stage
@@ -130,7 +136,7 @@ export class Turn {
     this.policies = stage === 0 ? this.client.policies : undefined
   }
 
-  /** Gets a booking, with which its queue asks the limiter. */
+  /** Makes the booking of this turn, with which its queue asks the limiter. */
   book(): BookedTurn {
     return (this.#booking = new BookedTurn(this))
   }
@@ -143,28 +149,36 @@ export class Turn {
     booking?.moveTo(heir)
   }
 
-  /** Refuses the call if its deadline has passed, unless a turn is booked that comes before the deadline or not at all. */
+  /**
+   * Refuses the call if its deadline has passed (`isOverdue`), unless it has a booking that was made for this deadline or an
+   * earlier one: if such a turn is late, the store refuses it, and a timer may be late itself.
+   */
   recheck(isOverdue = this.#isOverdue): void {
     this.#isOverdue = isOverdue
-    // Whether a booked turn still comes in time is for the store to say, and not for a timer that may be late.
-    const comesInTime = this.#booking !== undefined && this.#booking.until <= this.until
-    if (!isOverdue || comesInTime) return
+    const hasTimelyBooking = this.#booking !== undefined && this.#booking.until <= this.until
+    if (!isOverdue || hasTimelyBooking) return
     this.refused(new RateLimitExceededError(this.key, this.isPaused ? 'paused' : 'queue'))
   }
 
-  /** Ends the wait, unless further limiters have to give a turn: the call goes out. */
+  /**
+   * Gives the call the turn of a limiter, with its `decision`, and permits. If further limiters have to give a turn, the call waits
+   * for the next; otherwise the wait ends, and the call goes out.
+   */
   granted(decision: Decision | undefined, permits: readonly Permit[]): void {
     if (decision) this.decisions.push(decision)
     this.#permits = permits
     this.#booking = undefined
-    if (this.client.movesOn(this)) return
+    if (this.client.enterNext(this)) return
     this.#isOut = true
     this.sentAt = nowMs()
     this.#endWait('granted')
     this.#resolve()
   }
 
-  /** The call does not go out, and gives back what it has: ends the wait, or the attempt where the turn has come. */
+  /**
+   * Refuses the call, which gives back its turns and permits and does not go out. Ends the wait, which rejects with `error`; or the
+   * attempt, if the turn was granted already.
+   */
   refused(error: unknown): void {
     this.#giveBack()
     if (this.#isOut) return this.returned()
@@ -173,13 +187,13 @@ export class Turn {
   }
 
   /** Adds reports of limiter and semaphore about the booking, for the call to make. */
-  hears(reports: readonly (() => void)[]): void {
+  addReports(reports: readonly (() => void)[]): void {
     this.reports = [...(this.reports ?? []), ...reports]
   }
 
   /**
-   * Ends the attempt: the permits go back, with what became of the call (`ending`), and reservations are settled at what it has
-   * `used`. Does nothing the second time.
+   * Ends the attempt: gives the permits back, with what became of the call (`ending`), and settles its reservations at the units
+   * that it has `used`. Does nothing before the turn is granted, and the second time.
    */
   returned(used?: Used): void {
     if (!this.#isOut) return
@@ -203,7 +217,7 @@ export class Turn {
     for (const decision of this.decisions.splice(0)) giveBack(decision)
   }
 
-  /** Ends the wait: stops its timers, and no longer listens for an abort. */
+  /** Ends the wait: stops its timers, stops listening for an abort, and reports the end to the client. */
   #endWait(end: 'granted' | 'refused'): void {
     this.#isOverdue = false
     if (this.#deadline !== undefined) clearTimer(this.#deadline)
@@ -219,8 +233,8 @@ export function releaseUnused(permits: readonly Permit[]): void {
 }
 
 /**
- * A turn of a limiter that is booked, or about to be, after the permits of semaphores. It serves any call of its cost, policies
- * and keys of permits, so it may pass from one turn to another.
+ * A booking of permits of semaphores and then a turn of a limiter. It serves any call of the same cost, policies, settlement and
+ * keys of permits, so it may pass from the turn of one call to that of another.
  */
 export class BookedTurn {
   /** Reports of limiter and semaphore, made by the call that gets the turn or is refused; undefined without listeners. */
@@ -260,8 +274,9 @@ export class BookedTurn {
   }
 
   /**
-   * The options with which to ask for permit and turn, for the call that the booking serves now. `maxWait` is the milliseconds until
-   * the deadline of that call, at most a day. If no turn comes by then, this says nothing about a call that can wait longer.
+   * Makes the options with which to ask for a permit or a turn, for the call that has the booking now. `maxWait` is the
+   * milliseconds until the deadline of that call, at most a day; the deadline is kept as `until`. `stored` is the key, as stores
+   * keep it. The options refer to themselves as checked, so that limiters and semaphores do not check them again.
    */
   options(stored: string): CheckedOptions {
     this.until = this.#turn?.until ?? 0
@@ -282,7 +297,7 @@ export class BookedTurn {
     return options
   }
 
-  /** Ends it. Returns the turn that it was for, if there is still one. */
+  /** Ends the booking. Returns the turn that has it, if one still does. Its controller is kept for reuse, unless it has aborted. */
   end(): Turn | undefined {
     const turn = this.#turn
     this.#turn = undefined

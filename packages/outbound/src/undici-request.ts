@@ -49,7 +49,7 @@ export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchO
   return {
     url: urlOf(origin, path),
     method: method.toUpperCase(),
-    header: (name) => pairsOf(headers).find(([key]) => key.toLowerCase() === name)?.[1],
+    header: (name) => pairsOf(headers).find(([given]) => given.toLowerCase() === name)?.[1],
   }
 }
 
@@ -62,22 +62,19 @@ function urlOf(origin: string | URL, path: string): URL {
 }
 
 /**
- * The names and values of headers in any form that undici accepts: an object, pairs, or a flat list of names and values
- * in turn.
+ * The names and values of headers in any form that undici accepts: an object, pairs, or a flat list in which each name is followed
+ * by its value. Empty for anything else.
  */
 function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   if (typeof headers !== 'object' || headers === null) return []
   const list: readonly unknown[] = Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : []
   if (typeof list[0] === 'string') {
-    return list.flatMap((key, i) => (i % 2 === 0 ? [[String(key), String(list[i + 1])] as const] : []))
+    return list.flatMap((name, i) => (i % 2 === 0 ? [[String(name), String(list[i + 1])] as const] : []))
   }
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
-/**
- * The reply to an undici call, in the form in which the functions among a client's options get it. Several values of one header
- * are joined by commas.
- */
+/** The reply to an undici call, as the functions among a client's options get it. Values of one header are joined by commas. */
 export function replyOf(status: number, headers: HeaderValues, url: string | undefined): OutboundReply {
   return {
     status,

@@ -43,17 +43,15 @@ export function limitUndici<D extends Dispatcher>(
 }
 
 /**
- * The interceptor: given undici's function that sends a request, it returns one that has the request wait for its turn first.
- * Where `ended` returns an error, as after `close`, a new request fails with that. The result `true` tells undici that the
- * dispatcher takes further requests. A handler without `onRequestStart` is one of undici 6.
+ * Returns an interceptor of undici: given the function `dispatch`, which sends a request, it returns a function that has the
+ * request wait for its turn first. If `ended` returns an error, as after `close`, a new request fails with it.
  */
 function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefined): Interceptor {
   return (dispatch) => {
     const send = dispatch as unknown as Dispatch
     /**
-     * What undici calls in place of `dispatch`, for each request. Has the request wait for its turn before it is sent by `send`,
-     * or fail if the dispatcher was closed or destroyed (`ended`). True tells undici that the dispatcher takes further requests.
-     * A handler without `onRequestStart` is one of undici 6, which does not work here.
+     * Takes the place of `dispatch`: begins the wait of a request. The result true tells undici that the dispatcher takes further
+     * requests. A handler without `onRequestStart` is one of undici 6, which does not work here.
      */
     const limited = (request: DispatchOptions, handler: Handler): boolean => {
       if (typeof handler.onRequestStart !== 'function') throw tooOld()
@@ -82,8 +80,7 @@ function tooOld(): PolicyError {
 
 /**
  * Returns the dispatcher with the interceptor in front, as a proxy that has methods of its own: those of `client`, `close` and
- * `destroy`. `close` refuses new requests, waits until none waits or is under way, and then closes the dispatcher. `destroy` also
- * fails the requests that wait. Both take a callback or return a promise, as undici's do.
+ * `destroy`. Both ends take a callback or return a promise, as undici's do. An `interceptors` property is one of undici 6.
  */
 function limitedDispatcher<D extends Dispatcher>(
   dispatcher: D,
@@ -94,8 +91,8 @@ function limitedDispatcher<D extends Dispatcher>(
   let ended: Error | undefined
   const composed = dispatcher.compose(interceptorOf(settings, () => ended) as never) as D
   /**
-   * Refuses new requests from now on (`ended`), and closes the dispatcher once no request waits or is under way: a closed
-   * dispatcher would refuse those that still wait for their turn.
+   * Fails new requests from now on (`ended`), and closes the dispatcher when no request waits or is under way: a closed dispatcher
+   * would refuse those that still wait for their turn.
    */
   const close = async (): Promise<void> => {
     ended ??= endError('Closed')
@@ -103,8 +100,8 @@ function limitedDispatcher<D extends Dispatcher>(
     await dispatcher.close()
   }
   /**
-   * Fails new requests (`ended`) and those that wait for their turn with `error`, or with undici's error for a destroyed client
-   * if none is given. The dispatcher, which does not know of requests that wait here, then fails those that it was given.
+   * Fails new requests (`ended`) and those that wait for their turn, with `error` or, without it, with undici's error for a
+   * destroyed client. Then the dispatcher fails the requests that were sent; it does not know of those that wait here.
    */
   const destroy = async (error?: Error | null): Promise<void> => {
     const reason = (ended = error ?? endError('Destroyed'))
@@ -122,8 +119,8 @@ function limitedDispatcher<D extends Dispatcher>(
 }
 
 /**
- * Without a callback returns the promise `ended`. With one it returns undefined and calls it at the end, with null or the error,
- * as undici does.
+ * Reports the end of `close` or `destroy` as undici does: returns the promise `ended`; or, with a callback, returns undefined and
+ * calls it at the end, with null or the error.
  */
 function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {
   if (!callback) return ended

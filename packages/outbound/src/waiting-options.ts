@@ -24,15 +24,13 @@ export interface WaitingOptions {
    */
   readonly adaptive?: AdaptiveRateOptions
   /**
-   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in
-   * milliseconds.
+   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in milliseconds.
    * @default '30s'
    */
   readonly maxWait?: Duration
   /**
-   * Turns that this process may book in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most
-   * this many. Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small
-   * burst.
+   * Turns that this process may book in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most this many.
+   * Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small burst.
    * @default 1
    */
   readonly prefetch?: number
@@ -92,16 +90,19 @@ export interface OwnPermits {
 }
 
 /**
- * The limiters of a client, in the order in which calls take their turns, and the semaphores, which all calls take in one order,
- * so that two never wait for each other.
+ * Returns the limiters of a client, in the order in which calls take their turns, and its semaphores, in an order that is the
+ * same for all calls: otherwise two calls could wait for each other's permit.
  */
 export function sourcesOf({ limiter, semaphore }: Pick<WaitingSettings, 'limiter' | 'semaphore'>): {
   readonly limiters: readonly Limiter[]
   readonly permits: readonly OwnPermits[]
 } {
-  const given = [limiter ?? []].flat()
-  const limiters = given.filter((each) => !isSemaphore(each)) as Limiter[]
-  const listed = given.filter(isSemaphore).map((each, i) => ({ semaphore: each, place: limiters.length + i }))
+  const sources = [limiter ?? []].flat()
+  const limiters = sources.filter((source) => !isSemaphore(source)) as Limiter[]
+  // The keys of a call have those of limiters first, and then those of semaphores (`keysFor`).
+  const listed: OwnPermits[] = sources
+    .filter(isSemaphore)
+    .map((source, i) => ({ semaphore: source, place: limiters.length + i }))
   const permits = semaphore ? [{ semaphore, place: undefined }, ...listed] : listed
   return {
     limiters,
@@ -120,6 +121,7 @@ function numberOf(semaphore: Semaphore): number {
   return inCommon('numbers-of-semaphores', numbering)(semaphore)
 }
 
+/** Makes a function that numbers semaphores, from 0 in the order in which it is first asked for each. */
 function numbering(): (semaphore: Semaphore) => number {
   const numbers = new WeakMap<Semaphore, number>()
   let count = 0
@@ -131,8 +133,8 @@ function numbering(): (semaphore: Semaphore) => number {
 }
 
 /**
- * The permits that a call takes, in their order, each with its key: `key` is that of the last turn, `keys` are those of the call.
- * Several of one semaphore are taken in the order of their keys.
+ * Returns the permits that a call takes, each with its key, in the order that is the same for all calls: that of the semaphores,
+ * and for several permits of one semaphore that of the keys. `key` is that of the call's last turn, `keys` are all its keys.
  */
 export function permitsOf(
   sources: readonly OwnPermits[],
@@ -215,8 +217,8 @@ function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made 
 export type OneOrSeveral<Each> = Each | readonly [Each, ...Each[]]
 
 /**
- * Makes an option that takes one value also take a list of 1 to 16, each checked in the same way. A list that is empty, too long
- * or has a bad item is `REFUSED`: its reader then throws.
+ * Returns an option that takes what `one` takes, or a list of 1 to 16 such values. It refuses a list that is empty, too long or has
+ * a bad item.
  */
 export function oneOrSeveral<Setting>(
   one: Option<Setting>,
@@ -224,38 +226,34 @@ export function oneOrSeveral<Setting>(
   return {
     ...one,
     accepts: `${one.accepts}, or a list of up to 16`,
-    /**
-     * Returns the setting for a value that was given: of a list the settings of its items, of anything else that of `one`.
-     * `REFUSED` marks a value that is not taken.
-     */
     parse(value, name) {
       if (!Array.isArray(value)) return one.parse(value, name)
-      const each = value.map((item) => one.parse(item, name))
-      return each.includes(REFUSED) || each.length < 1 || each.length > 16 ? REFUSED : (each as never)
+      const settings = value.map((item) => one.parse(item, name))
+      const isRefused = settings.includes(REFUSED) || settings.length < 1 || settings.length > 16
+      return isRefused ? REFUSED : (settings as never)
     },
   }
 }
 
 /**
- * Returns the keys, those of limiters before those of semaphores, if there is one for each in the list and all are valid; without
- * a limiter there is one key. They are checked together, before the first limiter is asked for a turn.
- * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the
- * limiters.
+ * Checks the keys of a call, one for each limiter and semaphore of the option `limiter` in their order, or one key without that
+ * option. Returns the keys of the limiters, followed by those of the semaphores.
+ * @throws {InputError} INVALID_KEY for an invalid key, and for a list of keys that is shorter or longer than the option.
  */
 export function keysFor(
   limiter: WaitingSettings['limiter'],
   keys: readonly [string, ...string[]],
 ): readonly [string, ...string[]] {
-  const given = [limiter ?? []].flat()
-  const limiters = given.length || 1
-  if (keys.length === limiters) {
-    for (const key of keys) storedKey(key)
-    const ofPermits = keys.filter((_, i) => given[i] && isSemaphore(given[i]))
-    if (ofPermits.length === 0) return keys
-    return [...keys.filter((_, i) => !isSemaphore(given[i]!)), ...ofPermits] as unknown as typeof keys
+  const sources = [limiter ?? []].flat()
+  const count = sources.length || 1
+  if (keys.length !== count) {
+    const why = `${count} limiters take one key or a list of ${count}, got ${keys.length}`
+    throw new InputError('INVALID_KEY', why)
   }
-  throw new InputError(
-    'INVALID_KEY',
-    `${limiters} limiters take one key or a list of ${limiters}, got ${keys.length}`,
-  )
+  // All are checked before the first limiter is asked for a turn.
+  for (const key of keys) storedKey(key)
+  const isOfPermit = (_: string, i: number): boolean => sources[i] !== undefined && isSemaphore(sources[i])
+  const ofPermits = keys.filter(isOfPermit)
+  if (ofPermits.length === 0) return keys
+  return [...keys.filter((key, i) => !isOfPermit(key, i)), ...ofPermits] as unknown as typeof keys
 }

@@ -9,7 +9,7 @@ function open(maxWaitMs = Infinity) {
   const client: Client = {
     settings: {} as WaitingSettings,
     policies: undefined,
-    movesOn: () => false,
+    enterNext: () => false,
     ended: (_, end) => ends.push(end),
   }
   const terms = {

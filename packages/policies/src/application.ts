@@ -98,24 +98,30 @@ export function limiterFrom(
   options: Omit<LimiterOptions, 'name' | 'policies'> = {},
 ): Limiter {
   const read = isWatched(file) ? file.current : readSource(file)
-  const found = read.limiters.find((limiter) => limiter.name === name)
-  if (!found) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
-  const made = { ...options, tiers: [...found.plans!.values()].concat(options.tiers ?? []), name }
-  if (!isWatched(file)) return createLimiter({ ...made, policies: found.policies })
-  let known = found
-  const ask = (): readonly Policy[] => {
-    const now = file.current.limiters.find((each) => each.name === name)
-    if (now && now !== known) {
-      known = now
+  const first = read.limiters.find((limiter) => limiter.name === name)
+  if (!first) throw new PolicyError('INVALID_OPTION', `the policy file has no limiter '${name}'`)
+  const further = { ...options, tiers: [...first.plans!.values()].concat(options.tiers ?? []), name }
+  if (!isWatched(file)) return createLimiter({ ...further, policies: first.policies })
+  let known = first
+  const policiesInForce = (): readonly Policy[] => {
+    const current = file.current.limiters.find((limiter) => limiter.name === name)
+    if (current && current !== known) {
+      known = current
       // The limiter has to know the lists of other plans too, as it writes blocks and resets of a key under each.
-      for (const list of now.plans!.values()) limiter[OPEN_PART]('', 0, list, false)
+      for (const policies of current.plans!.values()) makeKnown(limiter, policies)
     }
     return known.policies
   }
   const follow = file.follow?.bind(file)
-  const inForce = follow ? Object.assign(ask, { [FOLLOW]: follow }) : ask
-  const limiter = createLimiter({ ...made, policies: inForce })
+  const policies = follow ? Object.assign(policiesInForce, { [FOLLOW]: follow }) : policiesInForce
+  const limiter = createLimiter({ ...further, policies })
   return limiter
+}
+
+/** Has a limiter know a list of policies as after a call under it, and takes nothing from a limit. */
+function makeKnown(limiter: Limiter, policies: readonly Policy[]): void {
+  const [key, cost, isNoted] = ['', 0, false] as const
+  limiter[OPEN_PART](key, cost, policies, isNoted)
 }
 
 /**
@@ -128,13 +134,14 @@ export function policiesOf(
   plan = '',
 ): readonly Policy[] | undefined {
   const { limiters } = isWatched(file) ? file.current : file
-  const limiter = limiters.find((each) => each.name === name)
-  return limiter?.plans?.get(plan) ?? limiter?.policies
+  const found = limiters.find((limiter) => limiter.name === name)
+  return found?.plans?.get(plan) ?? found?.policies
 }
 
 /**
- * Finds what a limiter of an application cannot do of a file: conditions on the response, which does not exist yet, and fields
- * of a log, unless the application gives the values of those in `fields`; and more limits than decide together.
+ * Finds what an application cannot do of a policy file that was read: conditions on the response, which does not exist yet; fields
+ * of a log, unless they are among the `fields` that the application gives the values of; and no limiter, or more than decide
+ * together.
  */
 export function problemsInApp(
   { limiters, lineOf, errors }: ReadPolicies,
@@ -160,9 +167,10 @@ export function problemsInApp(
       return problem('smell', path, `a request has no '${part}': write ${write}`)
     })
   })
-  const isBounded = errors.length > 0 || (limiters.length > 0 && limiters.length <= MOST_PARTS)
-  const most = `an application takes 1 to ${MOST_PARTS} limiters of a file, got ${limiters.length}`
-  return isBounded ? found : [...found, problem('error', ['limiters'], most)]
+  // A limiter with an error is not among the limiters.
+  const isNumberRight = errors.length > 0 || (limiters.length > 0 && limiters.length <= MOST_PARTS)
+  const message = `an application takes 1 to ${MOST_PARTS} limiters of a file, got ${limiters.length}`
+  return isNumberRight ? found : [...found, problem('error', ['limiters'], message)]
 }
 
 /** Whether a source of policies is one that is watched. */
@@ -187,13 +195,16 @@ export function refuse(problems: readonly PolicyProblem[]): void {
   throw new PolicyError('INVALID_OPTION', `the policy file is not valid: ${lines.join('; ')}`)
 }
 
-/** The limits of a file that was read. @throws {PolicyError} INVALID_OPTION. */
+/** The limits of a file that was read, as adapters take them. @throws {PolicyError} INVALID_OPTION for a file that cannot act. */
 function limitsOf<Req>(read: ReadPolicies, options: LimitsFromOptions<Req>): LimitsOfFile<Req> {
   refuse([...read.errors, ...problemsInApp(read, Object.keys(options.fields ?? {}))])
   return read.limiters.map((limiter) => limitOf(limiter, options))
 }
 
-/** One limit of an adapter. */
+/**
+ * The limit of an adapter that a limiter of a file describes. It skips the requests that `where` does not match and the callers
+ * that are `exempt`, and decides each request under the policies of its plan, if it has one.
+ */
 function limitOf<Req>(
   { name, policies, plans, by, where, exempt }: ReadLimiter,
   { plan, fields = {} }: LimitsFromOptions<Req>,
@@ -205,13 +216,14 @@ function limitOf<Req>(
     if (!exempt) return false
     const address = callerOf(req, source, wholeAddress)
     if (address !== undefined && exempt.hasAddress(address)) return true
-    return exempt.keys.size > 0 && chain(key!(req, source), (known) => exempt.keys.has(known))
+    // A file has exempt keys only beside `by`, so there is a key.
+    return exempt.keys.size > 0 && chain(key!(req, source), (caller) => exempt.keys.has(caller))
   }
   return {
     name,
     ...(isPlanned
       ? {
-          policies: (req) => chain(plan(req), (chosen) => plans.get(chosen ?? '') ?? policies),
+          policies: (req) => chain(plan(req), (planName) => plans.get(planName ?? '') ?? policies),
           tiers: [policies, ...plans.values()],
         }
       : { policies }),
@@ -220,7 +232,7 @@ function limitOf<Req>(
   }
 }
 
-/** The ready key that `by` names. A request without a header or a field is counted by its address. */
+/** The function that makes the key of a request, by what `by` names. A request without that header or field gets its address. */
 function keyOf<Req>(by: string, fields: NonNullable<LimitsFromOptions<Req>['fields']>): KeyFunction<Req> {
   if (by === 'ip') return byIp()
   return by.startsWith('field:') ? byUser(fields[by.slice(6)]!) : byApiKey(by.slice(7))
@@ -228,7 +240,7 @@ function keyOf<Req>(by: string, fields: NonNullable<LimitsFromOptions<Req>['fiel
 
 const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
 
-/** The function that returns a part of a request by its name, as logs have them. */
+/** The function that returns a part of a request by the name that parts of logs have, such as `path` or `header:user-agent`. */
 function partReader<Req>(
   req: Req,
   source: KeySource<Req>,

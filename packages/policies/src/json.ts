@@ -26,9 +26,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Reads a JSON text as a value, and notes for messages about it on which line each value stands, and which names an
- * object has twice. `lineOf` takes a path; for one that the text does not have, it returns the line of the nearest value
- * around it.
+ * Reads a JSON text as a value, and notes for messages about it on which line each value stands, and which names an object has
+ * twice. `lineOf` takes a path; for one that the text does not have, it returns the line of the nearest value around it.
  * @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels.
  */
 export function parseLocated(text: string): Located {
@@ -37,10 +36,13 @@ export function parseLocated(text: string): Located {
   const value = parser.value([], root)
   if (parser.token !== '') parser.fail('the end of the file')
   const lineOf = (path: PolicyPath): number => {
-    let position = root.inner?.get(undefined) // the value as a whole has no name
-    let line = 1
-    for (let i = 0; position; position = position.inner?.get(path[i++])) line = position.line
-    return line
+    let position = root.inner!.get(undefined)! // the value as a whole has no name
+    for (const name of path) {
+      const inner = position.inner?.get(name)
+      if (!inner) break
+      position = inner
+    }
+    return position.line
   }
   return { value, lineOf, repeated: parser.repeated }
 }
@@ -70,8 +72,8 @@ class Parser {
   }
 
   /**
-   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted among those
-   * `around` it.
+   * Reads the value that begins with the current token, and goes on to the token after it. Its line is noted in `around`, the
+   * position of the object or array that it is in.
    */
   value(path: PolicyPath, around: Position): unknown {
     const position: Position = { line: this.#line }
@@ -84,8 +86,8 @@ class Parser {
   }
 
   /**
-   * Reads an object up to its closing brace. `path` is where it stands; the path of each name that it has twice is noted,
-   * and the last value counts. The object has no prototype, so that a member `__proto__` is one like any other.
+   * Reads an object at a path up to its closing brace. If it has a name twice, the path of the name is noted, and the last value
+   * counts. The object has no prototype, so that a member `__proto__` is one like any other.
    */
   #members(path: PolicyPath, position: Position): object {
     const object: Record<string, unknown> = Object.create(null)
@@ -100,9 +102,7 @@ class Parser {
     return object
   }
 
-  /**
-   * Reads the entries of an array up to its closing bracket. Each entry's path is that of the array and the entry's index.
-   */
+  /** Reads the entries of an array up to its closing bracket. The path of an entry is the path of the array and the entry's index. */
   #entries(path: PolicyPath, position: Position): unknown[] {
     const array: unknown[] = []
     this.#list(']', () => void array.push(this.value([...path, array.length], position)))
@@ -124,23 +124,20 @@ class Parser {
   }
 
   /**
-   * Reads the current token as a text, a number, true, false or null, and goes on to the token after it. If it is none of
-   * these, `what` is what the error says was expected there.
+   * Reads the current token as a text, a number, true, false or null, and goes on to the token after it. If it is none of these,
+   * the error says that `expected` was expected there.
    */
-  #scalar(what: string): unknown {
+  #scalar(expected: string): unknown {
     try {
       const value: unknown = JSON.parse(this.token)
       this.#next()
       return value
     } catch {
-      return this.fail(what)
+      return this.fail(expected)
     }
   }
 
-  /**
-   * Goes on to the next token (a text, a mark, or a word), which is '' at the end of the file. The line ends in the white
-   * space before it are counted.
-   */
+  /** Goes on to the next token: a text, a mark, or a word; '' at the end. Counts the line ends in the white space before it. */
   #next(): void {
     TOKEN.lastIndex = this.#at
     const [all, space, token] = TOKEN.exec(this.text) as unknown as [string, string, string]
@@ -149,7 +146,7 @@ class Parser {
     this.token = token
   }
 
-  /** Ends the reading with an error: every text that is not JSON ends here. */
+  /** Ends the reading with an error: `expected` was expected in place of the present token. Each text that is not JSON ends here. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
     throw Object.assign(new JsonError(`expected ${expected}, got ${found}`), { line: this.#line })

@@ -154,8 +154,9 @@ class WatchedPolicies implements PoliciesInForce {
   }
 
   /**
-   * Reads once, and again a beat after that has ended, so that two reads are as far apart, however long each takes. Another text than
-   * that in force has to be found by two reads, but by the first read of all. Throws what it reports.
+   * Reads the file, and puts its text into force if the read before found the same text, or if this is the first read of all. The
+   * next read begins a beat after this one has ended, however long it takes.
+   * @throws {Error} of a read that fails and {PolicyError} of a text that is refused, which are reported too.
    */
   async #look(isFirst = false): Promise<void> {
     const startedAt = performance.now()
@@ -167,7 +168,7 @@ class WatchedPolicies implements PoliciesInForce {
       this.#last = text
       this.#error = undefined
       if (text === this.#text) this.#reported = undefined
-      else if (isFirst || text === before) this.#take(text)
+      else if (isFirst || text === before) this.#putInForce(text)
       else return
       this.#foundAt = startedAt
     } catch (error) {
@@ -184,14 +185,18 @@ class WatchedPolicies implements PoliciesInForce {
     this.#timer.unref()
   }
 
-  /** Puts a text into force. @throws {PolicyError} INVALID_OPTION for one that must not be. */
-  #take(text: string): void {
+  /**
+   * Puts the text of a policy file into force: followers are called, and listeners of a change.
+   * @throws {PolicyError} INVALID_OPTION for a text with errors, for one under which callers begin anew though its `reset` does not
+   * name their limiter, and for one that the application cannot act by. The file in force then stays.
+   */
+  #putInForce(text: string): void {
     const next = readPolicies(text)
     refuse(next.errors)
     const changes = this.#read ? changesAgainst(next, this.#read) : []
-    const lost = changes.filter(({ code, limiter }) => !KEEPING.has(code) && !next.reset.includes(limiter))
+    const resets = changes.filter(({ code, limiter }) => !KEEPING.has(code) && !next.reset.includes(limiter))
     const advice = '; if that is meant, name the limiter in "reset"'
-    refuse(lost.map((problem) => ({ ...problem, message: problem.message + advice })))
+    refuse(resets.map((problem) => ({ ...problem, message: problem.message + advice })))
     if (this.#fields) refuse(problemsInApp(next, [...this.#fields]))
     const isChange = this.#read !== undefined
     this.#read = next
@@ -202,7 +207,7 @@ class WatchedPolicies implements PoliciesInForce {
     if (isChange) this.#listeners.emit('onChange', this.#digest)
   }
 
-  /** Reports an error, unless the read before had the same. */
+  /** Reports an error to listeners, or as a warning of the process without any; unless it was reported last. */
   #report(error: Error): void {
     const isNew = this.#reported !== error.message
     this.#error = error
@@ -221,8 +226,8 @@ const CHUNK_BYTES = 16 * 1024
 /** The text of a source. @throws {Error} of the file system or of the function; PolicyError for a file beyond 1 MB. */
 async function textOf(source: WatchedSource): Promise<string> {
   if (typeof source === 'function') {
-    const given = await source()
-    return bounded(Buffer.from(typeof given === 'string' ? given : JSON.stringify(given)))
+    const file = await source()
+    return bounded(Buffer.from(typeof file === 'string' ? file : JSON.stringify(file)))
   }
   // One byte beyond the bound, so that a file that grows without end is not read to its end.
   const chunks = createReadStream(source, { end: MOST_BYTES, highWaterMark: CHUNK_BYTES })

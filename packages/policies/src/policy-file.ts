@@ -163,21 +163,21 @@ class PolicyReader {
   }
 
   /**
-   * Reads one limiter of the file: its name, its policies, by which part of a call calls are counted (`by`), and which calls
-   * are counted (`where`). All errors in it are reported; undefined if there are any.
+   * Reads one limiter of the file: its name, its policies and those of its plans, whose calls are counted together (`by`), which
+   * calls are counted (`where`), and which callers are not (`exempt`). All errors in it are reported; undefined if there are any.
    */
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = ['limiters', name]
-    const before = this.errors.length
+    const errorsBefore = this.errors.length
     this.#attempt(path, () => readOne(printableName, name, 'name', { what: 'a limiter' }))
     const entry = this.#object(path, value, LIMITER)
     if (!entry) return undefined
     const { policies: list, by, where, plans = {}, exempt } = entry
-    const policies = this.#policies(path, [...path, 'policies'], list)
+    const policies = this.#policies([...path, 'policies'], list, path)
     const ofPlans = Object.entries(this.#object([...path, 'plans'], plans) ?? {}).map(([plan, ofPlan]) => {
-      const at = [...path, 'plans', plan]
-      this.#attempt(at, () => readOne(PLAN, plan, 'name', { what: 'a plan' }))
-      return [plan, this.#policies(at, at, ofPlan)] as const
+      const planPath = [...path, 'plans', plan]
+      this.#attempt(planPath, () => readOne(PLAN, plan, 'name', { what: 'a plan' }))
+      return [plan, this.#policies(planPath, ofPlan)] as const
     })
     const limiter: ReadLimiter = {
       name,
@@ -187,25 +187,28 @@ class PolicyReader {
       plans: new Map(ofPlans),
       exempt: exempt === undefined ? undefined : this.#exempt([...path, 'exempt'], exempt, by !== undefined),
     }
-    return this.errors.length === before ? limiter : undefined
+    return this.errors.length === errorsBefore ? limiter : undefined
   }
 
   /**
-   * Reads the list of policies at the path `at`, with the checks that only a limiter makes, of how many there are and of their
-   * names beside each other, whose errors are those of the value at `path`.
+   * Reads the list of policies at a path. A limiter is made of them only to check how many there are and whether their names differ;
+   * an error of that is reported at `errorPath`. A policy with an error, which is reported too, is replaced by another for that check.
    */
-  #policies(path: PolicyPath, at: PolicyPath, list: unknown): readonly Policy[] {
+  #policies(path: PolicyPath, list: unknown, errorPath = path): readonly Policy[] {
     const entries: readonly unknown[] = Array.isArray(list) ? list : []
-    const read = entries.map((each, i) => this.#policy([...at, i], each))
+    const read = entries.map((entry, i) => this.#policy([...path, i], entry))
     const policies = read.map(
       (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
     )
-    // What is kept by it is nothing, so it warns of nothing that would be lost.
-    this.#attempt(path, () => createLimiter({ policies }).on('warning', () => {}))
+    // It has a listener, so that it warns of nothing: it decides no call.
+    this.#attempt(errorPath, () => createLimiter({ policies }).on('warning', () => {}))
     return policies
   }
 
-  /** Reads the callers whom a limiter does not count. Their keys are those that `by` makes, which `hasBy` says is there. */
+  /**
+   * Reads the callers whom a limiter does not count, their addresses and their keys. Keys are an error unless the limiter has `by`
+   * (`hasBy`), which makes the keys that they are compared with.
+   */
   #exempt(path: PolicyPath, value: unknown, hasBy: boolean): Exempt | undefined {
     const entry = this.#object(path, value, EXEMPT)
     const addresses = this.#texts([...path, 'addresses'], entry?.['addresses'])
@@ -224,34 +227,34 @@ class PolicyReader {
   }
 
   /**
-   * Reads one policy of a limiter: the factory that `algorithm` names, and its options. All errors in it are reported at
-   * their paths; undefined if there is one in its values. The options of an algorithm that does not exist are those of the
-   * one with the nearest name.
+   * Reads one policy of a limiter, by the factory that `algorithm` names and its options. All errors in it are reported at their
+   * paths; undefined if a value has one. If there is no such algorithm, the options are checked as those of the algorithm with the
+   * nearest name.
    */
   #policy(path: PolicyPath, value: unknown): Policy | undefined {
     const entry = this.#object(path, value)
     if (!entry) return undefined
     const { algorithm: given, ...options } = entry
-    const choose = () => readOne(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
+    const checkAlgorithm = () => readOne(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
     const algorithm = typeof given === 'string' ? nearestTo(given, Object.keys(this.registry)) : undefined
     const advice = algorithm === undefined ? '' : `; did you mean '${algorithm}'?`
-    this.#attempt([...path, 'algorithm'], choose, advice)
+    this.#attempt([...path, 'algorithm'], checkAlgorithm, advice)
     if (algorithm === undefined) return undefined
     const declaration = this.registry[algorithm]!.options
     this.#object(path, options, declaration, algorithm)
-    const before = this.errors.length
+    const errorsBefore = this.errors.length
     // Each option by itself, because a factory stops at the first fault.
-    for (const [name, declared] of Object.entries(declaration))
-      this.#attempt([...path, name], () => readOne(declared, options[name], name, { what: algorithm }))
-    if (this.errors.length > before) return undefined
-    const own = Object.fromEntries(Object.keys(declaration).map((name) => [name, options[name]]))
-    return this.#attempt(path, () => makePolicy({ algorithm, ...own }, this.registry))
+    for (const [name, option] of Object.entries(declaration))
+      this.#attempt([...path, name], () => readOne(option, options[name], name, { what: algorithm }))
+    if (this.errors.length > errorsBefore) return undefined
+    const declared = Object.fromEntries(Object.keys(declaration).map((name) => [name, options[name]]))
+    return this.#attempt(path, () => makePolicy({ algorithm, ...declared }, this.registry))
   }
 
   /**
-   * Returns `value`, which stands at a path of the file, if it is an object; for any other value it reports an error and
-   * returns undefined. If a `declaration` of the names that may stand in the object is given, each other name is reported
-   * too. `what` names the object in messages.
+   * Returns the value at a path of the file if it is an object; for any other value it reports an error and returns undefined. If a
+   * `declaration` is given, of the names that the object may have, each other name is reported too. `what` names the object in
+   * messages.
    */
   #object(
     path: PolicyPath,

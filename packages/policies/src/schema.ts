@@ -37,10 +37,7 @@ export function policySchema(registry: Registry = algorithms): object {
   }
 }
 
-/**
- * The schema of a policy of one algorithm: the algorithm's name, its own options with their descriptions, and which of
- * these are required.
- */
+/** The schema of a policy of one algorithm: its name and its options, with their descriptions, and which are required. */
 function policyOf(algorithm: string, registry: Registry): object {
   const options = Object.entries(registry[algorithm]!.options)
   const properties = options.map(([name, { accepts, domain }]) => [

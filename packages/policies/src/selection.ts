@@ -41,9 +41,9 @@ export function parseWhere(text: unknown): Where {
   if (typeof text !== 'string' || text === '')
     throw expected(InputError, 'INVALID_KEY', "where must be a text such as 'path^=/api,method=POST'", text)
   const parsed = text.split(',').map(parseCondition)
-  const wrong = parsed.filter((each) => typeof each === 'string')
-  if (wrong.length > 0) throw new InputError('INVALID_KEY', wrong.join('; '))
-  const conditions = parsed.filter((each) => typeof each !== 'string')
+  const errors = parsed.filter((result) => typeof result === 'string')
+  if (errors.length > 0) throw new InputError('INVALID_KEY', errors.join('; '))
+  const conditions = parsed.filter((result) => typeof result !== 'string')
   return {
     text,
     parts: conditions.map(({ part }) => part),
@@ -52,24 +52,26 @@ export function parseWhere(text: unknown): Where {
 }
 
 /**
- * Reads one condition, such as `path^=/api`. Returns the part that it is about, and the function `holds`, which says whether
- * a call fulfils it; a part that is missing counts as ''. For a text that is no condition it returns the error message.
+ * Reads one condition, such as `path^=/api`. Returns the part of a call that it is about, and the function `holds`, which tells
+ * whether a call fulfils it; a part that is missing counts as ''. A host is compared in lower case, without its port and a final dot.
+ * For a text that is no condition it returns the error message.
  */
 function parseCondition(text: string): string | { part: string; holds: (read: ReadPart) => boolean } {
-  const [, name = '', operator = '', given = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/s.exec(text) ?? []
+  const [, name = '', operator = '', operand = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/s.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
     const near = nearestPart(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
     return `a condition of where must be NAME=VALUE, got '${text}': is NAME ${near}?`
   }
   const part = normalized(name)
   const compare = OPERATORS[operator]!
-  const value = given.trim()
+  const value = operand.trim()
   if (part !== 'host') return { part, holds: (read) => compare(read(part) ?? '', value) }
   const host = value.toLowerCase()
   if (withoutPort(host) !== host)
     return `a host is compared without its port: write 'host${operator}${withoutPort(value)}', got '${text}'`
-  const wanted = operator === '^=' || operator === '*=' ? host : bareHost(host) // a beginning may end in a dot
-  return { part, holds: (read) => compare(bareHost(read(part) ?? ''), wanted) }
+  // The beginning of a host, or a piece of it, may end in a dot.
+  const comparedHost = operator === '^=' || operator === '*=' ? host : bareHost(host)
+  return { part, holds: (read) => compare(bareHost(read(part) ?? ''), comparedHost) }
 }
 
 /** The name of a host as callers may write it, in one form: in lower case, without its port and the dot of a full name. */
@@ -92,13 +94,13 @@ const IS_NAMED = new RegExp(`^${NAMED}$`)
 
 const isNamed = (text: string): boolean => IS_NAMED.test(text)
 
-/** The name of a part of a call that was probably meant; undefined if there is none. */
+/** The part of a call that was probably meant by `name`: one of `parts`, a header or a field; undefined if none is near. */
 function nearestPart(name: string, parts: readonly string[]): string | undefined {
   const [kind = '', ...rest] = name.split(':')
-  const near = nearestTo(kind, [...parts, 'header', 'field'])
-  const found =
-    near === undefined || parts.includes(near) ? near : `${near}:${rest.join(':').trim() || 'NAME'}`
-  return found === name ? undefined : found
+  const nearestKind = nearestTo(kind, [...parts, 'header', 'field'])
+  const isWhole = nearestKind === undefined || parts.includes(nearestKind)
+  const nearest = isWhole ? nearestKind : `${nearestKind}:${rest.join(':').trim() || 'NAME'}`
+  return nearest === name ? undefined : nearest
 }
 
 /** The name under which a part of a call is looked up: the name of a header in lower case. */

@@ -9,12 +9,12 @@ import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
  */
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
   return limiters.flatMap(({ name, policies, plans = new Map<string, readonly Policy[]>() }) => {
-    const at = ['limiters', name]
-    const ofPlans = [...plans].map(([plan, list]) => [[...at, 'plans', plan], list] as const)
-    return [[[...at, 'policies'], policies] as const, ...ofPlans].flatMap(([place, list]) =>
+    const path = ['limiters', name]
+    const ofPlans = [...plans].map(([plan, list]) => [[...path, 'plans', plan], list] as const)
+    return [[[...path, 'policies'], policies] as const, ...ofPlans].flatMap(([listPath, list]) =>
       list.flatMap((policy, i) => {
-        const path = [...place, i]
-        return smellsAt(path, lineOf(path), smellsOfPolicy(policy, list))
+        const policyPath = [...listPath, i]
+        return smellsAt(policyPath, lineOf(policyPath), smellsOfPolicy(policy, list))
       }),
     )
   })
@@ -28,21 +28,26 @@ function smellsAt(path: PolicyPath, line: number, found: Found): readonly Policy
 type Found = readonly (readonly [code: string, message: string])[]
 
 /**
- * The smells of one policy beside the others of its limiter, as pairs of code and message: windows whose boundary
- * lets more than the capacity pass at once, other than those of a calendar; a capacity of 1, which denies one of two calls at once; a policy that never denies, because
- * another one always denies first.
+ * The smells of one policy beside the others of its limiter, as pairs of code and message: windows, other than those of a calendar,
+ * at whose boundary more than the capacity passes at once; a capacity of 1, which denies one of two calls at once; a policy that
+ * never denies, because another one always denies first.
  */
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   const { algorithm, calendar, capacity, limit, windowMs } = policy
   const { most } = algorithm.bounds
-  const twice = `${most(policy, policy.window)} calls may pass within ${formatDuration(windowMs)} around the end of a window`
+  const found: (readonly [code: string, message: string])[] = []
+  // The most in two microseconds: more than the capacity only if a window ends between them.
+  if (!calendar && most(policy, 2) > capacity) {
+    const passing = `${most(policy, policy.window)} calls may pass within ${formatDuration(windowMs)}`
+    const message = `${passing} around the end of a window; slidingWindow costs little more`
+    found.push(['WINDOW_BOUNDARY', message])
+  }
+  if (capacity === 1 && limit > 1) {
+    found.push(['BURST_ONE', 'a page that loads two things at once is denied one of them'])
+  }
   const stricter = policies.find((other) => other !== policy && isVoidBeside(policy, other, policies))
-  const all: readonly (readonly [isFound: boolean, code: string, message: string])[] = [
-    [!calendar && most(policy, 2) > capacity, 'WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
-    [capacity === 1 && limit > 1, 'BURST_ONE', 'a page that loads two things at once is denied one of them'],
-    [stricter !== undefined, 'VOID_POLICY', `it never denies a call: '${stricter?.name}' denies it first`],
-  ]
-  return all.filter(([isFound]) => isFound).map(([, code, message]) => [code, message])
+  if (stricter) found.push(['VOID_POLICY', `it never denies a call: '${stricter.name}' denies it first`])
+  return found
 }
 
 /**
@@ -55,23 +60,24 @@ function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]
 }
 
 /**
- * Whether `policy` surely admits all calls that `other` admits; false also where that is not known. It is sure if `other`
- * never admits more than the capacity of `policy` within the span that decides about it, its reach, or if the two
- * have one shape (algorithm and window), the same boundaries of a calendar if any, and `other` the smaller numbers.
+ * Whether `policy` surely admits all calls that `other` admits; false also where that is not known. It is sure if `other` never
+ * admits more than the capacity of `policy` in the span that decides about the latter, its reach; or if both have one shape
+ * (algorithm and window) and the same calendar, if any, and the numbers of `other` are not larger.
  */
 function isNoStricter(policy: Policy, other: Policy): boolean {
   const { reach } = policy.algorithm.bounds
   if (other.algorithm.bounds.most(other, reach(policy)) <= policy.capacity) return true
-  const [own, others] = [policy, other].map(({ calendar }) => calendar)
-  const haveOneCalendar = own?.timeZone === others?.timeZone && own?.anchor === others?.anchor
+  const [calendar, otherCalendar] = [policy.calendar, other.calendar]
+  const haveOneCalendar =
+    calendar?.timeZone === otherCalendar?.timeZone && calendar?.anchor === otherCalendar?.anchor
   const areAlike = other.shape === policy.shape && haveOneCalendar
   return areAlike && other.limit <= policy.limit && other.capacity <= policy.capacity
 }
 
 /**
- * The losses of callers when `file` replaces the file `current`: limiters that are gone, state that becomes invalid
- * because policies change their shape, and limits that fall. If the new file has errors, a missing limiter may be one of
- * them, and is not reported.
+ * The losses of callers when `file` replaces the file `current`: limiters that are gone, state that becomes invalid because
+ * policies change their shape, and limits that fall. If the new file has errors, a limiter that is missing may be one with an error,
+ * and is not reported.
  */
 export function changesAgainst(
   file: ReadPolicies,
@@ -93,29 +99,34 @@ export function changesAgainst(
  * anew; otherwise limits and capacities that fall are listed.
  */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
-  const names = new Set([...(before.plans ?? new Map()).keys(), ...(after.plans ?? new Map()).keys()])
-  const plans = [...names].flatMap((name) => {
-    const [was, is] = [before, after].map((each) => each.plans?.get(name) ?? each.policies)
-    return changesOfList(was!, is!, ` of the plan '${name}'`)
-  })
-  // Without it an application counts by its own `key`, which need not be the address.
-  const [wasBy, by] = [before, after].map((each) => (each.by === undefined ? 'none' : `'${each.by}'`))
-  const counted = `by was ${wasBy} and becomes ${by}: what was consumed is forgotten, callers begin anew`
-  const lostBy: Found = by === wasBy ? [] : [['LOST_BY', counted]]
-  return [...changesOfList(before.policies, after.policies, ''), ...plans, ...lostBy]
+  const planNames = new Set([...(before.plans ?? new Map()).keys(), ...(after.plans ?? new Map()).keys()])
+  const policiesIn = ({ plans, policies }: ReadLimiter, plan: string) => plans?.get(plan) ?? policies
+  const ofPlans = [...planNames].flatMap((plan) =>
+    changesOfList(policiesIn(before, plan), policiesIn(after, plan), ` of the plan '${plan}'`),
+  )
+  // None is not 'ip': without `by` an application counts by its own `key`, which need not be the address.
+  const byIn = ({ by }: ReadLimiter): string => (by === undefined ? 'none' : `'${by}'`)
+  const message = `by was ${byIn(before)} and becomes ${byIn(after)}: what was consumed is forgotten, callers begin anew`
+  const ofBy: Found = byIn(before) === byIn(after) ? [] : [['LOST_BY', message]]
+  return [...changesOfList(before.policies, after.policies, ''), ...ofPlans, ...ofBy]
 }
 
-/** The losses of callers whose list of policies is replaced by another: its state, or else what its numbers fall by. */
+/**
+ * The losses of callers whose list of policies is replaced by another: their state, if the shapes differ; otherwise each limit or
+ * capacity that falls. `of` is appended to what messages name.
+ */
 function changesOfList(before: readonly Policy[], after: readonly Policy[], of: string): Found {
-  const [was, is] = [before, after].map((policies) => policies.map(({ shape }) => shape).join(', '))
-  const lost = `the shapes ${was}${of} become ${is}: what was consumed is forgotten, callers begin anew`
-  if (was !== is) return [['LOST_SHAPE', lost]]
+  const shapesOf = (policies: readonly Policy[]): string => policies.map(({ shape }) => shape).join(', ')
+  const [shapesBefore, shapesAfter] = [shapesOf(before), shapesOf(after)]
+  if (shapesBefore !== shapesAfter) {
+    const change = `the shapes ${shapesBefore}${of} become ${shapesAfter}`
+    return [['LOST_SHAPE', `${change}: what was consumed is forgotten, callers begin anew`]]
+  }
   return before.flatMap((policy, i): Found => {
     const next = after[i]!
-    const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])
-    if (name === undefined) return []
-    return [
-      ['FALLEN_LIMIT', `the ${name} of '${next.name}'${of} falls from ${policy[name]} to ${next[name]}`],
-    ]
+    const fallen = (['limit', 'capacity'] as const).find((name) => next[name] < policy[name])
+    if (fallen === undefined) return []
+    const change = `the ${fallen} of '${next.name}'${of} falls from ${policy[fallen]} to ${next[fallen]}`
+    return [['FALLEN_LIMIT', change]]
   })
 }

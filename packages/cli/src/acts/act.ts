@@ -20,7 +20,10 @@ export interface PlannedAct {
   carryOut(): Promise<Explanation>
 }
 
-/** Works an act on a key out, for all limiters of a name. Writes nothing. */
+/**
+ * Plans an act of an operator on a key, for all `limiters` of one name: what it will do, and how a call on the key would be decided
+ * now. Only `carryOut` writes: by each of the limiters, or for an override, which is one for the name, by the first.
+ */
 export async function planAct(
   limiters: readonly Limiter[],
   key: string,
@@ -56,13 +59,17 @@ export async function planAct(
   return { limiter: first.name, key, will, before, carryOut }
 }
 
-/** Explains what a call would get, by that of the limiters of a name which denies it, or else has counted more of the key. */
+/**
+ * Explains how a call on a key would be decided. Of several limiters of one name, the explanation is that of a limiter that denies
+ * the call, or else of the one that has counted more of the key.
+ */
 export async function explained(
   limiters: readonly Limiter[],
   key: string,
   options?: CallOptions,
 ): Promise<Explanation> {
-  const all = await Promise.all(limiters.map((limiter) => limiter.explain(key, options)))
-  const passing = ({ allowed }: Explanation): number => Number(allowed)
-  return all.toSorted((a, b) => passing(a) - passing(b) || b.resetAfterMs - a.resetAfterMs)[0]!
+  const explanations = await Promise.all(limiters.map((limiter) => limiter.explain(key, options)))
+  const deniedFirst = (one: Explanation, other: Explanation): number =>
+    Number(one.allowed) - Number(other.allowed) || other.resetAfterMs - one.resetAfterMs
+  return explanations.toSorted(deniedFirst)[0]!
 }

@@ -10,29 +10,33 @@ export interface KnownLimits {
   readonly by?: string | undefined
 }
 
-/** The limits of the store's limiters as processes have posted them, for whom no file names them. */
+/**
+ * Returns the limits of a store's limiters, as processes have posted them: for operators without a policy file. A limiter is left
+ * out if this version does not know one of its policies.
+ */
 export async function postedLimits(store: Store): Promise<readonly KnownLimits[]> {
   return [...(await fleetLimits(store))].flatMap(([name, posted]) => {
-    const policies = posted.flatMap((each) => policyOf(each) ?? [])
+    const policies = posted.flatMap((limit) => policyFrom(limit) ?? [])
     return policies.length === posted.length ? [{ name, policies }] : []
   })
 }
 
-/** A policy of this shape and these numbers, by whichever algorithm makes it; undefined for a shape that this version does not know. */
-function policyOf({ shape, capacity, ...numbers }: PostedLimit): Policy | undefined {
+/**
+ * Makes the policy of a posted limit from its numbers and its shape, such as `gcra/60000`. Each algorithm is tried, also with each
+ * word that one of its options takes, until a policy has that shape. Undefined for a shape that this version does not know.
+ */
+function policyFrom({ shape, capacity, ...numbers }: PostedLimit): Policy | undefined {
   const [, span = '', parts] = shape.split('/')
   const sizes = parts ? { buckets: Number(parts), slots: Number(parts) } : {}
-  const given = { ...numbers, ...sizes, window: Number(span), every: span, capacity, burst: capacity }
+  const options = { ...numbers, ...sizes, window: Number(span), every: span, capacity, burst: capacity }
   for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
     const words = Object.entries(factory.options).flatMap(([name, { domain }]) =>
-      domain && 'values' in domain && name !== 'every'
-        ? domain.values.map((value) => ({ [name]: value }))
-        : [],
+      domain && 'values' in domain && name !== 'every' ? domain.values.map((word) => ({ [name]: word })) : [],
     )
-    for (const way of [{}, ...words]) {
+    for (const word of [{}, ...words]) {
       try {
         // Inherited options are read and not checked, so that a factory gets those of all others too.
-        const policy = factory(Object.create({ ...given, ...way }) as object)
+        const policy = factory(Object.create({ ...options, ...word }) as object)
         if (policy.shape === shape) return policy
       } catch {
         // Not an option of this algorithm.

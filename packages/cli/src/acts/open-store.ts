@@ -25,45 +25,49 @@ export async function openStore(url: string, settings: StoreSettings = {}): Prom
     throw new PolicyError('INVALID_OPTION', `the URL of the store is not valid: ${how}`)
   }
   const { prefix = 'sluice', groups, ...table } = settings
-  const others = isRedis ? ['schema', 'table'] : ['prefix', 'groups']
-  const odd = others.find((name) => name in settings)
-  if (odd !== undefined)
-    throw new PolicyError('INVALID_OPTION', `a store in ${isRedis ? 'Redis' : 'Postgres'} has no ${odd}`)
+  const ofOtherKind = isRedis ? ['schema', 'table'] : ['prefix', 'groups']
+  const wrong = ofOtherKind.find((name) => name in settings)
+  if (wrong !== undefined)
+    throw new PolicyError('INVALID_OPTION', `a store in ${isRedis ? 'Redis' : 'Postgres'} has no ${wrong}`)
   return isRedis
     ? openRedis(url, { prefix, ...(groups !== undefined && { groups }), denialCache: false })
     : openPostgres(url, table)
 }
 
+/**
+ * Opens a store in Redis, by ioredis or else iovalkey. Connects to the one server at the URL or, with the parameter `name`, to the
+ * master of that name which the Sentinel at the URL reports. If that server belongs to a Cluster, connects to the Cluster instead.
+ */
 async function openRedis(url: string, options: RedisStoreOptions): Promise<OpenedStore> {
   const found = await import('ioredis').catch(() => import('iovalkey')).catch(() => undefined)
-  if (!found) throw missing('Redis', 'ioredis')
+  if (!found) throw missingClient('Redis', 'ioredis')
   const { Redis, Cluster } = found as unknown as typeof ioredis
   const name = new URL(url).searchParams.get('name')
-  const given = new Redis(url, SAFE)
-  const { host = '', port = 0, username = '', password = '', tls, db = 0 } = given.options
+  const atUrl = new Redis(url, SAFE)
+  const { host = '', port = 0, username = '', password = '', tls, db = 0 } = atUrl.options
   const login = { ...SAFE, ...(password && { username, password }), ...(tls && { tls }) }
   const sentinel = { sentinels: [{ host, port }], name: name!, db, sentinelRetryStrategy: () => null }
   const overTls = tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }
-  const one =
-    name === null ? given : new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
-  await connected(one, tls !== undefined)
+  const server =
+    name === null ? atUrl : new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
+  await connect(server, tls !== undefined)
   // A server that knows no Cluster, or denies the command, belongs to none.
-  const isOfCluster = await one.cluster('INFO').catch((error: Error) => {
-    if (!/^(?:ERR|NOPERM)/.test(error.message)) throw failed(error)
+  const isOfCluster = await server.cluster('INFO').catch((error: Error) => {
+    if (!/^(?:ERR|NOPERM)/.test(error.message)) throw storeError(error)
   })
   const once = { clusterRetryStrategy: () => null, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 }
   const cluster = isOfCluster && new Cluster([{ host, port }], { ...SAFE, ...once, redisOptions: login })
   if (cluster) {
-    one.disconnect()
-    await connected(cluster, tls !== undefined)
+    server.disconnect()
+    await connect(cluster, tls !== undefined)
   }
-  const client = cluster || one
+  const client = cluster || server
   const store = redisStore(client, options)
   const scanOf = (node: ioredis.Redis) => (cursor: string, match: string, most: number) =>
     node.scan(cursor, 'MATCH', match, 'COUNT', most).catch((error: Error) => {
-      throw failed(error)
+      throw storeError(error)
     })
-  const masters = () => (cluster ? cluster.nodes('master') : [one]).map(scanOf)
+  const masters = () => (cluster ? cluster.nodes('master') : [server]).map(scanOf)
   const close = async (): Promise<void> => {
     await store.close()
     client.disconnect()
@@ -72,16 +76,16 @@ async function openRedis(url: string, options: RedisStoreOptions): Promise<Opene
 }
 
 /** Connects a client. @throws {StoreError} the first failure. */
-async function connected(client: ioredis.Redis | ioredis.Cluster, isTls: boolean): Promise<void> {
+async function connect(client: ioredis.Redis | ioredis.Cluster, isTls: boolean): Promise<void> {
   let first: Error | undefined
   client.on('error', (error) => (first ??= error))
   await client.connect().catch((error: Error) => {
-    throw failed(first ?? error, isTls)
+    throw storeError(first ?? error, isTls)
   })
 }
 
-/** A failure of a client, which does not always say what it comes of. */
-function failed(cause: Error & { code?: string }, isTls?: boolean): Error {
+/** The error for a failure of a client. Its message adds advice, if the failure may come of TLS: of its use, lack or certificate. */
+function storeError(cause: Error & { code?: string }, isTls?: boolean): Error {
   const { code = '', message } = cause
   const advice = /CERT|SIGNATURE|ISSUER/.test(code)
     ? '; an authority of your own is named by NODE_EXTRA_CA_CERTS'
@@ -102,16 +106,17 @@ const SAFE = {
   enableReadyCheck: false,
 }
 
+/** Opens a store in Postgres, whose table must be there. A store that is not ready is closed again before this rejects. */
 async function openPostgres(url: string, table: PostgresTableOptions): Promise<OpenedStore> {
   const found = await import('@sluice/postgres').catch(() => undefined)
-  if (!found) throw missing('Postgres', '@sluice/postgres -p pg')
+  if (!found) throw missingClient('Postgres', '@sluice/postgres -p pg')
   const store = found.postgresStore(url, { ...table, createTable: false, denialCache: false })
   const close = () => store.close()
   await store.ready().catch((error: unknown) => close().then(() => Promise.reject(error)))
   return { store, close }
 }
 
-function missing(what: string, packages: string): Error {
+function missingClient(what: string, packages: string): Error {
   const message = `a store in ${what} needs a client: npx -p @sluice/cli -p ${packages} sluice ..., or npm install it`
   return Object.assign(new Error(message), { code: 'ECLIENT' })
 }

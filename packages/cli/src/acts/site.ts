@@ -42,7 +42,7 @@ export type LeftAlone = Map<string, number>
 export class Site {
   readonly #limiters = new Map<string, readonly Limiter[]>()
 
-  /** `warned` gets the warnings of limiters, such as that Redis evicts keys. */
+  /** Has reading the store write nothing (`quiet`). `warned` gets the warnings of limiters, such as that Redis evicts keys. */
   constructor(
     readonly opened: OpenedStore,
     readonly limits: readonly KnownLimits[],
@@ -52,18 +52,18 @@ export class Site {
   }
 
   /**
-   * The limiter of known limits, and one of the same that reserves: each has a state of its own, and limits do not say which of them
-   * processes have. They never decide without the store: an operator must not be answered by a guess.
+   * Returns two limiters of the same limits: one that reserves and one that does not. Each has its own state in the store, and the
+   * limits do not say which of them processes use. Both throw if the store fails: an operator must not be answered by a guess.
    */
   limitersOf({ name, policies, plans }: KnownLimits): readonly Limiter[] {
-    const made = this.#limiters.get(name)
-    if (made) return made
+    const known = this.#limiters.get(name)
+    if (known) return known
     const tiers = [...(plans?.values() ?? [])]
     const settings = { store: this.opened.store, onStoreError: 'throw', deadline: '10s' } as const
     const limiters = [{}, { reservations: {} }].map((more) =>
       createLimiter({ name, policies, tiers, ...settings, ...more }),
     )
-    // The warning of one that reserves alone is about giving back, which is for its processes.
+    // The limiter that reserves adds only a warning about giving units back, which is for its processes.
     limiters.forEach((limiter) =>
       limiter.on('warning', ({ message }) => limiter.reserves || this.warned(message)),
     )
@@ -71,19 +71,19 @@ export class Site {
     return limiters
   }
 
-  /** The records of all limiters of the store that are in force, the latest first. */
+  /** The records (overrides, blocks and holds that operators made) of all limiters that are in force, the latest first. */
   async records(left: LeftAlone): Promise<readonly KeyRecord[]> {
     const { records, now } = await this.opened.store.records!().read(0, [])
     const inForce = records.filter(({ text, until }) => text !== '' && until > now)
-    const read = inForce.flatMap((each) => readRecord(each) ?? [])
-    if (read.length < inForce.length)
-      left.set('records that this version does not know', inForce.length - read.length)
-    return read.toSorted((one, other) => other.version - one.version)
+    const readable = inForce.flatMap((record) => readRecord(record) ?? [])
+    if (readable.length < inForce.length)
+      left.set('records that this version does not know', inForce.length - readable.length)
+    return readable.toSorted((one, other) => other.version - one.version)
   }
 
   /**
-   * The blocked keys of all limiters, or of that which is `named`: those with a record, and on Redis those that the state of a known
-   * limiter blocks, as they are found.
+   * Yields the blocked keys of all limiters, or of the limiter `named`: first those with a record, then on Redis those that the
+   * state of a known limiter blocks, as they are found.
    */
   async *blocked(left: LeftAlone, signal?: AbortSignal, named?: string): AsyncGenerator<BlockedKey> {
     const isMeant = (limiter: string): boolean => named === undefined || limiter === named
@@ -95,26 +95,30 @@ export class Site {
       yield { limiter, key, until: new Date(until / 1000), isRecorded: true, reason, by }
     }
     for await (const page of this.keys(left, signal)) {
-      const found = await Promise.all(
-        page.map(async ({ limiter, key, reserves }) => {
-          if (!isMeant(limiter)) return undefined
-          const limits = this.limits.find(({ name }) => name === limiter)
-          if (!limits)
-            return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
-          if (key.startsWith('sha256:')) return void addTo(left, LONG)
-          if (listed.has(`${limiter}\n${key}`)) return undefined
-          const own = this.limitersOf(limits).find((each) => each.reserves === reserves)!
-          const { reason, retryAfterMs } = await own.peek(key, { cost: 0 })
-          if (reason !== 'blocked') return undefined
-          listed.add(`${limiter}\n${key}`)
-          return { limiter, key, until: new Date(Date.now() + retryAfterMs), isRecorded: false }
-        }),
-      )
-      yield* found.filter((row) => row !== undefined)
+      const meant = page.filter(({ limiter }) => isMeant(limiter))
+      const rows = await Promise.all(meant.map((found) => this.#blockInState(found, listed, left)))
+      yield* rows.filter((row) => row !== undefined)
     }
   }
 
-  /** The last denials that processes have posted. Of their posts, which have top keys too, it counts what is left alone. */
+  /** The block of a key by its state, if it is blocked and not `listed` yet. A key that cannot be asked for is counted as `left`. */
+  async #blockInState(
+    { limiter, key, reserves }: FoundKey,
+    listed: Set<string>,
+    left: LeftAlone,
+  ): Promise<BlockedKey | undefined> {
+    const limits = this.limits.find(({ name }) => name === limiter)
+    if (!limits) return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
+    if (key.startsWith('sha256:')) return void addTo(left, LONG)
+    if (listed.has(`${limiter}\n${key}`)) return undefined
+    const ofState = this.limitersOf(limits).find((candidate) => candidate.reserves === reserves)!
+    const { reason, retryAfterMs } = await ofState.peek(key, { cost: 0 })
+    if (reason !== 'blocked') return undefined
+    listed.add(`${limiter}\n${key}`)
+    return { limiter, key, until: new Date(Date.now() + retryAfterMs), isRecorded: false }
+  }
+
+  /** The last denials that processes have posted. Posts, or parts of them, that cannot be read are counted as `left`. */
   async denials(left: LeftAlone): Promise<readonly Denial[]> {
     const { denials, unknown, malformed } = await lastDenials(this.opened.store)
     for (const format of unknown) addTo(left, `posts of format ${format}, which this version does not know`)
@@ -123,8 +127,9 @@ export class Site {
   }
 
   /**
-   * The key of a denial's id: that which processes have posted, unless `secret` shows that it is the hash of one; or with `secret` one of
-   * today or yesterday among the keys in Redis. `looked` gets the number of keys that were looked at.
+   * Finds the key of a denial by the denial's id. Without `secret` it is the key that processes have posted with the id. With
+   * `secret`, which makes ids out of keys, a posted key that does not give this id is only a hash of the key: then the keys in
+   * Redis are searched for one that gives the id today or yesterday. `looked` gets the number of keys searched so far.
    */
   async find(
     id: string,
@@ -133,21 +138,26 @@ export class Site {
     looked: (keys: number) => void,
     signal?: AbortSignal,
   ): Promise<FoundKey | undefined> {
-    const posted = (await this.denials(left)).find((each) => each.id === id)
+    const posted = (await this.denials(left)).find((denial) => denial.id === id)
+    if (secret === undefined) return posted
     const days = [Date.now(), Date.now() - DAY_MS]
-    const isIt = ({ limiter, key: storedKey }: FoundKey): boolean =>
-      days.some((at) => denialId(secret!, { limiter, storedKey, at }) === id)
-    if (secret === undefined || isIt(posted ?? { limiter: '', key: '' })) return posted // or the secret is refused
-    let keys = 0
+    const hasId = ({ limiter, key: storedKey }: FoundKey): boolean =>
+      days.some((at) => denialId(secret, { limiter, storedKey, at }) === id)
+    // Asked also without a posted key: a secret that is not valid is refused before any key is searched.
+    if (hasId(posted ?? { limiter: '', key: '' })) return posted
+    let count = 0
     for await (const page of this.keys(left, signal)) {
-      const found = page.find(isIt)
+      const found = page.find(hasId)
       if (found) return found
-      looked((keys += page.length))
+      looked((count += page.length))
     }
     return posted
   }
 
-  /** The keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. */
+  /**
+   * Yields the keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. Other keys are counted as
+   * `left`. Without Redis there are none.
+   */
   async *keys(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
     const { redis } = this.opened
     const prefix = redis?.prefix ?? ''
@@ -157,8 +167,8 @@ export class Site {
       do {
         const [next, page] = await scan(cursor, match, PAGE)
         cursor = next
-        yield page.flatMap((each): readonly FoundKey[] => {
-          const { format, limiter = '', shapes = '', key } = partsOf(prefix, each) ?? {}
+        yield page.flatMap((redisKey): readonly FoundKey[] => {
+          const { format, limiter = '', shapes = '', key } = partsOf(prefix, redisKey) ?? {}
           if (format === undefined) return addTo(left, 'keys of other software')
           if (format !== STATE_FORMAT)
             return addTo(left, `keys of format ${format}, which this version does not know`)
@@ -184,14 +194,15 @@ const PAUSE_MS = 25
 const DAY_MS = 86_400_000
 const LONG = 'keys so long that Redis has their digest alone'
 
+/** Counts one thing that is left alone. Returns an empty list: it gives no key. */
 function addTo(left: LeftAlone, what: string): readonly never[] {
   left.set(what, (left.get(what) ?? 0) + 1)
   return []
 }
 
 /**
- * Has the store told of no record that has ended, which it would drop: reading writes nothing. Without an `endpoint` an outage, of which
- * each call rejects, is no warning of the process as well.
+ * Changes a store so that reading it writes and warns of nothing. Whoever reads its records names those that have ended, which the
+ * store then drops: here an empty list stands for them. Without its `endpoint` a store does not warn of an outage: calls reject.
  */
 function quiet(store: Store): void {
   const records = store.records?.()
@@ -205,9 +216,10 @@ function quiet(store: Store): void {
 }
 
 /**
- * The key under which a limiter counts a caller whom people name by an address, a user's id or an API key. A text that begins as a
- * ready key does (`ip:`, `user:`, `api-key:`) is that key. A limiter that counts by anything also counts by address those who lack it.
- * @throws {InputError} INVALID_KEY where a limiter that counts by address is given none.
+ * Returns the key under which a limiter counts a caller, whom an operator names by an address, a user's id or an API key (`text`).
+ * A text that begins as keys do (`ip:`, `user:`, `api-key:`) is a key already. `by` is what the limiter counts by; an address is
+ * taken as one in any case, because each limiter counts by address the callers who lack the rest.
+ * @throws {InputError} INVALID_KEY if the limiter counts by address, and the text is none.
  */
 export function keyOf(text: string, by: string | undefined): string {
   if (/^(?:ip|user|api-key):./.test(text)) return text

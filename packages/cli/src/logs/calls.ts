@@ -19,9 +19,9 @@ export interface LoggedCall {
 }
 
 /**
- * Makes the function that returns the call of the line that `format` read last, or the reason to skip it, and 'outside' if the
- * `where` of no selector matches. `hasDurations` says whether the format knows how long calls took; `habits`
- * gets the first 4,096 calls, and every 256th behind them.
+ * Makes a function that returns the call of the line that `format` read last; or the reason to skip the line; or 'outside' if no
+ * selector (`by` whom and `where` calls count) matches the call. `hasDurations`: the format knows how long calls took. `habits`
+ * gets the first 4,096 calls, and every 256th of the rest.
  */
 export function callReader(
   format: Format,
@@ -33,9 +33,9 @@ export function callReader(
   const isByIp = selectors.some(({ by = 'ip' }) => by === 'ip')
   const address = behindProxies(LOGGED, trustProxy)
   /**
-   * A part of the line that was read last, such as 'path'. 'ip' is the caller's address: behind `trustProxy` proxies the
-   * entry of X-Forwarded-For that the outermost of them added, that many from the end; otherwise the address of the
-   * connection. It is named as the adapters name callers.
+   * A part of the line that was read last, such as 'path'. 'ip' is the caller's address, written as adapters write it: behind
+   * `trustProxy` proxies the entry of X-Forwarded-For that the outermost of them added, otherwise the address of the connection.
+   * With `callers: 'names'` it may be a host name.
    */
   const part = (name: string): string | undefined => {
     if (name !== 'ip') return format.part(name)
@@ -44,17 +44,20 @@ export function callReader(
     const ip = format.part('ip')
     return clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
   }
-  /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
+  /**
+   * The key of the line's caller by a selector; with `orAddress` the address, if the line lacks what the selector counts by.
+   * Undefined without a key, and for one longer than limiters take. It is a copy, which does not keep the line in memory.
+   */
   const keyOf = ({ by = 'ip', orAddress = false }: Selector): string | undefined => {
     const own = by.startsWith('header:') && orAddress ? apiKeyIn(by.slice(7), part(by)) : part(by)
     const key = orAddress ? own || part('ip') : own
-    return key !== undefined && key.length <= 8192 ? ownText(key) : undefined // not with its line
+    return key !== undefined && key.length <= 8192 ? ownText(key) : undefined
   }
-  /** Whether a caller is one that the selector exempts, by his address or by the key that adapters give him. */
+  /** Whether the selector exempts the line's caller, by his address or by the key that adapters give him. */
   const isExempt = ({ exempt, by = 'ip' }: Selector): boolean => {
     if (!exempt) return false
-    const whole = clientAddress(address(format), 128) ?? clientAddress(format.part('ip'), 128)
-    if (whole !== undefined && exempt.hasAddress(whole)) return true
+    const wholeAddress = clientAddress(address(format), 128) ?? clientAddress(format.part('ip'), 128)
+    if (wholeAddress !== undefined && exempt.hasAddress(wholeAddress)) return true
     return exempt.keys.size > 0 && exempt.keys.has(keyInApp(by, part(by)) ?? `ip:${part('ip') ?? 'unknown'}`)
   }
   let calls = 0
@@ -78,7 +81,7 @@ export function callReader(
   }
 }
 
-/** The key that adapters give a caller, by the text that names him; undefined for one whom they count by his address. */
+/** The key that adapters give a caller, by the `text` that names him in a log; undefined for one whom they count by address. */
 function keyInApp(by: string, text: string | undefined): string | undefined {
   if (by === 'ip' || !text) return undefined
   if (by.startsWith('field:')) return joinKey('user', text)

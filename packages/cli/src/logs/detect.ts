@@ -22,12 +22,12 @@ export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing' | 'is
 
 /**
  * Finds the format of a log by `sample`, its first lines. Every format is tried inside every wrapper, such as the JSON of
- * Docker, and the pair wins that finds most times and needed parts: the parts of a call by which `options` group calls,
- * and their cost. `source` is the log's name, for the error.
- * @throws {NoLogError} if the best one finds no time, or one of the parts in no line; it says which flag would help.
+ * Docker. The pair wins that finds most times and most of the needed parts: those by which `options` group and choose calls, and
+ * their cost. `source` is the log's name, for the error.
+ * @throws {NoLogError} if the best pair finds no time, or one of the parts in no line; it says which flag would help.
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
-  const { format: name, selectors, cost, trustProxy, needs: others = [] } = options
+  const { format: name, selectors, cost, trustProxy, needs: furtherNeeds = [] } = options
   const conditions = selectors
     .flatMap(({ where }) => where?.parts ?? [])
     .filter((part) => !part.includes(':'))
@@ -36,7 +36,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
     ...selectors.map(({ by = 'ip' }) => by),
     cost ?? 'time',
     ...conditions,
-    ...others,
+    ...furtherNeeds,
   ])
   if (trustProxy) needs.add('forwarded')
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
@@ -57,7 +57,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   )
 }
 
-/** The parts that a log lacks by its `best` reading, and what would help. */
+/** Advice for the error about a log that cannot be read: which parts it lacks by its `best` reading, and which flags would help. */
 function adviceOn(
   best: ReturnType<typeof scored> | undefined,
   sample: readonly string[],
@@ -72,12 +72,12 @@ function adviceOn(
     return part.includes(':') ? '--by' : isJson ? `--field ${part}=PATH` : ''
   })
   if (options.callers !== 'names' && hasNames(sample, options)) flags.push('--callers names')
-  const known = [...new Set(flags.filter(Boolean))].join(' ')
-  const none = best
+  const helpful = [...new Set(flags.filter(Boolean))].join(' ')
+  const why = best
     ? `lines of the format ${best.title} have none`
     : `no format reads it (${FORMAT_NAMES.join(', ')})`
   const names = missing.map((part) => `'${part}'`).join(', ')
-  return `no field for ${names} was found; ${known === '' ? none : `name it with ${known}`}`
+  return `no field for ${names} was found; ${helpful === '' ? why : `name it with ${helpful}`}`
 }
 
 /** Whether the log could be read if callers had names. */
@@ -90,9 +90,9 @@ function hasNames(sample: readonly string[], options: ReadOptions): boolean {
 }
 
 /**
- * Reads `lines` by one format and counts what it found. `score` is the number of times and of needed parts (`needs`) in
- * all lines; `missing` are the needed parts that no line has. Also returns what is known of the log then: the unit of
- * its times, whether calls have durations, and whether they have a status.
+ * Reads `lines` by one format, and counts the needed parts (`needs`) that they have. `score` is their number in all lines, plus a
+ * little for each line of the format; without any time, only that little. `missing` are the needed parts that no line has. Also
+ * returns what is known of the log then: the unit of its times, and whether calls have durations and a status.
  */
 function scored(
   open: () => Format,
@@ -106,10 +106,10 @@ function scored(
   const counts = needs.map(() => 0)
   let [reads, hasDurations, hasStatus] = [0, false, false]
   for (const line of lines) {
-    const found = format.read(line)
-    if (found === false) continue
+    const kind = format.read(line)
+    if (kind === false) continue
     reads++
-    const [isCall, isTimed] = [found === true || found === 'joined', !Number.isNaN(format.time)]
+    const [isCall, isTimed] = [kind === true || kind === 'joined', !Number.isNaN(format.time)]
     if (isCall && isTimed) times.push(format.time)
     hasDurations ||= isCall && format.duration > 0
     hasStatus ||= isCall && format.part('status') !== undefined
@@ -121,8 +121,8 @@ function scored(
     }
   }
   const missing = needs.filter((_, i) => counts[i] === 0)
-  const sum = counts.reduce((one, other) => one + other, 0)
-  const score = times.length > 0 ? sum + reads / 1e4 : reads / 1e8
+  const found = counts.reduce((one, other) => one + other, 0)
+  const score = times.length > 0 ? found + reads / 1e4 : reads / 1e8
   const title = wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
   const isRead = times.length > 0
   return {

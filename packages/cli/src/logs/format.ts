@@ -3,9 +3,7 @@ import type { SkipReason } from './ledger.js'
 import type { ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
-/**
- * One format of logs. `read` reads a line, and the other members describe that line until the next one is read.
- */
+/** One format of logs. `read` reads a line, and the other members describe that line until the next one is read. */
 export interface Format {
   readonly name: string
   /**
@@ -31,10 +29,7 @@ export interface FormatOpener {
   open(times: TimeReader, sample: readonly string[], options: ReadOptions): Format
 }
 
-/**
- * The object that a line of JSON contains; undefined if the line is none. A line that does not begin with a brace is not
- * parsed.
- */
+/** The object in a line of JSON; undefined if the line is none. A line that does not begin with a brace is not parsed. */
 export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : undefined
@@ -48,13 +43,13 @@ export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 
 /**
- * The method or the path, without its query, of a request line such as `GET /path?query HTTP/1.1`; of a URL alone, which may
- * be decoded and have spaces, its path. undefined if the line has none.
+ * The method or the path, without its query, in a request line such as `GET /path?query HTTP/1.1`; or the path in a URL alone,
+ * which may be decoded and have spaces. Undefined if there is none.
  */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
   const isUrl = name === 'path' && !/^[A-Za-z][\w-]* /.test(request ?? '')
-  const [method, target = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
-  return given(name === 'method' ? method : target && pathOf(target))
+  const [method, url = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
+  return given(name === 'method' ? method : url && pathOf(url))
 }
 
 /**

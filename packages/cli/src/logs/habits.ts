@@ -10,7 +10,7 @@ export interface Habits {
   readonly agents: number
 }
 
-/** What the calls of one caller were for, but for his first. */
+/** The calls of one caller, without his first: how many, and how often to which path and by which user agents. */
 class SampledCaller {
   calls = 0
   readonly paths = new Map<string, number>()
@@ -24,6 +24,7 @@ export class HabitsByCaller {
   /** Callers with fewer calls have made room. */
   #rare = 0
 
+  /** Adds a call of a caller. His first call only makes him known. Of his paths and agents the first 32 are kept. */
   add(key: string, path: string, agent: string): void {
     const caller = this.#callers.get(key) ?? this.#meet(key)
     if (!caller) return
@@ -33,14 +34,17 @@ export class HabitsByCaller {
     if (caller.agents.size < MOST_VALUES) caller.agents.add(ownText(agent))
   }
 
-  /** Notes a caller's first call, for which it returns undefined, or begins with his second. */
+  /**
+   * Makes a caller known at his first call, and returns undefined; at his second, returns the object for that and all further
+   * calls. Beyond 1,024 callers those with fewest calls are forgotten.
+   */
   #meet(key: string): SampledCaller | undefined {
     const caller = this.#callers.has(key) ? new SampledCaller() : undefined
     this.#callers.set(ownText(key), caller)
     if (this.#callers.size > MOST_CALLERS) {
       this.#rare++
-      for (const [each, known] of this.#callers)
-        if ((known?.calls ?? 0) < this.#rare) this.#callers.delete(each)
+      for (const [otherKey, other] of this.#callers)
+        if ((other?.calls ?? 0) < this.#rare) this.#callers.delete(otherKey)
     }
     return caller
   }
@@ -49,8 +53,8 @@ export class HabitsByCaller {
   of(key: string): Habits | undefined {
     const { calls = 0, paths, agents } = this.#callers.get(key) ?? {}
     if (!paths || !agents || calls < LEAST_CALLS) return undefined
-    const [path, most] = [...paths].reduce((one, other) => (other[1] > one[1] ? other : one))
-    return { path, share: most / calls, paths: paths.size, agents: agents.size }
+    const [path, count] = [...paths].reduce((one, other) => (other[1] > one[1] ? other : one))
+    return { path, share: count / calls, paths: paths.size, agents: agents.size }
   }
 }
 

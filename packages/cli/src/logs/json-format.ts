@@ -71,9 +71,9 @@ class JsonFormat implements Format {
   readonly #isInHalves: boolean
 
   /**
-   * Takes the first lines of the log as a sample, in which it finds where the parts of a call stand. `fields` are places
-   * that the user named. A duration is used if its unit is known, and if the logged time is that of the call's end: the
-   * duration then leads back to its start. A call is in two lines where one has the caller, another the answer, and both one id.
+   * Finds in `sample`, the first lines of the log, at which paths the parts of a call are; `fields` are paths that the user named.
+   * A duration is used if its unit is known, and if the logged time is that of the call's end: the duration then leads back to its
+   * start. A call is in two lines (`#isInHalves`) if one line has the caller, another the answer, and both the same id.
    */
   constructor(
     readonly times: TimeReader,
@@ -86,31 +86,35 @@ class JsonFormat implements Format {
     const isStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
-    const ids = new Set(
+    const callerIds = new Set(
       sample.filter((line) => this.#has(line, this.#callers)).map((line) => this.#idOf(line)),
     )
-    ids.delete('')
-    // Fields of other lines may have the names of an answer.
-    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || ids.has(this.#idOf(line)))
-    const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
-    this.#hasDurations = isKnown && !isStart
-    const halves = this.#lines.map(
-      (line) => [this.#has(line, this.#callers), this.#has(line, ANSWER), line] as const,
+    callerIds.delete('')
+    // Paths are looked for in `#lines`. Other lines are left out of it, first here: their fields may have the names of an answer.
+    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || callerIds.has(this.#idOf(line)))
+    const isUnitKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
+    this.#hasDurations = isUnitKnown && !isStart
+    const lines = this.#lines.map((line) => {
+      const [hasCaller, hasAnswer] = [this.#has(line, this.#callers), this.#has(line, ANSWER)]
+      return { line, id: this.#idOf(line), hasCaller, hasAnswer }
+    })
+    this.#hasAnswers = lines.some(({ hasAnswer }) => hasAnswer)
+    const withoutAnswer = lines.filter(({ id, hasCaller, hasAnswer }) => id && hasCaller && !hasAnswer)
+    const unansweredIds = new Set(withoutAnswer.map(({ id }) => id))
+    this.#isInHalves = lines.some(
+      ({ id, hasCaller, hasAnswer }) => hasAnswer && !hasCaller && unansweredIds.has(id),
     )
-    this.#hasAnswers = halves.some(([, isAnswered]) => isAnswered)
-    const asked = halves.filter(([isCall, isAnswered]) => isCall && !isAnswered)
-    const open = new Set(asked.map(([, , line]) => this.#idOf(line)).filter(Boolean))
-    this.#isInHalves = halves.some(
-      ([isCall, isAnswered, line]) => isAnswered && !isCall && open.has(this.#idOf(line)),
-    )
-    const isEither = this.#isInHalves || !this.#hasAnswers
-    const ofCalls = halves.filter(([isCall, isAnswered]) => isAnswered || (isCall && isEither))
-    this.#lines = ofCalls.map(([, , line]) => line)
+    // Now only calls, or halves of them, are left: a line with an answer, or with a caller if that is enough.
+    const isCallerEnough = this.#isInHalves || !this.#hasAnswers
+    this.#lines = lines
+      .filter(({ hasCaller, hasAnswer }) => hasAnswer || (hasCaller && isCallerEnough))
+      .map(({ line }) => line)
   }
 
   /**
-   * Reads a line; `part`, `time` and `duration` then describe it. Returns false, and keeps the line before, if it is not
-   * JSON. A line is no call if it has no answer where others have one, or if its program writes another for the call.
+   * Reads a line; `part`, `time` and `duration` then describe it. Returns false, and keeps the line before, if the line is not
+   * JSON; and 'no call' if it lacks an answer where others have one, or if its program writes another line for the call. If calls
+   * are in two lines, the first is 'half of a call' and waits for the second, which is 'joined'.
    */
   read(line: string): ReturnType<Format['read']> {
     const value = jsonOf(line)
@@ -118,31 +122,36 @@ class JsonFormat implements Format {
     this.#line = value
     this.#request = {}
     this.time = this.times.read(this.part('time') ?? '')
-    const [isCall, isAnswered] = [this.#has(value, this.#callers), this.#has(value, ANSWER)]
-    const odd = Object.keys(NO_CALLS).find((name) => NO_CALLS[name]!(value))
+    const [hasCaller, hasAnswer] = [this.#has(value, this.#callers), this.#has(value, ANSWER)]
+    const noCall = Object.keys(NO_CALLS).find((name) => NO_CALLS[name]!(value))
     const names = [...this.#callers, ...ANSWER].filter((name) => this.#has(value, [name]))
     this.group =
-      odd ??
+      noCall ??
       ([...new Set(names.map((name) => this.#pathOf(name)))].join(' + ') || 'neither caller nor answer')
-    if (odd !== undefined) return 'no call'
-    if (!this.#isInHalves || isCall === isAnswered)
-      return (this.#hasAnswers ? isAnswered : isCall) || 'no call'
+    if (noCall !== undefined) return 'no call'
+    if (!this.#isInHalves || hasCaller === hasAnswer)
+      return (this.#hasAnswers ? hasAnswer : hasCaller) || 'no call'
     const id = this.#idOf(value)
-    const half = this.#waiting.get(id)
+    const firstHalf = this.#waiting.get(id)
     this.#waiting.delete(id)
-    if (isCall) {
+    if (hasCaller) {
       if (id !== '' && line.length <= LONGEST_WAITING)
         this.#waiting.set(id, { line: value, group: this.group, time: this.time })
-      for (const [oldest, { time }] of this.#waiting) {
-        if (this.#waiting.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
-        this.#waiting.delete(oldest)
-      }
+      this.#forgetOld()
       return 'half of a call'
     }
-    if (half === undefined) return true
-    this.#request = half.line
-    this.joined = half.group
+    if (firstHalf === undefined) return true
+    this.#request = firstHalf.line
+    this.joined = firstHalf.group
     return 'joined'
+  }
+
+  /** Forgets lines that wait for their answers: the oldest beyond 10,000, and those ten minutes older than the line read last. */
+  #forgetOld(): void {
+    for (const [id, { time }] of this.#waiting) {
+      if (this.#waiting.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
+      this.#waiting.delete(id)
+    }
   }
 
   /** Whether a line has one of these parts. */
@@ -150,7 +159,7 @@ class JsonFormat implements Format {
     return names.some((name) => textAt(line, this.#pathOf(name) ?? '') !== undefined)
   }
 
-  /** The id by which the lines of one call are known: it is one of its process alone. '' for a line without. */
+  /** The id that the two lines of a call share, with host and process, since ids are those of one process. '' without an id. */
   #idOf(line: JsonLine): string {
     const id = textAt(line, this.#pathOf('id') ?? '')
     return id === undefined ? '' : [line['hostname'], line['pid'], id].join(' ')
@@ -169,8 +178,8 @@ class JsonFormat implements Format {
   }
 
   /**
-   * A part of the line's call as text, such as 'ip' or 'status'; undefined if the line has none. Some logs have one field
-   * for a whole request line, such as `GET /path HTTP/1.1`, out of which method and path are cut.
+   * A part of the line's call as text, such as 'ip' or 'status'; undefined if the line, or the first line of the call, has none.
+   * Some logs have one field for a whole request line, such as `GET /path HTTP/1.1`, out of which method and path are cut.
    */
   part(name: string): string | undefined {
     const path = this.#pathOf(name)
@@ -187,9 +196,9 @@ class JsonFormat implements Format {
   }
 
   /**
-   * Finds the path of a part in the first lines, among the names that loggers use for it: the first of them that more than
-   * half of the lines have, else the most frequent. A time must be readable, a status and a method look like one.
-   * `field:PATH` names the path itself.
+   * Finds the path of a part in the first lines, among the paths that loggers use for it: the first that more than half of the
+   * lines have, otherwise the most frequent. A line counts if its value at the path looks like the part: like a time, a status or a
+   * method. `field:PATH` names the path itself. Undefined for a part that no logger has.
    */
   #findPath(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
@@ -199,9 +208,9 @@ class JsonFormat implements Format {
       text !== '' &&
       (name === 'time' ? !Number.isNaN(this.times.read(text)) : LOOKS[name]?.test(text) !== false)
     const counts = paths.map((path) => this.#lines.filter((line) => isUseful(textAt(line, path))).length)
-    const best = counts.findIndex((count) => count * 2 > this.#lines.length)
-    const most = Math.max(1, ...counts)
-    return paths[best >= 0 ? best : counts.indexOf(most)]
+    const ofMostLines = counts.findIndex((count) => count * 2 > this.#lines.length)
+    const mostFrequent = counts.indexOf(Math.max(1, ...counts))
+    return paths[ofMostLines >= 0 ? ofMostLines : mostFrequent]
   }
 }
 
@@ -229,22 +238,23 @@ export function textAt(line: JsonLine, path: string): string | undefined {
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
 }
 
-/** The value of a header, as text: Caddy has its lines in a list, which are one value with commas between. */
+/** The value of a header, as text: Caddy writes the lines of a header as a list, which is joined by commas. */
 function headerAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   return Array.isArray(found) ? given(found.join(', ')) : textAt(line, path)
 }
 
 /**
- * The value at a path such as `request.headers.host`: of a field of that whole name, in any case and with `_` for `-`, or else
- * of the rest of the path in the object that the name up to the first dot leads to.
+ * The value at a path such as `request.headers.host`. It is that of a field with this whole name, in any case and with `_` for `-`.
+ * Without such a field, the name up to the first dot leads to an object, in which the rest of the path is looked for. Undefined if
+ * there is none.
  */
 function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
-  const dot = path.indexOf('.')
-  const wanted = folded(path)
-  const name = Object.keys(line).find((each) => each.length === path.length && folded(each) === wanted)
+  const foldedPath = folded(path)
+  const name = Object.keys(line).find((key) => key.length === path.length && folded(key) === foldedPath)
   if (name !== undefined) return line[name]
+  const dot = path.indexOf('.')
   const inner = dot < 0 ? undefined : (line[path.slice(0, dot)] as JsonLine | undefined)
   return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }

@@ -29,10 +29,7 @@ export class Ledger {
   readonly groups = new Map<string, { lines: number; read: number }>()
   readonly skipped = new Map<SkipReason, Skipped>()
 
-  /**
-   * Counts a line that was skipped for this reason. The first line of each reason is kept, cut to 160 characters, as the
-   * example that the report shows.
-   */
+  /** Counts a line that was skipped for a reason. The first line of each reason is kept for the report, cut to 160 characters. */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
     if (UNREAD.test(reason) || (!NO_CALL.test(reason) && isLikeCall(text))) this.unread++
     const known = this.skipped.get(reason)
@@ -46,7 +43,10 @@ export class Ledger {
     this.groups.set(name, { lines: known.lines + 1, read: known.read + (isRead ? 1 : 0) })
   }
 
-  /** Counts the first line of a call as read, which waited for the second: it stood under 'half of a call' in this group. */
+  /**
+   * Counts the first line of a call as read, because the second line was found. Until then it was counted as skipped, as 'half of a
+   * call', in the group `name`.
+   */
   join(name: string): void {
     this.read++
     this.unread--
@@ -62,7 +62,7 @@ const NO_CALL = /^(empty|comment|part of a) line$|^no (call|caller|cost)$/
 const METHOD = /\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT)\b/
 const STATUS = /(?<![\w.:-])[1-5]\d\d(?![\w.:-])/
 
-/** Whether a text has a method, and behind it a status. Looked for one after the other: of one expression each method would begin anew. */
+/** Whether a text has a method, and after it a status. One expression for both would be slow: it would begin anew at each method. */
 function isLikeCall(text: string): boolean {
   const at = text.search(METHOD)
   return at >= 0 && STATUS.test(text.slice(at))

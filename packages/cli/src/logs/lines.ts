@@ -12,7 +12,7 @@ export interface Refused {
   readonly text: string
 }
 
-/** A line that is refused. What is kept of it is a copy, as a text that was cut out keeps the whole. */
+/** A line that is refused, with its first characters. They are a copy, as a text that is cut out of a line keeps the whole line. */
 export function refused(reason: SkipReason, line: string): Refused {
   return { reason, text: ownText(line.slice(0, QUOTED).replaceAll('\0', '')) }
 }
@@ -31,8 +31,8 @@ export class LineSplitter {
   #isDropping = false
 
   /**
-   * Takes the next bytes of the source, and returns the lines that end in them. What follows is kept (`#rest`) up to 256 KiB;
-   * a longer line is refused with its first bytes, and dropped up to its end (`#isDropping`).
+   * Takes the next bytes of the source, and returns the lines that end in them. The beginning of the next line is kept (`#rest`) up
+   * to 256 KiB. A longer line is refused with its first bytes, and the rest of it is dropped (`#isDropping`).
    */
   push(piece: Uint8Array): LogLine[] {
     if (this.#wide === null) this.#wide = wideDecoder(piece)
@@ -43,7 +43,7 @@ export class LineSplitter {
     const end = bytes.lastIndexOf(NEWLINE) + 1
     const lines: LogLine[] = []
     if (end > from) {
-      // Of the bytes one line is copied, and not all.
+      // Only the line that began in `#rest` is copied, and not all bytes.
       const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, from) + 1 : from
       this.#cut(joined(this.#rest, bytes.subarray(from, next)), lines)
       this.#cut(bytes.subarray(next, end), lines)
@@ -64,10 +64,10 @@ export class LineSplitter {
     return this.#cut(rest, [])
   }
 
-  /** Adds the lines of bytes that end with a whole one, without their ends; refused where they are too long or hold NUL bytes. */
+  /** Adds the lines in bytes to `lines`, without line ends, and returns them. A line is refused if it is too long or has NUL bytes. */
   #cut(bytes: Uint8Array, lines: LogLine[]): LogLine[] {
     const text = this.#decoder.decode(bytes)
-    const hasNul = NUL.test(text) // of bytes V8 compares one by one, which takes ten times as long
+    const hasNul = NUL.test(text) // in the bytes this would take ten times as long
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
@@ -80,11 +80,15 @@ export class LineSplitter {
   }
 }
 
-/** The decoder of a text in UTF-16, which begins with a mark, or with characters whose other byte is 0; undefined for others. */
-function wideDecoder([one, other, third, fourth]: Uint8Array): InstanceType<typeof TextDecoder> | undefined {
-  if ((one === 0xff && other === 0xfe) || (one! > 0 && other === 0 && third! > 0 && fourth === 0))
+/**
+ * The decoder of a text in UTF-16; undefined for another text. UTF-16 begins with a mark, in the order of its bytes, or with two
+ * characters whose second byte is 0.
+ */
+function wideDecoder([first, second, third, fourth]: Uint8Array):
+  InstanceType<typeof TextDecoder> | undefined {
+  if ((first === 0xff && second === 0xfe) || (first! > 0 && second === 0 && third! > 0 && fourth === 0))
     return new TextDecoder('utf-16le')
-  return one === 0xfe && other === 0xff ? new TextDecoder('utf-16be') : undefined
+  return first === 0xfe && second === 0xff ? new TextDecoder('utf-16be') : undefined
 }
 
 /** The program that has packed a file which begins with these bytes; undefined for none that is known. */

@@ -5,7 +5,7 @@ import type { LoggedCall } from './calls.js'
  * call ends.
  */
 
-/** Sorts what comes at most `hold` microseconds late. */
+/** Sorts calls that come at most `hold` microseconds late. */
 export class Sorter {
   #pending: LoggedCall[] = []
   #kept = 0
@@ -17,26 +17,24 @@ export class Sorter {
    * Takes a call to be sorted by its time. Returns false, and does not take it, if it is older than the newest by more than
    * `hold` microseconds: calls after it may have been passed on already.
    */
-  add(item: LoggedCall): boolean {
-    if (item.at < this.#latest - this.hold) return false
-    if (item.at > this.#latest) this.#latest = item.at
-    this.#pending.push(item)
+  add(call: LoggedCall): boolean {
+    if (call.at < this.#latest - this.hold) return false
+    if (call.at > this.#latest) this.#latest = call.at
+    this.#pending.push(call)
     return true
   }
 
   /**
-   * Takes out the calls that no later call can come before, in order of time. Returns [] until twice as many calls are
-   * pending as the last sorting kept, and 1,000 more, so that few calls are sorted again.
+   * Takes out the calls that are due, and returns them in order of time: those that no later call can come before. Sorting waits,
+   * and this returns [], until twice as many calls are pending as the last sorting kept, and 1,000 more: so few calls are sorted
+   * again.
    */
-  due(): LoggedCall[] {
-    return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
+  takeDue(): LoggedCall[] {
+    return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.take(this.#latest - this.hold)
   }
 
-  /**
-   * Takes out the calls up to the instant `until`, in microseconds, and returns them in order of time. Without `until` it
-   * takes all, as at the end of a log.
-   */
-  end(until = Infinity): LoggedCall[] {
+  /** Takes out the calls up to the instant `until` (microseconds), or all without it, and returns them in order of time. */
+  take(until = Infinity): LoggedCall[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length
     while (count > 0 && sorted[count - 1]!.at > until) count--
@@ -46,27 +44,27 @@ export class Sorter {
   }
 }
 
-/** One of the sequences that are merged: the batch at hand, and the first item of it that was not taken. */
-interface Head {
+/** One of the logs that are merged: its present batch of calls, and the index of the next call in it. */
+interface MergedLog {
   readonly source: AsyncIterator<LoggedCall[]>
   batch: LoggedCall[]
   next: number
 }
 
 /**
- * Merges logs into one sequence of batches in order of time. A heap has the log with the earliest next call first, of which
- * calls are taken up to the next one (`bound`) of the two logs below it.
+ * Merges logs into one sequence of batches in order of time. A heap has the log with the earliest next call first. Calls are taken
+ * from that log up to the next call (`bound`) of the two logs below it. Then the log sinks in the heap, or leaves it at its end.
  */
 export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
-  const heads = sources.map((source): Head => ({ source, batch: [], next: 0 }))
-  const heap: Head[] = []
-  for (const head of heads) if (await hasNext(head)) heap.push(head)
+  const logs = sources.map((source): MergedLog => ({ source, batch: [], next: 0 }))
+  const heap: MergedLog[] = []
+  for (const log of logs) if (await fetchNext(log)) heap.push(log)
   heap.sort((one, other) => atOf(one) - atOf(other)) // a sorted list is a heap
   let merged: LoggedCall[] = []
-  for (let head = heap[0]; head; head = heap[0]) {
+  for (let log = heap[0]; log; log = heap[0]) {
     const bound = Math.min(...heap.slice(1, 3).map(atOf))
-    while (head.next < head.batch.length && atOf(head) <= bound) merged.push(head.batch[head.next++]!)
-    const first = (await hasNext(head)) ? head : heap.pop()!
+    while (log.next < log.batch.length && atOf(log) <= bound) merged.push(log.batch[log.next++]!)
+    const first = (await fetchNext(log)) ? log : heap.pop()!
     if (heap.length > 0) sink(heap, first)
     if (merged.length < 1000) continue
     yield merged
@@ -75,28 +73,28 @@ export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): A
   yield merged
 }
 
-/** Whether a log has a call left, which `atOf` can then read: the next batch is fetched where one is used up. */
-async function hasNext(head: Head): Promise<boolean> {
-  while (head.next === head.batch.length) {
-    const { done, value } = await head.source.next()
+/** Fetches the next batch of a log if its batch is used up. Returns whether the log has a call left, which `atOf` can then read. */
+async function fetchNext(log: MergedLog): Promise<boolean> {
+  while (log.next === log.batch.length) {
+    const { done, value } = await log.source.next()
     if (done) return false
-    head.batch = value
-    head.next = 0
+    log.batch = value
+    log.next = 0
   }
   return true
 }
 
-/** Puts `head` first in a binary heap, and moves it down below all entries whose next call is earlier. */
-function sink(heap: Head[], head: Head): void {
+/** Puts a log in first place of a binary heap, and moves it down below all logs whose next call is earlier. */
+function sink(heap: MergedLog[], log: MergedLog): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {
     if (child + 1 < heap.length && atOf(heap[child + 1]!) < atOf(heap[child]!)) child++
-    if (atOf(heap[child]!) >= atOf(head)) break
+    if (atOf(heap[child]!) >= atOf(log)) break
     heap[i] = heap[child]!
     i = child
   }
-  heap[i] = head
+  heap[i] = log
 }
 
-/** The instant of the next call that a sequence has, in microseconds. */
-const atOf = ({ batch, next }: Head): number => batch[next]!.at
+/** The instant of a log's next call, in microseconds. */
+const atOf = ({ batch, next }: MergedLog): number => batch[next]!.at

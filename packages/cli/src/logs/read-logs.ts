@@ -43,14 +43,14 @@ export async function readLogs(sources: readonly LogSource[], options: ReadOptio
   const logs = sources.map((source) => new Log(source, options, ledger, habits))
   for (const log of logs) await log.open()
   const opened = logs.filter(({ detected }) => detected !== undefined)
-  const all = opened.map(({ source, detected }) => ({ name: source.name, ...detected! }))
+  const found = opened.map(({ source, detected }) => ({ name: source.name, ...detected! }))
   return {
     ledger,
     habits,
-    resolution: Math.max(1, ...all.map(({ resolution }) => resolution)),
-    hasDurations: all.some(({ hasDurations }) => hasDurations),
-    hasStatus: all.every(({ hasStatus }) => hasStatus),
-    formats: new Map(all.map(({ name, title }) => [name, title])),
+    resolution: Math.max(1, ...found.map(({ resolution }) => resolution)),
+    hasDurations: found.some(({ hasDurations }) => hasDurations),
+    hasStatus: found.every(({ hasStatus }) => hasStatus),
+    formats: new Map(found.map(({ name, title }) => [name, title])),
     batches: opened.length === 1 ? opened[0]!.batches() : merge(opened.map((log) => log.batches())),
   }
 }
@@ -66,7 +66,7 @@ class Log {
   #hasBegun = false
   #hasEnded = false
 
-  /** One log of several, which `open` and `batches` read. The `ledger` counts the lines of all logs, read or skipped. */
+  /** A log that is to be read, by `open` and `batches`. The `ledger` counts the lines of all logs, read or skipped. */
   constructor(
     readonly source: LogSource,
     readonly options: ReadOptions,
@@ -77,8 +77,8 @@ class Log {
   }
 
   /**
-   * Finds the format by the first lines, which `batches` passes on later: 1,000 lines with text, or 4 MB of it, of 100,000
-   * lines at most. A log without such lines is judged by its first line, and one without any line has no format.
+   * Finds the format of the log by its first lines, which are kept for `batches`: until 1,000 lines with text, 4 MB of text or
+   * 100,000 lines in all were read. If no line has text, the first line decides. A log without a line has no format.
    */
   async open(): Promise<void> {
     let size = 0
@@ -97,9 +97,9 @@ class Log {
   }
 
   /**
-   * Yields the calls of the log in batches, in order of time. Each line is counted in the ledger as read, or as skipped
-   * with the reason. A call whose time lies further behind the newest than the allowed skew (`skewMs`) is skipped too
-   * ('clock ran back'), because later calls may have been passed on.
+   * Yields the calls of the log in batches, in order of time. Each line is counted in the ledger as read, or as skipped for a
+   * reason. A call that is older than the newest one by more than the allowed skew (`skewMs`) is skipped too ('clock ran back'),
+   * because later calls may have been passed on.
    */
   async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this
@@ -110,24 +110,25 @@ class Log {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
-        const read = this.#read(line)
-        const found = read === true || read === 'joined' ? callOf() : read
-        const call = typeof found !== 'object' || sorter.add(found) ? found : 'clock ran back'
-        if (typeof call === 'object' || call === 'outside') ledger.read++
-        else ledger.skip(call, textOf(line), source.name, this.#lines)
-        if (call === 'outside') ledger.outside++
-        if (read === 'joined') ledger.join(format.joined!)
-        if (format.group && BY_FORMAT.has(read))
-          ledger.group(format.group, typeof call === 'object' || call === 'outside')
+        const kind = this.#read(line)
+        const call = kind === true || kind === 'joined' ? callOf() : kind
+        const result = typeof call !== 'object' || sorter.add(call) ? call : 'clock ran back'
+        const isRead = typeof result === 'object' || result === 'outside'
+        if (isRead) ledger.read++
+        else ledger.skip(result, textOf(line), source.name, this.#lines)
+        if (result === 'outside') ledger.outside++
+        if (kind === 'joined') ledger.join(format.joined!)
+        if (format.group && BY_FORMAT.has(kind)) ledger.group(format.group, isRead)
       }
-      yield sorter.due()
+      yield sorter.takeDue()
     }
-    yield sorter.end()
+    yield sorter.take()
   }
 
   /**
-   * Has the log's format read a line, out of what wraps it. Returns true for a call, 'joined' for one that completes an
-   * earlier line, otherwise the reason to skip it. A wrapper returns '' for a part of a line that a later one completes.
+   * Takes a line out of its wrapper, such as the JSON of Docker, and has the log's format read it. Returns true for a call, 'joined'
+   * for a line that completes the call of an earlier line, otherwise the reason to skip the line. A wrapper returns '' for a part of
+   * a line that a later part completes.
    */
   #read(line: LogLine): true | 'joined' | SkipReason {
     if (typeof line !== 'string') return line.reason
@@ -136,7 +137,7 @@ class Log {
     if (line.startsWith('#')) return format.read(line) ? 'not in the format' : 'comment line' // which may name columns
     const inner = wrapper.unwrap(withoutColours(line))
     if (inner === '') return 'part of a line'
-    // Of JSON, colours are found once it is parsed.
+    // A text in JSON shows its colours only now that it is parsed.
     return (
       (inner !== undefined && format.read(inner === line ? line : withoutColours(inner))) ||
       'not in the format'
@@ -144,9 +145,9 @@ class Log {
   }
 
   /**
-   * The lines that end in the next bytes of the source; undefined at its end, or once reading was interrupted. A source that
-   * fails later than at once has ended there: its unfinished line, or the error, is a line that was cut off.
-   * @throws {Error} of a source that fails at once, with its name.
+   * Reads the next bytes of the source, and returns the lines that end in them; undefined at its end, or after an interruption. If
+   * the source fails after its first bytes, it ends there: its unfinished line, or the error, is the last line, as 'cut off'.
+   * @throws {Error} of a source that fails at once, with its name; {NoLogError} for a packed file.
    */
   async #next(): Promise<LogLine[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
@@ -172,7 +173,7 @@ class Log {
   }
 }
 
-/** What is returned for lines that the format itself has read, and so has a group of. */
+/** The results of `#read` for lines that the format itself has read, and so knows the group of. */
 const BY_FORMAT: ReadonlySet<true | string> = new Set([true, 'joined', 'no call', 'half of a call'])
 const SAMPLE = 1000
 const MOST_SAMPLED = 2 ** 22

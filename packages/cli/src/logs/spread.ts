@@ -23,9 +23,9 @@ export class Spread {
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
   /**
-   * Lays the calls of each unit of the log's times out in one `way`. `scale` is for 'alternating': the longest time in
-   * microseconds in which calls affect each other under a policy. The sorter holds a call back as long as one that began
-   * earlier may come: a unit, and the longest duration.
+   * Chooses one `way` to lay out the calls within each unit of the log's times. `scale` is for 'alternating': the longest time in
+   * microseconds in which calls affect each other under a policy. The sorter holds a call back as long as a call that began earlier
+   * may still come: a unit and the longest duration.
    */
   constructor(
     readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,
@@ -42,24 +42,24 @@ export class Spread {
   add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
       const start = call.at - (call.at % this.units.resolution)
-      if (start !== this.#start) this.#close(start)
+      if (start !== this.#start) this.#endUnit(start)
       this.#calls.push(call)
     }
-    return this.#sorter.due()
+    return this.#sorter.takeDue()
   }
 
   /** Ends the last unit, when the log has ended, and returns all calls that are left. */
   end(): LoggedCall[] {
-    this.#close(Infinity)
-    return this.#sorter.end()
+    this.#endUnit(Infinity)
+    return this.#sorter.take()
   }
 
   /**
    * Ends a unit of time: its calls get their instants within the unit, less their duration, as a call is logged when it
    * ends. `next` is the start of the unit that begins now, in microseconds.
    */
-  #close(next: number): void {
-    if (this.units.resolution > 1) this.#place()
+  #endUnit(next: number): void {
+    if (this.units.resolution > 1) this.#layOut()
     for (const call of this.#calls) {
       call.at -= call.duration
       this.#sorter.add(call)
@@ -68,34 +68,40 @@ export class Spread {
     this.#start = next
   }
 
-  /** Chooses an instant for each call of the unit. 'evenly' puts each in the middle of its share of the unit. */
-  #place(): void {
+  /**
+   * Gives each call of the unit an instant in it. 'evenly' divides the unit into as many parts as a caller has calls, and puts each
+   * call in the middle of its part; otherwise the call is at the start or the end of the unit.
+   */
+  #layOut(): void {
     const { resolution } = this.units
     const counts = new Map<string, { all: number; placed: number }>()
     for (const call of this.way === 'evenly' ? this.#calls : []) {
-      const count = counts.get(nameOf(call)) ?? { all: 0, placed: 0 }
-      counts.set(nameOf(call), count)
+      const count = counts.get(callerOf(call)) ?? { all: 0, placed: 0 }
+      counts.set(callerOf(call), count)
       count.all++
     }
     for (const call of this.#calls) {
-      const count = counts.get(nameOf(call))
-      const isAtEnd = this.way === 'alternating' && this.#alternate(nameOf(call))
+      const count = counts.get(callerOf(call))
+      const isAtEnd = this.way === 'alternating' && this.#decideEdge(callerOf(call))
       const part = count ? (count.placed++ + 0.5) / count.all : 0
       const offset = isAtEnd ? resolution - 1 : Math.floor(part * resolution)
       call.at = this.#start + offset
     }
   }
 
-  /** Whether a caller's calls lie at the end of this unit. It alternates, and after a pause beyond the scale begins with the end. */
-  #alternate(name: string): boolean {
-    const edge = this.#edges.get(name)
-    if (edge?.start === this.#start) return edge.isEnd
-    const rest = this.scale + this.units.resolution
-    const isEnd = edge === undefined || !edge.isEnd || this.#start - edge.start > rest
-    this.#edges.set(name, { start: this.#start, isEnd })
+  /**
+   * Decides at which edge of this unit a caller's calls lie, and returns whether it is the end. It is the end in the first unit in
+   * which he calls, and again after a pause longer than the scale; otherwise end and start alternate.
+   */
+  #decideEdge(caller: string): boolean {
+    const last = this.#edges.get(caller)
+    if (last?.start === this.#start) return last.isEnd
+    const longestGap = this.scale + this.units.resolution
+    const isEnd = last === undefined || !last.isEnd || this.#start - last.start > longestGap
+    this.#edges.set(caller, { start: this.#start, isEnd })
     return isEnd
   }
 }
 
-/** The name under which a caller's calls are spread together: his key for the first selector that counts the call. */
-const nameOf = ({ keys }: LoggedCall): string => keys[0] ?? keys.find((key) => key !== undefined)!
+/** The caller whose calls are laid out together: the key of the first selector that counts the call. */
+const callerOf = ({ keys }: LoggedCall): string => keys[0] ?? keys.find((key) => key !== undefined)!

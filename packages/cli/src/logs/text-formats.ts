@@ -99,6 +99,7 @@ class TextFormat implements Format {
   readonly #durations: readonly (readonly [group: string, unit: string])[]
   #found: readonly (string | undefined)[] = []
 
+  /** `groups` are the names of the groups of the `pattern`, in their order. A group `duration...` has a part of the duration. */
   constructor(
     readonly name: string,
     readonly pattern: RegExp,
@@ -110,6 +111,7 @@ class TextFormat implements Format {
     this.#durations = durations.map((group) => [group, group.endsWith('ms') ? 'ms' : 's'])
   }
 
+  /** Reads a line: true if it is of the format, 'no call' for a line that the same program writes about other things, else false. */
   read(line: string): boolean | 'no call' {
     const found = this.pattern.exec(line)
     if (!found) return NO_CALLS.some((form) => form.test(line)) && 'no call'
@@ -118,14 +120,17 @@ class TextFormat implements Format {
     return true
   }
 
-  /** How long the call of the line took, in microseconds: the sum of all groups that hold a part of it; 0 where none does. */
+  /** How long the call of the line took, in microseconds: the sum of all groups that have a part of the duration; 0 without any. */
   get duration(): number {
-    return this.#durations.reduce((sum, [group, unit]) => sum + microseconds(this.#textOf(group), unit), 0)
+    let sum = 0
+    for (const [group, unit] of this.#durations) sum += microseconds(this.#textOf(group), unit)
+    return sum
   }
 
   /**
-   * A part of the line that was read last. Method and path may be cut out of a request line. The header X-Forwarded-For is
-   * 'forwarded' too. For 'ip', the address of the connection (`peer`) stands in where the line names no caller.
+   * A part of the line that was read last, such as 'status'; undefined if it has none. Method and path may be cut out of a request
+   * line. The header X-Forwarded-For is the part 'forwarded'. If the line names no caller, 'ip' is the address of the connection
+   * (`peer`).
    */
   part(name: string): string | undefined {
     if (name === 'path') return requestPart(this.#textOf(this.#groups.has(name) ? name : 'request'), name)

@@ -7,10 +7,7 @@ export class TimeReader {
   #text = ''
   #us = NaN
 
-  /**
-   * A logged time in microseconds since 1970; NaN for a text that is no time. The last text and its result are
-   * remembered, as all lines of one second have the same.
-   */
+  /** A logged time in microseconds since 1970, or NaN. The last one is remembered, as all lines of one second have the same. */
   read(text: string): number {
     if (text === this.#text) return this.#us
     this.#text = text
@@ -44,16 +41,17 @@ function dateTime(text: string): number | undefined {
     zone = '+00',
     zoneMinute = '00',
   } = found
-  const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1 // a fraction if it is no month
-  const ofYear = Number.isInteger(number) ? Number(year) : NaN // which makes the whole date NaN
+  const monthNumber = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1 // a fraction if it is no month
+  if (!Number.isInteger(monthNumber)) return NaN
   const [hours, minutes] = [Number(hour) - Number(zone), Number(minute) - Number(zone[0] + zoneMinute)]
-  const ms = Date.UTC(ofYear, number - 1, Number(day), hours, minutes, Number(second))
+  const ms = Date.UTC(Number(year), monthNumber - 1, Number(day), hours, minutes, Number(second))
   return ms * 1000 + (fraction === '' ? 0 : Number(fraction.slice(1, 7).padEnd(6, '0')))
 }
 
 /**
- * A number that counts time from 1970 on, as microseconds; NaN for a text that is no such number. Its size shows its unit, for
- * the years 1990 to 5000. The fraction is computed apart, as the whole would lose its last digits.
+ * The microseconds since 1970 that a number means; NaN for a text that is no such number. Its size shows whether it counts seconds,
+ * milliseconds, microseconds or nanoseconds, for the years 1990 to 5000. The fraction is computed apart, as the number with it
+ * would lose its last digits.
  */
 function epochTime(text: string): number {
   const [, whole, fraction = '0'] = /^(\d{9,19})(\.\d+)?$/.exec(text) ?? []

@@ -27,7 +27,7 @@ class W3cFormat implements Format {
 
   constructor(readonly times: TimeReader) {}
 
-  /** Reads a line: the names of the columns, or a value for each of them. A call has a date and a time, in UTC. */
+  /** Reads a line: true if it has a value for each column. A line `#Fields:` names the columns, and is no call. Times are in UTC. */
   read(line: string): boolean {
     if (line.startsWith('#')) {
       const [, names] = /^#Fields:\s*(.*)/i.exec(line) ?? []
@@ -47,9 +47,10 @@ class W3cFormat implements Format {
     return microseconds(text, text?.includes('.') ? 's' : 'ms')
   }
 
+  /** A part of the line that was read last, by the columns that may have it; for a `field:`, by the column of that name. */
   part(name: string): string | undefined {
-    const [, kind, named = ''] = /^(header|field):(.*)/.exec(name) ?? []
-    const columns = kind ? [kind === 'field' ? named : `cs(${named})`] : (COLUMNS[name] ?? [])
+    const [, kind, fieldName = ''] = /^(header|field):(.*)/.exec(name) ?? []
+    const columns = kind ? [kind === 'field' ? fieldName : `cs(${fieldName})`] : (COLUMNS[name] ?? [])
     const text = columns.map((column) => this.#at(column)).find((value) => value !== undefined)
     if (name === 'forwarded') return text?.replace(/\+|%20/g, ' ') // as IIS and CloudFront write a space
     return name === 'path' ? requestPart(text, name) : text

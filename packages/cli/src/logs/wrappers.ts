@@ -39,7 +39,7 @@ export function wrappers(): readonly Wrapper[] {
   ]
 }
 
-/** The line in a field of a line of JSON, as journald, fluent-bit, Loki, pino and clouds have it. */
+/** The line in a field of a line of JSON, as journald, fluent-bit, Loki, pino and clouds write it; undefined without such a field. */
 function inField(line: string): string | undefined {
   const value = jsonOf(line) ?? {}
   const { MESSAGE: bytes } = value
@@ -79,7 +79,7 @@ class Joiner {
   /** Of stdout and of stderr. */
   readonly #parts = ['', '']
 
-  /** Adds a part of a line. Returns the whole line with its last part, and '' until then; of one that is too long its beginning. */
+  /** Adds a part of a line. Returns '' until the last part, and then the whole line; of a line above 256 KiB, parts are left out. */
   add(stream: unknown, part: string, isLast: boolean): string {
     const place = stream === 'stderr' ? 1 : 0
     const whole = this.#parts[place]! + part

@@ -15,12 +15,12 @@ export type Given = Readonly<Record<string, unknown>>
 
 /**
  * An argument as the parser of flags gets it. A mark, which no argument can contain, is put before an argument that is no
- * flag, and before the value behind the `=` of one: the parser would read '1e3' or '010' as numbers. A flag is written in
+ * flag, and before the value behind the `=` of a flag: the parser would read '1e3' or '010' as numbers. A flag is written in
  * camel case, `--hashKeys` for `--hash-keys`, as only by that name the parser knows whether a value follows.
  */
 export function marked(arg: string): string {
-  const name = arg.replace(/(?<=^--[^=]*\w)-\w/g, (part) => part[1]!.toUpperCase())
-  return name.replace(/^(--[^=]+=|(?!-.))/s, `$1${MARK}`)
+  const inCamelCase = arg.replace(/(?<=^--[^=]*\w)-\w/g, (part) => part[1]!.toUpperCase())
+  return inCamelCase.replace(/^(--[^=]+=|(?!-.))/s, `$1${MARK}`)
 }
 
 /** An argument as the user gave it: without the mark that `marked` put before it. */
@@ -44,9 +44,9 @@ export const usageError = (message: string): Error =>
   Object.assign(new Error(message), { name: 'UsageError' })
 
 /**
- * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option given twice that
- * is no list, stdin read twice, and a value for a flag that takes none, as in `--json=x`. The parser puts such a value
- * among the `files`, so it is recognized as a file that does not stand among the arguments themselves (`argv`).
+ * Refuses arguments that cannot be meant, whatever the command does with them: an empty value, an option given twice unless it
+ * takes a list, stdin (`-`) read twice, and a value for a flag that takes none, as in `--json=x`. The parser puts such a value among
+ * the `files`: it is a file that is not one of the arguments themselves (`argv`).
  * @throws {UsageError} for the first of these that is found.
  */
 export function refuseMisuse(argv: readonly string[], files: readonly string[], given: Given): void {
@@ -56,8 +56,8 @@ export function refuseMisuse(argv: readonly string[], files: readonly string[], 
   if (twice !== undefined) throw usageError(`${flagOf(twice)} is given more than once`)
   const inputs = argv.filter((arg) => /^(--against=)?-$/.test(arg))
   if (inputs.length > 1) throw usageError(STDIN_TWICE)
-  const extra = files.map(unmarked).find((file) => !argv.includes(file))
-  if (extra !== undefined) throw usageError(`'${extra}' is given to a flag that takes no value`)
+  const value = files.map(unmarked).find((file) => !argv.includes(file))
+  if (value !== undefined) throw usageError(`'${value}' is given to a flag that takes no value`)
 }
 
 /** The options that may be given several times, and the arguments behind a bare `--`. */

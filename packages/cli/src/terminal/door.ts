@@ -11,7 +11,10 @@ export const faint = (text: string): TextLine => ({ text, style: 'faint' })
 
 const CODES = { bold: 1, faint: 2 }
 
-/** Prints lines, in place of the progress if that is shown. Styles are for terminals alone, and NO_COLOR is obeyed. */
+/**
+ * Prints lines to a stream, without characters that could do harm. Removes the progress that `show` has left. Styles are printed
+ * on terminals alone, and NO_COLOR is obeyed.
+ */
 export function print(stream: NodeJS.WriteStream, lines: readonly TextLine[]): void {
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   const isColoured = stream.isTTY && !process.env.NO_COLOR
@@ -31,7 +34,7 @@ export function show(text: string): void {
   process.stderr.write(`\r${text}\u001b[K\r`)
 }
 
-/** A value as a line of JSON that is harmless as it is: what the door would replace is escaped, so that it is read as it was. */
+/** A value as a line of JSON in which all that `harmless` would replace is escaped, so that a reader of JSON gets it as it was. */
 export function asJson(value: unknown): string {
   const escaped = (text: string): string =>
     Array.from(

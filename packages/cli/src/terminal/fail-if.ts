@@ -11,8 +11,8 @@ const FORMS: readonly (readonly [form: RegExp, measure: (limiter: LimiterReport)
 ]
 
 /**
- * Reads a condition of `--fail-if`, such as 'denied > 0.1%' or 'lockout > 1h'. The function that it returns is true for a
- * report in which some limiter's measure exceeds the bound, in any of the report's answers: a coarse log has three.
+ * Reads a condition of `--fail-if`, such as 'denied > 0.1%' or 'lockout > 1h'. Returns a function that is true for a report in
+ * which the measure of some limiter exceeds the bound, in any of the report's answers: a coarse log has three.
  * @throws {UsageError} for a text that is no condition.
  */
 export function parseFailIf(text: string): (report: ReplayReport) => boolean {

@@ -13,7 +13,7 @@ export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Read
 }
 
 /**
- * Refuses to write what is read: the file of --out, or stdout, if it is one of the `inputs`, by whatever path or link.
+ * Refuses to write to a file that is read: to the file of --out, or stdout, if it is one of the `inputs`, by whatever path or link.
  * @throws {UsageError}
  */
 export function refuseOverwriting(inputs: readonly string[], given: Given): void {
@@ -29,10 +29,7 @@ function placeOf(file: string | number): string | undefined {
   return stats && !stats.isCharacterDevice() && !stats.isSocket() ? `${stats.dev}:${stats.ino}` : undefined
 }
 
-/**
- * The logs at these paths, or stdin if there is none, as names and streams of bytes. A log that is packed by gzip is
- * unpacked, whatever its name.
- */
+/** The logs at these paths, or stdin if there is none, as names and streams of bytes, which are unpacked from gzip. */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
     return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(bytesOf(path, signal)) }
@@ -40,9 +37,8 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
 }
 
 /**
- * The bytes of a file, unpacked if its first two bytes are those of gzip. Each piece is unpacked before the next is
- * written (`goOn` continues after a piece), so that all that is readable of a truncated or damaged file arrives before
- * the error.
+ * Yields the bytes of a file, unpacked if its first two bytes are those of gzip. Each chunk is unpacked before the next is written
+ * to `gunzip` (which then calls `goOn`), so that all that is readable of a truncated or damaged file arrives before the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []

@@ -12,10 +12,10 @@ const loadCommands = (name: string): Promise<Readonly<Record<string, Run>>> =>
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
 /**
- * Runs the command that the arguments name, and returns the exit code of the process: 0, 1 (a condition that the command
- * checks), 2 for wrong arguments, 3 for input that cannot be read, 70 for a defect, and 130 after Ctrl-C. `version` is
- * what --version prints; `load` imports the commands. `marked` puts a mark before files and values, as the parser would
- * read one such as '010' as a number; `unmarked` takes it off again.
+ * Runs the command that the arguments name, and returns the exit code of the process: 0, 1 (a condition that the command checks),
+ * 2 for wrong arguments, 3 for input that cannot be read, 70 for a defect, and 130 after Ctrl-C. `version` is what --version
+ * prints; `load` imports the commands. `marked` puts a mark before files and values, because the parser would read '010' as a
+ * number; `unmarked` takes the mark off again.
  */
 export async function main(argv: readonly string[], version: string, load = loadCommands): Promise<number> {
   const interrupt = new AbortController()
@@ -37,14 +37,14 @@ export async function main(argv: readonly string[], version: string, load = load
         return (await load(command.name))[command.name]!(paths, given, interrupt.signal)
       })
     }
-    const given = argv.map((arg) => (NAMES.includes(arg) ? arg : marked(arg)))
-    const { args, options } = cli.parse(given, { run: false })
+    const markedArgs = argv.map((arg) => (NAMES.includes(arg) ? arg : marked(arg)))
+    const { args, options } = cli.parse(markedArgs, { run: false })
     if (options['help'] || options['version']) return EXIT.done
     const { matchedCommand: command } = cli
     if (!command && args[0] !== undefined) throw await unknown('command', unmarked(args[0]), NAMES)
-    const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
-    const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
-    if (odd !== undefined) throw await unknown('option', flagOf(odd), flags.map(flagOf))
+    const known = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
+    const other = Object.keys(options).find((name) => name !== '--' && !known.includes(name))
+    if (other !== undefined) throw await unknown('option', flagOf(other), known.map(flagOf))
     if (command) refuseMisuse(argv, args, options)
     else cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
@@ -56,10 +56,7 @@ export async function main(argv: readonly string[], version: string, load = load
   }
 }
 
-/**
- * The error for a command or an option of this name, which does not exist. It suggests the nearest of the existing
- * `names`, or the help.
- */
+/** The error for a command or an option that does not exist. It suggests the nearest of the existing `names`, or the help. */
 async function unknown(kind: 'command' | 'option', name: string, names: readonly string[]): Promise<Error> {
   const { nearestTo } = await import('@sluice/core/internal')
   const near = name.length > 2 ? nearestTo(name, names) : undefined
@@ -68,9 +65,9 @@ async function unknown(kind: 'command' | 'option', name: string, names: readonly
 }
 
 /**
- * Prints an error, and returns the exit code for it: of wrong arguments (2) or unreadable input (3) the message, of any
- * other kind the stack, as a defect (70). A closed output (EPIPE) is no failure. Messages may quote a line of a log, which is left
- * out if keys `isHashed`.
+ * Prints an error, and returns the exit code for it. For wrong arguments (2) and unreadable input (3) it prints the message, for any
+ * other error, a defect (70), the stack. A closed output (EPIPE) is no failure. A message may quote a line of a log, which is left
+ * out if keys are to be shown as digests (`isHashed`).
  */
 function failure(error: NodeJS.ErrnoException & { lines?: readonly string[] }, isHashed: boolean): number {
   const { name, code = '', lines } = error

@@ -19,11 +19,12 @@ import { withoutErrors } from './policy-files.js'
  */
 
 /**
- * `sluice why`: how a call of the caller would be decided now, under each limiter, and what would let it pass. Writes nothing. It
- * returns 1 where no caller is found by an id.
+ * The command `sluice why`: prints how a call of a caller would be decided now, under each limiter, and which commands would let it
+ * pass. The caller is named by the argument (`text`), by --key or by the --id of a denial. Writes nothing to the store. Returns the
+ * exit code 0, or 1 if no caller is found by the id.
  */
 export const why: Run = async ([text], given, signal) => {
-  refuseOthers('why', text, given, ['key', 'id'])
+  requireOneCaller('why', text, given, ['key', 'id'])
   if (given['id'] !== undefined && given['limiter'] !== undefined)
     throw usageError('--id and --limiter exclude each other: an id is of one limiter')
   return onStore(given, signal, async (site) => {
@@ -31,9 +32,9 @@ export const why: Run = async ([text], given, signal) => {
     const plan = valueOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
-    const id = valueOf(given, 'id', (instance) => instance.replace(/^urn:sluice:denial:/, ''))
+    const id = valueOf(given, 'id', (urn) => urn.replace(/^urn:sluice:denial:/, ''))
     const left: LeftAlone = new Map()
-    const found = id === undefined ? undefined : await foundBy(id, site, left, signal)
+    const found = id === undefined ? undefined : await findById(id, site, left, signal)
     if (typeof found === 'string') {
       report(given, { command: 'why', rows: [], remark: found }, [found], left)
       return 1
@@ -47,18 +48,15 @@ export const why: Run = async ([text], given, signal) => {
     )
     const place = PLACE.flatMap((name) => textsOf(given, name).map((value) => option(name, value)))
     const store = given['store'] === undefined ? [] : ['--store ...']
+    const cureLine = (cure: keyof typeof CURES, key: string, limiter: string): TextLine => {
+      const command = CURES[cure](option('key', asGiven(key)))
+      const words = ['  sluice', command, option('limiter', limiter), ...place, ...store, '--reason ...']
+      return faint(words.join(' '))
+    }
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
       ...wrapped(sentence),
-      ...cures.map((cure) => {
-        const words = [
-          CURES[cure](option('key', asGiven(key))),
-          option('limiter', limiter),
-          ...place,
-          ...store,
-        ]
-        return faint(['  sluice', ...words, '--reason ...'].join(' '))
-      }),
+      ...cures.map((cure) => cureLine(cure, key, limiter)),
     ])
     return report(given, { command: 'why', rows }, lines, left)
   })
@@ -81,7 +79,7 @@ const CURES = {
   override: (key: string) => `exempt ${key} --for 1h`,
 }
 
-/** `sluice top`: the keys with most denials of each limiter, as processes have posted them. */
+/** The command `sluice top`: prints the keys with most denials of each limiter, as processes have posted them. */
 export const top: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const named = valueOf(given, 'limiter', String)
@@ -108,7 +106,7 @@ export const top: Run = (_, given, signal) =>
     return report(given, { command: 'top', rows }, lines, left)
   })
 
-/** `sluice blocked`: the blocked keys of the store, or of one limiter. */
+/** The command `sluice blocked`: prints the blocked keys of the store, or of one limiter. */
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
@@ -126,7 +124,7 @@ export const blocked: Run = (_, given, signal) =>
     return report(given, { command: 'blocked', rows }, lines, left)
   })
 
-/** `sluice overrides`: the records of all limiters of the store, the latest first. */
+/** The command `sluice overrides`: prints the records (overrides, blocks and holds) of all limiters or one, the latest first. */
 export const overrides: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
@@ -152,36 +150,37 @@ const authorOf = (words: { by?: string | undefined; reason?: string | undefined 
   `${words.by ?? 'an operator'}: ${words.reason ?? 'no reason given'}`
 
 /**
- * Makes the command of an act: it says how a call would be decided, what it will do and under which limiters, asks, carries it out, and
- * says how a call would be decided then. It returns 1 where the answer was no.
+ * Makes the command of an act on a caller, such as `sluice block`. For each limiter it prints how a call would be decided and what
+ * the act will do. Then it asks (unless --yes is given), carries the act out, and prints how a call would be decided after it. With
+ * --dry-run it does nothing more than print. The exit code is 1 if the answer was no.
  */
-function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
+function actCommand(name: Exclude<ActRequest['act'], 'remove'>): Run {
   return async ([text], given, signal) => {
-    const [isRemoval, isDry, isAsked] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
+    const [isRemoval, isDry, isYes] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
     const act = isRemoval ? 'remove' : name
-    refuseOthers(name, text, given, ['key'])
+    requireOneCaller(name, text, given, ['key'])
     const reason = valueOf(given, 'reason', String)
     const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
     const isTimed = act === 'block' || act === 'exempt'
     if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
     if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
     if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
-    if (!isDry && !isAsked && !process.stdin.isTTY)
+    if (!isDry && !isYes && !process.stdin.isTTY)
       throw usageError(`${name} asks before it acts, and stdin is no terminal: give --yes or --dry-run`)
     const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
     return onStore(given, signal, async (site) => {
-      const plan = ({ limits, key }: Target) =>
+      const planFor = ({ limits, key }: Target) =>
         planAct(site.limitersOf(limits), key, { act, duration, reason, by })
-      const planned = await Promise.all(targetsOf(site, text, given).map(plan))
+      const planned = await Promise.all(targetsOf(site, text, given).map(planFor))
       const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
         return [bold(`${limiter}: ${key}`), ...[sentence, will].flatMap((text) => wrapped(text))]
       })
       print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
       if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
-      if (!isAsked && !(await confirmed(signal))) return 1
+      if (!isYes && !(await confirmed(signal))) return 1
       const rows = []
-      for (const each of planned) if (!signal.aborted) rows.push({ ...each, after: await each.carryOut() })
+      for (const plan of planned) if (!signal.aborted) rows.push({ ...plan, after: await plan.carryOut() })
       const lines = rows.flatMap(({ limiter, key, after }) => [
         bold(`${limiter}: ${key}, done`),
         ...wrapped(after.sentence),
@@ -191,12 +190,12 @@ function acting(name: Exclude<ActRequest['act'], 'remove'>): Run {
   }
 }
 
-export const unblock = acting('unblock')
-export const reset = acting('reset')
-export const block = acting('block')
-export const exempt = acting('exempt')
+export const unblock = actCommand('unblock')
+export const reset = actCommand('reset')
+export const block = actCommand('block')
+export const exempt = actCommand('exempt')
 
-/** Asks on the terminal whether to go on. Anything but yes is a no, and so is Ctrl-C. */
+/** Asks on the terminal whether to go on, and returns whether the answer was yes. The end of the input and Ctrl-C are a no. */
 async function confirmed(signal: AbortSignal): Promise<boolean> {
   print(process.stderr, ['Carry it out? yes or no'])
   const answers = createInterface({ input: process.stdin, signal })
@@ -205,7 +204,10 @@ async function confirmed(signal: AbortSignal): Promise<boolean> {
   return /^y(?:es)?$/i.test(answer?.trim() ?? '')
 }
 
-/** Opens the store and the limits that the options name, runs a command on them, and closes both. */
+/**
+ * Opens the store that the options name, runs a command on it, and closes it. The limits are those of the file --policies, or
+ * without it those that processes have posted in the store. Returns the command's exit code.
+ */
 async function onStore(
   given: Given,
   signal: AbortSignal,
@@ -220,8 +222,8 @@ async function onStore(
   const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
   const place = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
   const opened = await openStore(url, { ...place, ...(groups !== undefined && { groups }) })
-  const failed = (error: unknown) => opened.close().then(() => Promise.reject(error))
-  const limits = file?.limiters ?? (await postedLimits(opened.store).catch(failed))
+  const closeAndThrow = (error: unknown) => opened.close().then(() => Promise.reject(error))
+  const limits = file?.limiters ?? (await postedLimits(opened.store).catch(closeAndThrow))
   const site = new Site(opened, limits, (message) => print(process.stderr, [`sluice: ${message}`]))
   try {
     return await run(site)
@@ -230,39 +232,41 @@ async function onStore(
   }
 }
 
-/** Refuses a command on other than one caller, whom its argument names, or one of the options. @throws {UsageError} */
-function refuseOthers(
+/** Refuses a command unless one caller is named, by its argument `text` or by one of the options. @throws {UsageError} */
+function requireOneCaller(
   command: string,
   text: string | undefined,
   given: Given,
   options: readonly string[],
 ): void {
-  const ways = [text, ...options.map((name) => given[name])].filter((way) => way !== undefined)
-  if (ways.length !== 1) throw usageError(`${command} takes one of KEY, ${options.map(flagOf).join(', ')}`)
+  const callers = [text, ...options.map((name) => given[name])].filter((caller) => caller !== undefined)
+  if (callers.length !== 1) throw usageError(`${command} takes one of KEY, ${options.map(flagOf).join(', ')}`)
 }
 
+/** The limits of a limiter, and a caller's key there. */
 interface Target {
   readonly limits: KnownLimits
   readonly key: string
 }
 
 /**
- * The limiters that a command on a caller is about, each with his key there: that of --key, or else that which the limiter makes of
- * `text`. A limiter that cannot count him, as it counts by address and he has none, is left out.
- * @throws {UsageError} where there is none.
+ * Returns the limiters that a command on a caller is about, all or that of --limiter, each with the caller's key there: the key of
+ * --key, or the key that the limiter makes of his name `text`. A limiter that cannot count him, as it counts by address and he has
+ * none, is left out.
+ * @throws {UsageError} if no limiter is left, with the reasons.
  */
 function targetsOf(site: Site, text: string | undefined, given: Given): Target[] {
-  const own = valueOf(given, 'key', keyIn)
+  const givenKey = valueOf(given, 'key', keyIn)
   const named = valueOf(given, 'limiter', String)
   const limits = site.limits.filter(({ name }) => named === undefined || name === named)
   const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
   if (known === '') throw usageError('no process posts its limits: name them by --policies')
   const problems = limits.length === 0 ? [`there is no limiter '${named}'; there are ${known}`] : []
-  const targets = limits.flatMap((each) => {
+  const targets = limits.flatMap((ofLimiter) => {
     try {
-      return [{ limits: each, key: own ?? keyOf(text!, each.by) }]
+      return [{ limits: ofLimiter, key: givenKey ?? keyOf(text!, ofLimiter.by) }]
     } catch (error) {
-      problems.push(`'${each.name}': ${(error as Error).message}`)
+      problems.push(`'${ofLimiter.name}': ${(error as Error).message}`)
       return []
     }
   })
@@ -270,7 +274,7 @@ function targetsOf(site: Site, text: string | undefined, given: Given): Target[]
   return targets
 }
 
-/** The key that --key has: the text itself, or what it is the JSON of. @throws {UsageError} */
+/** The key that --key names: the text itself, or of a text that begins with a quote, the text that it is the JSON of. @throws {UsageError} */
 function keyIn(text: string): string {
   if (!text.startsWith('"')) return text
   try {
@@ -281,10 +285,11 @@ function keyIn(text: string): string {
 }
 
 /**
- * The key of a denial's id, as posts have it or Redis, and its limits; or where it is not to be found, in words.
- * @throws {UsageError} where its limits are not known.
+ * Finds the key of a denial by the denial's id, in the posts of processes or among the keys in Redis. Returns the key and the limits
+ * of its limiter; or, if the key is not found or only its digest is, a sentence that says so.
+ * @throws {UsageError} if the limits are not known.
  */
-async function foundBy(
+async function findById(
   id: string,
   site: Site,
   left: LeftAlone,
@@ -308,16 +313,16 @@ async function foundBy(
   return `no process has posted a denial '${id}'${further}`
 }
 
-/** A row of a table by its cells, of which the first is a key, with words of people to be printed below it. */
-type ListedRow = readonly [cells: readonly [key: string, ...rest: string[]], words?: string]
+/** A row of a table: its cells, the first of which is a key, and a remark to be printed below them. */
+type ListedRow = readonly [cells: readonly [key: string, ...rest: string[]], remark?: string]
 
-/** Rows as columns under a heading, keys as wide as the page allows; or where there is no row, `none`. */
+/** The lines of a table under a heading (`head`), with keys as wide as the page allows; without rows, the line `none`. */
 function listed(head: readonly string[], rows: readonly ListedRow[], none: string): TextLine[] {
   const { keys } = pageOf(process.stdout)
   const cells = rows.map(([[key, ...rest]]) => [printable(key, keys), ...rest])
   const [heading = '', ...lines] = table([head, ...cells])
-  const wordsOf = ([, words]: ListedRow) => (words === undefined ? [] : wrapped(words, '  ').map(faint))
-  return rows.length === 0 ? [none] : [heading, ...lines.flatMap((line, i) => [line, ...wordsOf(rows[i]!)])]
+  const remarkOf = ([, remark]: ListedRow) => (remark === undefined ? [] : wrapped(remark, '  ').map(faint))
+  return rows.length === 0 ? [none] : [heading, ...lines.flatMap((line, i) => [line, ...remarkOf(rows[i]!)])]
 }
 
 const UNTIL = 'until (UTC)'

@@ -13,8 +13,8 @@ export function valueOf<T>(given: Given, name: string, parse: (text: string) => 
 }
 
 /**
- * Returns `value`, which was made of an option's `text`, if it `isValid`. `expected` says for the error what is valid.
- * @throws {UsageError} with what was expected and the text that came, if it is not.
+ * Returns `value`, which was made of an option's `text`, if it `isValid`.
+ * @throws {UsageError} otherwise, with what was `expected` and the text that came.
  */
 function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
   if (isValid) return value
@@ -75,7 +75,7 @@ export function readOptionsOf(
   }
 }
 
-/** The percentage of lines that look like calls of which a report may be without (--max-unread). */
+/** How many percent of the lines that look like calls may be unread without a warning (--max-unread). */
 export const maxUnreadOf = (given: Given): number =>
   valueOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
 
@@ -93,10 +93,10 @@ export function suggestOptionsOf(given: Given): SuggestOptions {
     throw usageError(
       `--burst is for ${names.filter((name) => capacityOption(name)).join(', ')}: ${algorithm} has none`,
     )
-  const limits = (text: string) => text.split(',').map((each) => number(each, 1, 1e10))
+  const limitsIn = (text: string) => text.split(',').map((limit) => number(limit, 1, 1e10))
   return {
-    windows: [...new Set(windows.split(','))].map((each) => parseDuration(each, '--windows')),
-    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : limits(text))),
+    windows: [...new Set(windows.split(','))].map((window) => parseDuration(window, '--windows')),
+    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : limitsIn(text))),
     algorithm,
     burst: valueOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
     untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100, false)) ?? 99.9,

@@ -30,7 +30,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   return rows.map((row) => row.map(padded).join('  ').trimEnd())
 }
 
-/** A text in lines that fit the terminal of stdout, broken at spaces and begun with `indent`; in one line where there is none. */
+/** A text in lines that fit the terminal of stdout, broken at spaces and begun with `indent`; in one line without a terminal. */
 export function wrapped(text: string, indent = ''): string[] {
   const columns = process.stdout.columns ?? Infinity
   const lines: string[] = []

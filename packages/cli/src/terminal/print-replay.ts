@@ -24,9 +24,8 @@ const SPREADS: Readonly<Record<Way, string>> = {
 }
 
 /**
- * The lines about one limiter: a title with its denials and the callers they hit, of `callers` in all. If it denied
- * anything, also the longest lock-out, the hour with most denials, the denials of each policy, and a table of the callers
- * with most.
+ * The lines about one limiter: a title with its denials and how many of the `callers` they hit. If it denied any call, also the
+ * longest lock-out, the hour with most denials, the denials of each policy, and a table of the callers with most denials.
  */
 function limiterLines(limiter: LimiterReport, callers: number, page: Page): TextLine[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
@@ -45,14 +44,11 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Page): Text
   ]
 }
 
-/**
- * The lines about the calls that are decided otherwise than before: how many in each direction, and a table of the
- * callers with most of them.
- */
+/** The lines about calls that are decided otherwise than before: how many in each direction, and the callers with most of them. */
 function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison, page: Page): string[] {
   const sum = `${count(allowedToDenied, 'call')} allowed before and denied now, ${count(deniedToAllowed)} the other way round`
-  const rows = callers.map(({ key, ...each }) => {
-    return [`  ${printable(key, page.keys)}`, count(each.allowedToDenied), count(each.deniedToAllowed)]
+  const rows = callers.map(({ key, ...changes }) => {
+    return [`  ${printable(key, page.keys)}`, count(changes.allowedToDenied), count(changes.deniedToAllowed)]
   })
   return rows.length === 0 ? [sum] : [sum, ...table([['  caller', 'denied now', 'allowed now'], ...rows])]
 }

@@ -11,18 +11,19 @@ import { count, lengthOfTime, type Page, pageLines, percent, table } from './pag
  */
 export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page) {
   const { basis, windows } = report
-  const all = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window))
+  const pictures = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
-  const rows = all.flatMap((_, i) => (i % columns > 0 ? [] : [besideEachOther(all.slice(i, i + columns))]))
+  const rows = pictures.flatMap((_, i) =>
+    i % columns > 0 ? [] : [besideEachOther(pictures.slice(i, i + columns))],
+  )
   const advice = windows.flatMap((window) => recommendation(window, basis, page))
   const sections = [limitsTable(report), ...rows, advice, toCopy(report, selector, command)]
   return pageLines(basis, sections, page)
 }
 
 /**
- * The table of windows and limits: of each limit the calls and the callers that it would have denied, in numbers and
- * shares, and the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why
- * there are none.
+ * The table of windows and limits: of each limit the calls and the callers that it would have denied, in numbers and shares, and
+ * the longest lock-out. A recommended limit has the mark `> ` and is bold. A row without figures says why there are none.
  */
 function limitsTable({ windows, basis }: SuggestReport): TextLine[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
@@ -43,37 +44,37 @@ function limitsTable({ windows, basis }: SuggestReport): TextLine[] {
 
 /**
  * A picture of how many callers have a peak of each size; a peak is the smallest limit that never denies a caller. Peaks
- * are grouped by doublings (1, 2-3, 4-7 ...), with a bar each, whose length grows with the logarithm of the callers, so
- * that one caller beside thousands is seen. Group 53, behind all others, is of callers for whom no limit is enough.
+ * are grouped by doublings (1, 2-3, 4-7 ...), with a bar for each group. Its length grows with the logarithm of the callers, so
+ * that one caller beside thousands is seen. The last group has the callers for whom no limit is enough.
  */
 function picture({ windowMs, peaks, recommended, cells, without }: WindowReport): string[] {
-  const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
-  const bins = new Map<number, number>()
-  const first = binOf(peaks[0]![0])
+  const groupOf = (peak: number | null): number => (peak === null ? NO_LIMIT : Math.floor(Math.log2(peak)))
+  const groups = new Map<number, number>()
+  const first = groupOf(peaks[0]![0])
   for (const [peak, callers] of peaks) {
-    const bin = binOf(peak)
-    for (let gap = first + bins.size; gap < bin && bin < 53; gap++) bins.set(gap, 0)
-    bins.set(bin, (bins.get(bin) ?? 0) + callers)
+    const group = groupOf(peak)
+    for (let empty = first + groups.size; empty < group && group < NO_LIMIT; empty++) groups.set(empty, 0)
+    groups.set(group, (groups.get(group) ?? 0) + callers)
   }
-  const most = Math.log1p(Math.max(...bins.values()))
+  const most = Math.log1p(Math.max(...groups.values()))
   const limit = recommended?.policy.limit
-  const bars = [...bins].map(([bin, callers]) => {
-    const name = bin === 0 ? '1' : bin === 53 ? 'no limit' : `${count(2 ** bin)}-${count(2 ** (bin + 1) - 1)}`
+  const bars = [...groups].map(([group, callers]) => {
+    const range = `${count(2 ** group)}-${count(2 ** (group + 1) - 1)}`
+    const name = group === 0 ? '1' : group === NO_LIMIT ? 'no limit' : range
     const bar = '█'.repeat(Math.ceil((BAR * Math.log1p(callers)) / most))
-    const mark = limit !== undefined && binOf(limit) === bin ? `  < ${count(limit)}` : ''
+    const mark = limit !== undefined && groupOf(limit) === group ? `  < ${count(limit)}` : ''
     return `${name.padStart(15)} ${bar}${bar && ' '}${count(callers)}${mark}`
   })
   const callers = without === 'interrupted' && cells.length === 0 ? 'some callers' : 'callers'
   return [`${callers} by their peak in ${formatDuration(windowMs)}, bars logarithmic`, ...bars]
 }
 
+/** The group of callers for whom no limit is enough, behind that of the largest numbers. */
+const NO_LIMIT = 53
 const BAR = 34
 const PICTURE = 70
 
-/**
- * Joins pictures side by side into the lines of one, each picture padded to the same width, and the shorter ones with
- * empty lines.
- */
+/** Joins pictures side by side into the lines of one: each is padded to the same width, and shorter ones with empty lines. */
 function besideEachOther(pictures: readonly (readonly string[])[]): TextLine[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
   const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
@@ -82,22 +83,22 @@ function besideEachOther(pictures: readonly (readonly string[])[]): TextLine[] {
 }
 
 /**
- * The lines about the limit that is recommended for a window: the share of callers that it never denies, what the next
- * caller above it needs, and the callers that it denies most. `peaks` pairs a peak, the smallest limit that never denies
- * a caller, with the number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit
- * is recommended.
+ * The lines about the limit that is recommended for a window: the share of callers that it never denies, what the next caller above
+ * it needs, and the callers that it denies most. `peaks` pairs a peak, the smallest limit that never denies a caller, with the
+ * number of its callers; `hit` counts the callers whose peak is above the limit. No lines if no limit is recommended.
  */
 function recommendation(window: WindowReport, basis: Basis, page: Page): TextLine[] {
   const { windowMs, recommended, cells, peaks } = window
   if (!recommended) return []
-  const { calls: all, callers } = basis
+  const { calls: allCalls, callers } = basis
   const { policy, next } = recommended
   const { worst = [] } = cells.find(({ limit }) => limit === policy.limit)?.figures ?? {}
-  const hit = peaks.reduce((sum, [peak, many]) => sum + ((peak ?? Infinity) > policy.limit ? many : 0), 0)
+  let hit = 0
+  for (const [peak, many] of peaks) if ((peak ?? Infinity) > policy.limit) hit += many
   const title = `${count(policy.limit)} per ${formatDuration(windowMs)}`
   const alone = `leaves ${percent(1 - hit / callers)} of ${count(callers, 'caller')} alone`
   const beyond = worst.flatMap(({ key, calls = 0, denied, habits }) => {
-    const figures = `  ${printable(key, page.keys)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
+    const figures = `  ${printable(key, page.keys)}: ${percent(calls / allCalls)} of all calls, ${count(denied)} denied`
     const advice = habits && adviceOn(habits)
     return [figures, ...(advice ? [printable(`    ${advice}`, page.width)] : [])]
   })
@@ -105,7 +106,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): TextLin
   return [bold(`${title} ${alone}; ${gap}`), ...beyond]
 }
 
-/** The kind of caller whom a limit would deny, and what to write for him; undefined for one like others. */
+/** Advice on a caller whom a limit would deny, by his habits: who he may be, and which option suits him. Undefined without any. */
 function adviceOn({ path, share, paths, agents }: Habits): string | undefined {
   if (agents >= 5) return `${agents} user agents: if it is an office, count by a key, --by header:NAME`
   if (share > 0.9 && path !== '')
@@ -114,14 +115,14 @@ function adviceOn({ path, share, paths, agents }: Habits): string | undefined {
 }
 
 /**
- * The lines to copy: one recommended policy in TypeScript and as a policy file, and the `command` that confirms it. Of
- * all windows it takes the one whose limit lies furthest below what the next caller needs (`next`), in proportion: there
- * the line between usual and unusual callers is clearest.
+ * The lines to copy: one recommended policy in TypeScript and as a policy file, and the `command` that confirms it. It is the
+ * policy of the window whose limit is furthest below what the next caller needs (`next`), in proportion: there the line between
+ * usual and unusual callers is clearest.
  */
 function toCopy({ windows }: SuggestReport, selector: Selector, command: string): TextLine[] {
-  const known = windows.flatMap(({ recommended }) => recommended ?? [])
-  const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
-  const best = known[gaps.indexOf(Math.max(...gaps))]
+  const all = windows.flatMap(({ recommended }) => recommended ?? [])
+  const gaps = all.map(({ policy, next }) => (next ?? 0) / policy.limit)
+  const best = all[gaps.indexOf(Math.max(...gaps))]
   if (!best) return ['no window of this log gives a limit to recommend']
   const { algorithm, ...options } = best.policy
   const code = JSON.stringify(options)

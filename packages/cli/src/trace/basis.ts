@@ -34,7 +34,7 @@ export class Survey {
   last = -Infinity
   #denied = 0
 
-  /** Counts a call for the report: its time among the first and last, and whether it was answered 429 (`denied`). */
+  /** Counts a call, and whether it was answered 429 (`denied`). Keeps the earliest and the latest time. */
   add(call: LoggedCall): void {
     this.calls++
     if (call.denied) this.#denied++
@@ -43,8 +43,8 @@ export class Survey {
   }
 
   /**
-   * The figures of the log that a report rests on: its lines from the ledger, and the calls that were counted here, of so
-   * many `callers`. It is not complete if `signal` has interrupted the reading.
+   * The figures of the log that a report rests on: its lines by the ledger, and the calls that were counted here, which are of so
+   * many `callers`. They are not `complete` if `signal` has interrupted the reading.
    */
   basis({ ledger, resolution, formats, hasStatus }: Reading, callers: number, signal?: AbortSignal): Basis {
     const { skipped, groups, ...counts } = ledger

@@ -13,30 +13,30 @@ export class Callers {
   #slots = new Int32Array(4 * 1024)
 
   /**
-   * The number of a caller's key: 0, 1, 2 and so on in the order in which keys first came. The key is not kept: the table
-   * holds 64 bits of its hash, in two halves (`one`, `other`), and the number plus 1. The hash begins with random seeds,
-   * so that no log can be written whose keys collide.
+   * Returns the number of a caller's key, and gives a new key the next one: 0, 1, 2 and so on. The key is not kept: its slot in the
+   * table has 64 bits of its hash, in two halves, and the number plus 1. The hash begins with random seeds, so that no log can be
+   * written whose keys collide.
    */
   numberFor(key: string): number {
-    let [one, other] = [this.#seeds[0]! ^ key.length, this.#seeds[1]!]
+    let [half1, half2] = [this.#seeds[0]! ^ key.length, this.#seeds[1]!]
     for (let i = 0; i < key.length; i++) {
       const unit = key.charCodeAt(i)
-      one = Math.imul(one ^ unit, 0x9e3779b1)
-      one ^= one >>> 15
-      other = Math.imul(other ^ unit, 0x85ebca6b)
-      other ^= other >>> 13
+      half1 = Math.imul(half1 ^ unit, 0x9e3779b1)
+      half1 ^= half1 >>> 15
+      half2 = Math.imul(half2 ^ unit, 0x85ebca6b)
+      half2 ^= half2 >>> 13
     }
     const slots = this.#slots
-    const slot = slotOf(slots, one, other)
+    const slot = slotOf(slots, half1, half2)
     if (slots[slot + 2]! > 0) return slots[slot + 2]! - 1
-    slots[slot] = one
-    slots[slot + 1] = other
+    slots[slot] = half1
+    slots[slot + 1] = half2
     slots[slot + 2] = ++this.size
     if (8 * this.size > slots.length) this.#grow()
     return this.size - 1
   }
 
-  /** Moves all callers to a table of twice the size, which keeps at least half of the slots free, so that searches stay short. */
+  /** Moves all callers to a table of twice the size. So at least half of the slots stay free, and searches short. */
   #grow(): void {
     const before = this.#slots
     const slots = (this.#slots = new Int32Array(2 * before.length))
@@ -46,13 +46,13 @@ export class Callers {
 }
 
 /**
- * The index of the slot that holds a hash (`one` and `other` are its halves), or of the free slot where it belongs. A
- * slot takes four numbers of the array: the two halves, the caller's number plus 1 (0 in a free slot), and one unused.
- * The search begins where the first half points, and goes on to the next slot while it meets other hashes.
+ * The index of the slot that has a hash, of two halves, or of the free slot where the hash belongs. A slot takes four numbers of
+ * the array: the two halves, the caller's number plus 1 (0 in a free slot), and one unused. The search begins where the first half
+ * points, and goes on to the next slot while it meets other hashes.
  */
-function slotOf(slots: Int32Array, one: number, other: number): number {
-  let slot = (4 * one) & (slots.length - 4)
-  while (slots[slot + 2] !== 0 && (slots[slot] !== one || slots[slot + 1] !== other))
+function slotOf(slots: Int32Array, half1: number, half2: number): number {
+  let slot = (4 * half1) & (slots.length - 4)
+  while (slots[slot + 2] !== 0 && (slots[slot] !== half1 || slots[slot + 1] !== half2))
     slot = (slot + 4) & (slots.length - 4)
   return slot
 }

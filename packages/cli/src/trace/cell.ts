@@ -4,10 +4,9 @@ import { Hit, Tally } from './tally.js'
 import type { CallerCalls } from './trace.js'
 
 /**
- * The most units that one caller spent in any stretch of `span` microseconds, (t - span, t]. `calls` has his instants and
- * costs in order of time, at the indices `from` to `to`. A window slides over them: each call is added, and calls that
- * are too old for it are taken off. `looks` counts the calls that were looked at, the measure of work by which pauses are
- * made.
+ * Returns the most units that one caller spent in any span of `span` microseconds, (t - span, t]. `calls` has the instants and
+ * costs of his calls in order of time, at the indices `from` up to `to`. A window slides over them: each call is added, and calls
+ * that are too old for it are taken off. `looks` counts the calls that were looked at, the work after which a pause is due.
  */
 export function peakIn(calls: CallerCalls, span: number): number {
   const { times, costs, from, to } = calls
@@ -29,22 +28,18 @@ export class Cell {
   readonly #state: State
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  /**
-   * One policy with state for one caller at a time, in which callers are replayed one after another. `span` is the length
-   * of time, in microseconds, in which a caller of at most `capacity` units is never denied.
-   */
+  /** Makes the state of one caller under the policy, in which callers are then replayed one after another. */
   constructor(readonly policy: Policy) {
     this.span = policy.algorithm.bounds.reach(policy)
     this.#state = new State(new Float64Array(policy.algorithm.cells(policy)), 0, new Ring())
   }
 
   /**
-   * Replays the calls of one caller under the policy, and returns how hard it would have hit him: his denials and the
-   * longest time that he was locked out. What is known of the caller before him is emptied first: the `cells`, which are
-   * the numbers that an algorithm keeps of a caller, and the `ring`, in which a sliding log keeps instants. The replay
-   * stops after `most` denials, as one is enough to know that a limit is too small.
+   * Replays the calls of one caller under the policy, and returns how hard it would have hit him: his denials and the longest time
+   * that he was locked out. First the state of the caller before him is emptied: the `cells`, the numbers that an algorithm keeps
+   * of a caller, and the `ring`, in which a sliding log keeps instants. The replay stops after `most` denials.
    */
-  hit(calls: CallerCalls, most = Infinity): Hit {
+  replay(calls: CallerCalls, most = Infinity): Hit {
     const { times, costs, from, to } = calls
     const state = this.#state
     state.cells.fill(0)
@@ -61,9 +56,9 @@ export class Cell {
   }
 
   /**
-   * Decides a call of `cost` units at the instant `at`, in microseconds. Returns the instant at which the cost would
-   * pass: `at` itself if the call is allowed, and it is charged then; a later instant if it is denied. Some algorithms do
-   * both in one pass (`take`); otherwise the earliest instant is asked for, and then the call is admitted.
+   * Decides a call of `cost` units at the instant `at`, in microseconds, and charges it if it is allowed. Returns the instant at
+   * which the cost would pass: `at` if the call is allowed, a later instant if it is denied. Some algorithms decide and charge in
+   * one pass (`take`), others in two (`earliest`, `admit`). A call of cost 0 is always allowed.
    */
   #decide(state: State, at: number, cost: number): number {
     const { policy } = this

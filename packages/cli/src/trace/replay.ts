@@ -56,11 +56,10 @@ export interface Changes {
 }
 
 /**
- * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's
- * times are too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of
- * time; only the first counts callers and passes decisions on. It pauses every 16,384 calls, when an abort of the signal
- * ends it. If the abort has ended the reading before, the calls that were read are still decided, for a tenth of a second
- * at most.
+ * Decides the calls of a log by the policies of the limiters, and reports whom they would have denied. Where the log's times are
+ * too coarse for a policy, there are several answers: one for each way to lay out the calls of one unit of time; only the first
+ * counts callers and passes decisions on. It pauses every 16,384 calls, when an abort of the signal ends it. If the abort has ended
+ * the reading before, the calls that were read are still decided, for a tenth of a second at most.
  */
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
@@ -68,11 +67,11 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options))
   let isOver = false
   /**
-   * Has one answer decide calls. An answer is a replay of the log with its calls laid out in one way; the first of them
-   * also counts the calls and callers for the report. In a long list there are pauses, in which Ctrl-C can abort the
-   * signal. If a pause finds it aborted, all further calls are left out.
+   * Has one answer decide calls. An answer is a replay of the log with its calls laid out in one way; the first answer also counts
+   * the calls and callers for the report. In a long list there are pauses, in which Ctrl-C can abort the signal. If the signal has
+   * aborted at a pause, all further calls are left out.
    */
-  const take = async (answer: ReplayedSpread, calls: readonly LoggedCall[], signal = options.signal) => {
+  const decide = async (answer: ReplayedSpread, calls: readonly LoggedCall[], signal = options.signal) => {
     const isFirst = answer === answers[0]
     for (const [i, call] of calls.entries()) {
       if (i % CALLS_BETWEEN_PAUSES === CALLS_BETWEEN_PAUSES - 1) {
@@ -80,19 +79,21 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
         isOver ||= signal?.aborted === true
       }
       if (isOver) return
-      const key = call.keys.find((each) => each !== undefined)!
+      const caller = call.keys.find((key) => key !== undefined)!
       if (isFirst) survey.add(call)
-      if (isFirst) callers.numberFor(key)
-      answer.take(call, key, isFirst ? options.onDecision : undefined)
+      if (isFirst) callers.numberFor(caller)
+      answer.decide(call, caller, isFirst ? options.onDecision : undefined)
     }
   }
   for await (const batch of reading.batches) {
-    for (const answer of answers)
-      // each gives the calls times of its own
-      await take(answer, answer.spread.add(answers.length === 1 ? batch : batch.map((call) => ({ ...call }))))
+    for (const answer of answers) {
+      // Copies, if there are several answers: each gives the calls other instants.
+      const calls = answers.length === 1 ? batch : batch.map((call) => ({ ...call }))
+      await decide(answer, answer.spread.add(calls))
+    }
   }
   const signal = options.signal?.aborted ? AbortSignal.timeout(100) : options.signal
-  for (const answer of answers) await take(answer, answer.spread.end(), signal)
+  for (const answer of answers) await decide(answer, answer.spread.end(), signal)
   const basis = survey.basis(reading, callers.size, options.signal)
   return { version: 1, command: 'replay', basis, answers: answers.map((answer) => answer.report()) }
 }
@@ -101,8 +102,8 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
 const CALLS_BETWEEN_PAUSES = 2 ** 14
 
 /**
- * The ways to lay out calls within a unit of the log's times: evenly where each policy's scale, the time in which a caller's
- * calls affect each other, has at least 10 units, so that it matters little; otherwise all three.
+ * The ways to lay out calls within a unit of the log's times. If the scale of each policy, the time in which a caller's calls
+ * affect each other, is at least 10 units, the way matters little, and is 'evenly'; otherwise there are all three.
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
@@ -122,7 +123,7 @@ class ReplayedSpread {
   readonly spread: Spread
   readonly #limiters: ReplayedFile
   /** The limiters to compare with. */
-  readonly #others: ReplayedFile
+  readonly #against: ReplayedFile
   readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
@@ -133,48 +134,44 @@ class ReplayedSpread {
     readonly options: LogReplayOptions,
   ) {
     const all = allLimiters(options)
-    this.spread = new Spread(
-      reading,
-      way,
-      Math.max(
-        ...all.flatMap(({ policies }) => policies.map((policy) => policy.algorithm.bounds.scale(policy))),
-      ),
-    )
+    const policies = all.flatMap((limiter) => limiter.policies)
+    const scales = policies.map((policy) => policy.algorithm.bounds.scale(policy))
+    this.spread = new Spread(reading, way, Math.max(...scales))
     this.#limiters = new ReplayedFile(options.limiters, 0)
-    this.#others = new ReplayedFile(all.slice(options.limiters.length), options.limiters.length)
+    this.#against = new ReplayedFile(all.slice(options.limiters.length), options.limiters.length)
   }
 
   /**
-   * Decides a call of the caller `key`, which is denied if at least one limiter denies it. Counts a change if the limiters to
-   * compare with, or the logged answer, differ.
+   * Decides a call of the caller `key`: it is denied if at least one limiter denies it. Counts a change, for the caller and in all,
+   * if the limiters to compare with, or the logged answer, decided otherwise.
    */
-  take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
+  decide(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
-    const isDenied = this.#limiters.denies(call, onDecision)
-    const wasDenied = against === 'log' ? call.denied : this.#others.denies(call)
+    const isDenied = this.#limiters.decide(call, onDecision)
+    const wasDenied = against === 'log' ? call.denied : this.#against.decide(call)
     if (against === undefined || isDenied === wasDenied) return
     const known = this.#changes.get(key)
-    const change = known ?? { key: ownText(key), allowedToDenied: 0, deniedToAllowed: 0 }
-    for (const each of [change, this.#sum]) each[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
-    if (!known) this.#changes.set(change.key, change)
+    const ofCaller = known ?? { key: ownText(key), allowedToDenied: 0, deniedToAllowed: 0 }
+    for (const changes of [ofCaller, this.#sum]) changes[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
+    if (!known) this.#changes.set(ofCaller.key, ofCaller)
   }
 
   /**
-   * The figures of each limiter, and if a comparison was asked for, how many decisions differ from it. Closes the stores of all
-   * replays, so no call can be taken after it.
+   * Returns the figures of each limiter and, if a comparison was asked for, how many decisions differ. Closes the stores of both
+   * replays, so no call can be decided after it.
    */
   report(): ReplayAnswer {
     const limiters = this.#limiters.report()
-    this.#others.close()
+    this.#against.close()
     const isCompared = this.options.against !== undefined
     return { spread: this.way, limiters, ...(isCompared && { against: this.#comparison() }) }
   }
 
-  /** How many decisions differ from those compared with, in both directions: in all, and for the five callers with most. */
+  /** How many decisions changed, in both directions: in all, and for the five callers with most changes. */
   #comparison(): Comparison {
     const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
-    const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)
-    return { ...this.#sum, callers: most }
+    const byCaller = [...this.#changes.values()].sort((one, other) => size(other) - size(one))
+    return { ...this.#sum, callers: byCaller.slice(0, 5) }
   }
 }
 
@@ -187,25 +184,26 @@ class ReplayedFile {
   readonly #replayers: readonly Replayer[]
   #now = 0
 
-  /** Makes limiters in memory. A call has a key for each limiter that is replayed; those of this file begin at number `first`. */
+  /** Makes limiters in memory. Of a call's keys, one for each limiter of both files, theirs begin at the index `first`. */
   constructor(limiters: readonly ReadLimiter[], first: number) {
     const memory = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
-    this.#store = Object.assign(memory, { forgets: false }) // with the process, as it is to: it warns of none
+    // Otherwise limiters warn that the store forgets with its process, as it should here.
+    this.#store = Object.assign(memory, { forgets: false })
     this.#replayers = limiters.map((limiter, i) => new Replayer(limiter, first + i, this.#store))
   }
 
-  /** Whether a call is denied, at its logged time, by at least one limiter. */
-  denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
+  /** Decides a call at its logged time, by the limiters that count it together. Returns whether at least one of them denies it. */
+  decide(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
     this.#now = call.at
     const counting = this.#replayers.filter(({ index }) => call.keys[index] !== undefined)
     if (counting.length === 0) return false
     const parts = counting.map(({ limiter, index }) => ({ limiter, key: call.keys[index]!, cost: call.cost }))
     const decisions = decideTogether(parts, (all) => all) as readonly Decision[]
-    for (const [i, replayer] of counting.entries()) replayer.take(call, decisions[i]!, onDecision)
+    for (const [i, replayer] of counting.entries()) replayer.add(call, decisions[i]!, onDecision)
     return decisions.some(({ allowed }) => !allowed)
   }
 
-  /** The figures of each limiter. No call can be taken after it. */
+  /** Returns the figures of each limiter. Closes the store, so no call can be decided after it. */
   report(): readonly LimiterReport[] {
     this.close()
     return this.#replayers.map((replayer) => replayer.report())
@@ -235,12 +233,12 @@ class Replayer {
     this.limiter = createLimiter({ name, policies, store })
   }
 
-  /** Counts the decision about a call. */
-  take(call: LoggedCall, decision: Decision, onDecision: LogReplayOptions['onDecision']): void {
+  /** Counts the decision about a call, and reports it to `onDecision`. */
+  add(call: LoggedCall, decision: Decision, onDecision: LogReplayOptions['onDecision']): void {
     const key = call.keys[this.index]!
     this.#calls++
     onDecision?.(timeOf(call.at)!, this.limiter.name, { ...call, keys: [key] }, decision)
-    if (!decision.allowed) this.#count(key, call.at, decision)
+    if (!decision.allowed) this.#addDenial(key, call.at, decision)
     else if (this.#hits.size > 0) this.#hits.get(key)?.allowed()
   }
 
@@ -248,7 +246,7 @@ class Replayer {
    * Counts a denial at the instant `at` in microseconds: for its caller, for its hour (UTC) and for the policy that
    * denied it. The caller's `Hit` also measures how long he was locked out.
    */
-  #count(key: string, at: number, { policy, retryAfterMs }: Decision): void {
+  #addDenial(key: string, at: number, { policy, retryAfterMs }: Decision): void {
     const hit = this.#hits.get(key) ?? new Hit()
     if (hit.denied === 0) this.#hits.set(ownText(key), hit)
     hit.add(at, at + retryAfterMs * 1000)

@@ -64,6 +64,7 @@ export interface HighCaller {
  * @throws {PolicyError} for a limit or burst that the algorithm does not take.
  */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
+  // Throws for limits and bursts that the algorithm does not take, before the log is read.
   for (const windowMs of options.windows)
     for (const limit of options.limits ?? [1]) makePolicy(entryOf(options, windowMs, limit))
   const callers = new Callers()
@@ -71,8 +72,8 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const survey = new Survey()
   const trace = new Trace(options.shelf)
   const spread = new Spread(reading)
-  /** Counts calls for the report, and keeps them in the trace by the number of their caller, whose key is kept once in `keys`. */
-  const take = (calls: readonly LoggedCall[]): void => {
+  /** Counts calls for the report, and keeps each in the trace with the number of its caller, whose key is kept once in `keys`. */
+  const keep = (calls: readonly LoggedCall[]): void => {
     for (const call of calls) {
       survey.add(call)
       const [key] = call.keys
@@ -81,8 +82,8 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
       trace.add(caller, call.at, call.cost)
     }
   }
-  for await (const batch of reading.batches) take(spread.add(batch))
-  take(spread.end())
+  for await (const batch of reading.batches) keep(spread.add(batch))
+  keep(spread.end())
   const spanMs = (survey.last - survey.first) / 1000
   const leastScale = LEAST_UNITS * reading.resolution
   const columns = options.windows.map((windowMs) => new Column(windowMs, options, leastScale, spanMs))
@@ -96,7 +97,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
     version: 1,
     command: 'suggest',
     basis,
-    windows: columns.map((each) => each.report(isDecided, reading.habits, keys)),
+    windows: columns.map((column) => column.report(isDecided, reading.habits, keys)),
   }
 }
 
@@ -116,8 +117,8 @@ class Column {
   #recommended: number | undefined
 
   /**
-   * A window without figures if it is shorter than `leastScale`, in microseconds, for which the log's times are too coarse, or
-   * if the log, which spans `spanMs`, is shorter than 0.9 of it.
+   * Begins with a window of `windowMs`, which gets no figures if the log cannot judge it: if the window is shorter than `leastScale`
+   * microseconds, so that the log's times are too coarse, or if the log, which spans `spanMs`, is shorter than 0.9 of it.
    */
   constructor(
     readonly windowMs: number,
@@ -130,20 +131,20 @@ class Column {
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
 
-  /** Counts one caller under his peak, the smallest limit that never denies him. */
+  /** Finds the peak of one caller, the smallest limit that never denies him. Counts him under it, and lists the ten highest peaks. */
   measure(calls: CallerCalls): void {
     if (this.#without) return
     const peak = this.#peakOf(calls)
     this.#peaks.set(peak, (this.#peaks.get(peak) ?? 0) + 1)
     if (this.#highest.length === MOST_HIGHEST && peak <= this.#highest.at(-1)!.peak) return
-    const all = [...this.#highest, { caller: calls.caller, peak, calls: calls.to - calls.from }]
-    this.#highest = all.sort((one, other) => other.peak - one.peak).slice(0, MOST_HIGHEST)
+    const withCaller = [...this.#highest, { caller: calls.caller, peak, calls: calls.to - calls.from }]
+    this.#highest = withCaller.sort((one, other) => other.peak - one.peak).slice(0, MOST_HIGHEST)
   }
 
   /**
-   * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. Where a policy admits no more
-   * than its capacity within its reach, as a sliding log does, it is the most units in any such span. Otherwise limits are tried: doubled until one is enough, and then the
-   * gap between it and the last that was not (`below`) is halved.
+   * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. If a policy admits no more
+   * than its capacity in a span as long as its reach, as a sliding log does, the limit is the most units in any such span. Otherwise
+   * limits are tried: doubled until one is enough, and then the gap between it and the last that was not enough (`below`) is halved.
    */
   #peakOf(calls: CallerCalls): number {
     const { algorithm, capacity } = this.#least
@@ -168,20 +169,19 @@ class Column {
   }
 
   /**
-   * Whether a limit denies none of a caller's calls; false for one that the algorithm does not take. Calls are replayed where
-   * the caller has more units than the capacity in a stretch as long as the policy's span.
+   * Whether a limit denies none of a caller's calls; false for a limit that the algorithm does not take. A caller with no more units
+   * than the capacity in any span of the policy is never denied; for others the calls are replayed, up to the first denial.
    */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)
     if (cell === undefined) return false
-    return peakIn(calls, cell.span) <= cell.policy.capacity || cell.hit(calls, 1).denied === 0
+    return peakIn(calls, cell.span) <= cell.policy.capacity || cell.replay(calls, 1).denied === 0
   }
 
   /**
-   * Chooses the limits that the report shows for this window, when the peaks of all `callers` are known: those that the
-   * user gave, or those that leave 90 %, 99 % and so on of the callers alone; and in any case the limit for the
-   * percentage `untouched`, which may be recommended. Limits for which the log's times are too coarse are shown without
-   * figures.
+   * Chooses the limits that the report shows for this window, when the peaks of all `callers` are known: the limits that the user
+   * gave, or those that leave 90 %, 99 % and so on of the callers alone; and in any case the limit for the percentage `untouched`.
+   * That one is recommended, unless the log's times are too coarse for it; such limits are shown without figures.
    */
   choose(callers: number): void {
     if (this.#without || callers === 0) return
@@ -189,20 +189,23 @@ class Column {
     const limit = this.#limitFor(untouched, callers)
     const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
     const chosen = [...new Set([...(limits ?? auto), limit])].sort((one, other) => one - other)
-    this.#shown = chosen.map((each) => this.#cellOf(each)).filter((cell) => cell !== undefined)
+    this.#shown = chosen.map((shown) => this.#cellOf(shown)).filter((cell) => cell !== undefined)
     this.#decided = this.#shown.filter(
       ({ policy }) => policy.algorithm.bounds.scale(policy) >= this.leastScale,
     )
     if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 
-  /** The smallest limit that never denies this percentage of the callers. 1e-9 makes up for rounding below a whole number. */
+  /**
+   * The smallest limit that never denies this percentage of the callers. The rest of them may have higher peaks, so the highest
+   * peaks are passed over until there are more than the rest. 1e-9 makes up for rounding below a whole number.
+   */
   #limitFor(percentage: number, callers: number): number {
-    let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
+    let rest = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
     const descending = [...this.#peaks].sort(([one], [other]) => other - one)
     for (const [peak, count] of descending) {
-      if (count > beyond) return peak
-      beyond -= count
+      if (count > rest) return peak
+      rest -= count
     }
     return 1
   }
@@ -216,24 +219,24 @@ class Column {
     for (const cell of this.#decided) {
       if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
       if (peak <= cell.policy.capacity) continue
-      const hit = cell.hit(calls)
+      const hit = cell.replay(calls)
       if (hit.denied > 0) cell.tally.add(key, hit)
     }
   }
 
   /**
-   * The figures of this window; `keys` are those of the callers by their numbers. `isWhole` is false after an interruption: denials of
-   * only some callers are left out.
+   * The figures of this window; `keys` has the callers' keys by their numbers. `isWhole` is false after an interruption: the figures
+   * of limits, which are of only some callers then, are left out.
    */
   report(isWhole: boolean, habits: HabitsByCaller, keys: readonly string[]): WindowReport {
     const limit = this.#recommended
     const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
-    const shown = (peak: number): number | null => (peak === Infinity ? null : peak)
-    const peaks = sorted.map(([peak, count]) => [shown(peak), count] as const)
+    const orNull = (peak: number): number | null => (peak === Infinity ? null : peak)
+    const peaks = sorted.map(([peak, count]) => [orNull(peak), count] as const)
     const highest = this.#highest.map(({ caller, peak, calls }) => {
-      return { key: keys[caller]!, peak: shown(peak), calls }
+      return { key: keys[caller]!, peak: orNull(peak), calls }
     })
     const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
@@ -250,7 +253,7 @@ class Column {
     }
   }
 
-  /** The cell of a limit, made once; undefined for a limit that the algorithm does not take. */
+  /** The cell of a limit, which decides calls under it; made once. Undefined for a limit that the algorithm does not take. */
   #cellOf(limit: number): Cell | undefined {
     if (this.#cells.has(limit)) return this.#cells.get(limit)
     let cell: Cell | undefined
@@ -266,16 +269,16 @@ class Column {
 }
 
 /**
- * The policy of one limit and window (milliseconds) as it stands in a policy file. The option --burst sets the capacity
- * of an algorithm that has one. One with periods of a calendar has that of so many days.
+ * The policy of one limit and window (milliseconds), as a policy file writes it. The option `burst` sets the capacity of an
+ * algorithm that has one. An algorithm with calendar periods gets the period of as many days, such as `month` for 30.
  */
 function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: number): PolicyEntry {
-  const option = burst === undefined ? undefined : capacityOption(algorithm)
+  const optionName = burst === undefined ? undefined : capacityOption(algorithm)
   const window =
     'every' in algorithms[algorithm].options
       ? { every: PERIODS[windowMs / 86_400_000] ?? formatDuration(windowMs) }
       : { window: formatDuration(windowMs) }
-  return { algorithm, limit, ...window, ...(option && { [option]: burst }) } as PolicyEntry
+  return { algorithm, limit, ...window, ...(optionName && { [optionName]: burst }) } as PolicyEntry
 }
 
 /** The periods of calendars by the days of a window. */

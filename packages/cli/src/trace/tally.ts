@@ -40,9 +40,9 @@ export class Hit {
   }
 
   /**
-   * Counts a denial at the instant `at`; `until` is when that call would pass, both in microseconds. A lock-out lasts
-   * from the first of denials in a row until then, and the longest is kept. The wait is rounded up to milliseconds, as
-   * decisions report it.
+   * Counts a denial at the instant `at`; the call would pass at the instant `until`, both in microseconds. A lock-out lasts from the
+   * first of several denials in a row until then, and the longest is kept. The wait is rounded up to milliseconds, as decisions
+   * report it.
    */
   add(at: number, until: number): void {
     if (this.denied++ === 0) this.first = at
@@ -58,29 +58,26 @@ export class Tally {
   #longest = 0
   #worst: readonly { readonly key: string; readonly hit: Hit }[] = []
 
-  /**
-   * Adds the denials of one caller to the sums. He is listed among the worst if he has more denials than one of the five
-   * that are listed so far.
-   */
+  /** Adds the denials of one caller to the sums, and lists him if he is one of the five with most denials so far. */
   add(key: string, hit: Hit): void {
     this.denied += hit.denied
     this.callersHit++
     this.#longest = Math.max(this.#longest, hit.longest)
     if (this.#worst.length === MOST && hit.denied <= this.#worst.at(-1)!.hit.denied) return
-    const all = [...this.#worst, { key, hit }].sort((one, other) => other.hit.denied - one.hit.denied)
-    this.#worst = all.slice(0, MOST)
+    const withCaller = [...this.#worst, { key, hit }].sort((one, other) => other.hit.denied - one.hit.denied)
+    this.#worst = withCaller.slice(0, MOST)
   }
 
   /**
-   * The sums of all callers' denials, and the five callers with most. Lock-outs are in milliseconds; null is one that
-   * never ends.
+   * The sums of all callers' denials, and the five callers with most denials, with their habits if these are known. Lock-outs are in
+   * milliseconds; null is one that never ends.
    */
-  report(all?: HabitsByCaller): Figures {
-    const worst = this.#worst.map(({ key, hit: { first, longest, ...hit } }): HitCaller => {
-      const habits = all?.of(key)
+  report(habitsByCaller?: HabitsByCaller): Figures {
+    const worst = this.#worst.map(({ key, hit: { first, longest, ...counts } }): HitCaller => {
+      const habits = habitsByCaller?.of(key)
       return {
         key,
-        ...hit,
+        ...counts,
         first: timeOf(first),
         longestLockOutMs: lockOutMs(longest),
         ...(habits && { habits }),

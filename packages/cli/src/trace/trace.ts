@@ -37,13 +37,13 @@ export class Trace {
   constructor(readonly shelf: Shelf = memoryShelf()) {}
 
   /**
-   * Keeps a call: its instant in microseconds, its caller's number and its cost, in 16 bytes. Callers are dealt over 64
-   * parts, so that the calls of one caller are later found by reading one part, and not the whole log. A part collects
-   * calls in a block; a full block is written to the shelf (memory or a file), and its number there is noted.
+   * Keeps a call: its instant in microseconds, its caller's number and its cost, in 16 bytes. Callers are dealt over 64 parts, so
+   * that the calls of one caller are later found by reading one part, and not the whole log. A part collects calls in a block; a
+   * full block is written to the shelf (memory or a file), and its index there is noted.
    */
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!
-    const { counts, block, places } = part
+    const { counts, block, written } = part
     const place = Math.floor(caller / PARTS)
     counts[place] = (counts[place] ?? 0) + 1
     block.times[2 * part.filled] = at
@@ -51,14 +51,14 @@ export class Trace {
     block.numbers[4 * part.filled + 3] = cost
     if (++part.filled < BLOCK_CALLS) return
     this.shelf.write(block.bytes)
-    places.push(this.#blocks++)
+    written.push(this.#blocks++)
     part.filled = 0
   }
 
   /**
-   * Visits each of `items` with the calls of each caller, one caller after another. `looks`, which visits raise, measures
-   * the work: after enough of it there is a pause for other work of the process, at which `signal` may end the visits.
-   * Returns whether all were visited.
+   * Calls `visit` for each caller, with each of `items` and the caller's calls. Visits raise `looks`, the measure of their work:
+   * after enough of it there is a pause for other work of the process, at which `signal` may end the visits. Returns whether all
+   * visits were made.
    */
   async forEach<T>(items: readonly T[], visit: Visit<T>, signal?: AbortSignal): Promise<boolean> {
     const calls: CallerCalls = { caller: 0, ...roomFor(CALLS_AT_ONCE), from: 0, to: 0, looks: 0 }
@@ -78,21 +78,23 @@ export class Trace {
   }
 
   /**
-   * Yields the number of each caller of part `index`, whose calls then lie in `calls` from `from` to `to`. The part's
-   * blocks hold the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers
-   * as there is room for, and at least one. How often each caller called is known (`counts`), so the stretch of each
-   * caller in a round is laid out first, and calls are then sorted into the stretches. Caller n is number floor(n / 64)
-   * of its part.
+   * Yields the number of each caller in part `index`, whose calls are then in `calls`, from `from` up to `to`. The blocks of the
+   * part have the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers as there is
+   * room for, at least one. It is known how often each caller called (`counts`), so in each round the callers first get their
+   * stretches of `calls`, and then the calls are sorted in. Caller n has the place floor(n / 64) in his part.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
-    const { counts, places, block, filled } = this.#parts[index]!
+    const { counts, written, block, filled } = this.#parts[index]!
     for (let first = 0, next = 0; first < counts.length; first = next) {
-      const ends: number[] = [] // by caller from `first` on: where his calls begin, and after they were sorted in where they end
+      // For each caller of the round: where his stretch begins, and when all calls are sorted in, where it ends.
+      const ends: number[] = []
       let sum = 0
-      while (next < counts.length && (sum === 0 || sum + counts[next]! <= CALLS_AT_ONCE))
-        sum = (ends.push(sum), sum + counts[next++]!)
+      for (; next < counts.length && (sum === 0 || sum + counts[next]! <= CALLS_AT_ONCE); next++) {
+        ends.push(sum)
+        sum += counts[next]!
+      }
       if (sum > calls.times.length) Object.assign(calls, roomFor(sum))
-      /** Puts the calls in a block that are of this round's callers into their callers' places, in order of time. */
+      /** Puts those calls of a block that are of this round's callers into their callers' stretches, in order of time. */
       const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
         for (let i = 0; i < length; i++) {
           const place = Math.floor(numbers[4 * i + 2]! / PARTS)
@@ -102,8 +104,8 @@ export class Trace {
           calls.costs[to] = numbers[4 * i + 3]!
         }
       }
-      for (const each of places) {
-        this.shelf.read(each, this.#read.bytes)
+      for (const blockIndex of written) {
+        this.shelf.read(blockIndex, this.#read.bytes)
         sortIn(this.#read, BLOCK_CALLS)
       }
       sortIn(block, filled)
@@ -135,18 +137,17 @@ class TraceBlock {
   readonly numbers = new Uint32Array(this.bytes.buffer)
 }
 
-/** Every 64th caller: how often each called, the block that is being filled, and the places of full ones. */
+/** Every 64th caller: how often each called, the block that is being filled, and the indexes of those that are written. */
 class TracePart {
   readonly counts: number[] = []
   readonly block = new TraceBlock()
-  readonly places: number[] = []
+  readonly written: number[] = []
   filled = 0
 }
 
 /**
- * Makes a shelf in memory, which a trace uses if it is given no other, such as one in a file. On a shelf a trace keeps its
- * blocks, which are arrays of bytes that hold calls, and reads a block by its number in the order of writing. This shelf
- * keeps copies, as the trace fills the same block again.
+ * Makes a shelf in memory, which a trace uses if it is given no other. A trace writes its blocks, arrays of bytes with calls, to a
+ * shelf, and reads a block by its index in the order of writing. This shelf keeps copies, as the trace fills the same block again.
  */
 export function memoryShelf(): Shelf {
   const blocks: Uint8Array[] = []

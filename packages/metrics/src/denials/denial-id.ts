@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto'
 
 /**
  * The id of the denials of one key on one day of UTC: 20 hex digits. They are the first 80 bits of an HMAC-SHA256, the fewest that
- * RFC 2104 recommends. `storedKey` is the key as stores keep it, and `at` an instant of the day, in milliseconds since the epoch. Who
- * knows his own key and its id can try secrets at leisure, so that `secret` must be too long to be guessed.
+ * RFC 2104 recommends. `storedKey` is the key as stores keep it, and `at` an instant of the day, in milliseconds since the epoch. A
+ * caller who knows his own key and its id can try out secrets, so `secret` must be too long to be guessed.
  * @throws {PolicyError} INVALID_OPTION for a secret of less than 32 characters.
  * @example
  * import { denialId } from '@sluice/metrics'
@@ -16,7 +16,7 @@ export function denialId(
   { limiter, storedKey, at }: { readonly limiter: string; readonly storedKey: string; readonly at: number },
 ): string {
   if (typeof secret !== 'string' || secret.length < 32) {
-    // Of a secret no message tells more.
+    // No message shows a secret, or a part of it.
     const got = typeof secret === 'string' ? secret.length : `a value of type ${typeof secret}`
     throw new PolicyError('INVALID_OPTION', `secret must be a text of 32 characters or more, got ${got}`)
   }
@@ -24,7 +24,7 @@ export function denialId(
   return hmac.digest('hex').slice(0, 20)
 }
 
-/** The day of UTC at an instant, both since the epoch; the instant in milliseconds. */
+/** The number of the day (UTC) since the epoch in which an instant lies; the instant is in milliseconds since the epoch. */
 export function dayOf(at: number): number {
   return Math.floor(at / 86_400_000)
 }

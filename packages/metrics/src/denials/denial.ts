@@ -19,19 +19,21 @@ export interface Denial {
 /** A denial travels as a list of these, which is shorter than an object. JSON writes a wait without an end, Infinity, as null. */
 const FIELDS = ['id', 'limiter', 'policy', 'key', 'reason', 'retryAfterMs', 'at'] as const
 
-/** Denials as a process posts them: as many of the first as take 8 kB together. One that is longer than what is left is left out. */
+/** Denials as a process posts them: each as a list of its fields, and only those that fit into 8 kB of JSON, the first ones first. */
 export function packed(denials: readonly Denial[]): readonly unknown[] {
-  let left = 7999 // without the brackets, and with a comma more than there are
-  return denials
-    .map((denial) => FIELDS.map((field) => denial[field]))
-    .filter((denial) => {
-      const after = left - Buffer.byteLength(JSON.stringify(denial)) - 1
-      if (after >= 0) left = after
-      return after >= 0
-    })
+  const lists: unknown[] = []
+  let bytesLeft = 7999 // 8,000 less two brackets, plus the comma after the last denial, which is not there
+  for (const denial of denials) {
+    const list = FIELDS.map((field) => denial[field])
+    const bytes = Buffer.byteLength(JSON.stringify(list)) + 1
+    if (bytes > bytesLeft) continue
+    bytesLeft -= bytes
+    lists.push(list)
+  }
+  return lists
 }
 
-/** The denial that `packed` wrote as a list. */
+/** The denial that `packed` wrote as a list. A wait without an end, which JSON writes as null, is Infinity again. */
 export function unpacked(list: readonly unknown[]): Denial {
   const denial = Object.fromEntries(FIELDS.map((field, i) => [field, list[i] ?? Infinity]))
   return denial as unknown as Denial

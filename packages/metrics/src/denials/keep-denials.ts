@@ -70,6 +70,7 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
   const listeners = new Listeners<{ denied: DeniedEvent }>(['denied'], warningOnce('keepDenials'))
   const list = (most = MOST_KEYS): readonly Denial[] =>
     [...kept.values()].slice(-most).toReversed().map(shown)
+  // Denials are of many limiters: this stands in for one.
   const limiter = { name: 'keepDenials', isClosed: false, warn: warnProcessOnce }
   const unshare = fleet && share(fleet, { limiter, hash, denials: list })
   return {
@@ -80,6 +81,7 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
     stop: () => unshare?.(),
   }
 
+  /** Keeps a denial as the newest, in place of the last one of its key, and reports it. Returns its id, also of an allowed call. */
   function keep(decision: Decision): string {
     const place = placeOf(decision)
     const denial = denialOf(place, decision)
@@ -95,11 +97,11 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
     return denial.id
   }
 
-  /** The denial of a decision now, with the id that was kept before at its place, where that is of today. */
+  /** The denial that a decision is. Its id is that of the last denial of its key, if that is of today: a hash is saved then. */
   function denialOf(place: string, { limiter, policy, reason, retryAfterMs }: Decision): Denial {
-    const [before, at, key] = [kept.get(place), Date.now(), place.slice(limiter.length + 1)]
-    const isOfToday = before && dayOf(before.at) === dayOf(at)
-    const id = isOfToday ? before.id : denialId(secret, { limiter, storedKey: key, at })
+    const [last, at, key] = [kept.get(place), Date.now(), place.slice(limiter.length + 1)]
+    const isOfToday = last && dayOf(last.at) === dayOf(at)
+    const id = isOfToday ? last.id : denialId(secret, { limiter, storedKey: key, at })
     return { id, limiter, policy, key, reason: String(reason), retryAfterMs, at }
   }
 

@@ -22,13 +22,13 @@ export interface LastDenials {
  * denials.find(({ id }) => id === '4f0a2b6c8d1e3f507192')
  */
 export async function lastDenials(store: Store): Promise<LastDenials> {
-  const found = await postsIn(store)
-  const oldestFirst = found.flatMap(({ denials }) => denials).toSorted((a, b) => a.at - b.at)
-  const newest = new Map(oldestFirst.map((denial) => [denial.id, denial]))
+  const processes = await postsIn(store)
+  const oldestFirst = processes.flatMap(({ denials }) => denials).toSorted((a, b) => a.at - b.at)
+  const newestById = new Map(oldestFirst.map((denial) => [denial.id, denial]))
   return {
-    denials: [...newest.values()].toSorted((a, b) => b.at - a.at),
-    processes: found.filter(({ denials }) => denials.length > 0).length,
-    malformed: found.reduce((sum, own) => sum + own.malformed, 0),
-    unknown: found.flatMap(({ unknown }) => unknown ?? []),
+    denials: [...newestById.values()].toSorted((a, b) => b.at - a.at),
+    processes: processes.filter(({ denials }) => denials.length > 0).length,
+    malformed: processes.reduce((sum, { malformed }) => sum + malformed, 0),
+    unknown: processes.flatMap(({ unknown }) => unknown ?? []),
   }
 }

@@ -27,10 +27,9 @@ const CREATE = {
 
 /**
  * Makes the sink of a meter of OpenTelemetry. Whenever the meter collects, gauges read their values from all sources, and each
- * counter is given what it has grown by since. An observable counter would be read more simply, but of several values under one set
- * of attributes, as where a View drops some or there are too many sets, it keeps the last, while those of a counter add up.
- * Durations are recorded in histograms at once. A meter whose instruments are all one object records nothing, which is a warning of
- * the process.
+ * counter is given what it has grown by since. (An observable counter keeps only the last of several values under one set of
+ * attributes, as when a View drops some attributes; those of a counter add up.) Durations are recorded in histograms at once. A
+ * meter whose instruments are all one object records nothing: the process is warned.
  * @throws {PolicyError} INVALID_OPTION for an object that is no meter.
  */
 export function openTelemetrySink(meter: MeterLike): Sink {
@@ -70,8 +69,9 @@ const RECORDS_NOTHING =
   'observe() was given a meter that records nothing, as metrics.getMeter() returns it before the SDK has started: start the SDK first'
 
 /**
- * Returns a function that adds to a counter what each of its series has grown by since the last call, of 0 units the first time. A
- * series of the kind 'counter' never falls: one that is gone stays, and one below its former value has begun anew.
+ * Returns a function that adds to a counter what each of its series (values under one set of attributes) has grown by since the
+ * last call; at the first, its value. A series of the kind 'counter' never falls: if it is gone, nothing is added, and if it is below
+ * its former value, it has begun anew, from 0. A series of another kind that is gone falls to 0.
  */
 function growth(
   counter: CounterLike,
@@ -79,29 +79,26 @@ function growth(
   id: InstrumentId,
   kind: Instrument['kind'],
 ): () => void {
-  let before = new Map<string, readonly [value: number, attributes: Attributes]>()
+  let last = new Map<string, readonly [value: number, attributes: Attributes]>()
   return () => {
-    const now: typeof before = new Map()
+    const current: typeof last = new Map()
     readAll(sources, id, (value, attributes) => {
       const series = JSON.stringify(attributes)
-      now.set(series, [value + (now.get(series)?.[0] ?? 0), attributes])
+      current.set(series, [value + (current.get(series)?.[0] ?? 0), attributes])
     })
     // A queue or store that is observed no more has nothing that waits or is kept.
-    for (const [series, [value, attributes]] of before)
-      if (!now.has(series)) now.set(series, [kind === 'counter' ? value : 0, attributes])
-    for (const [series, [value, attributes]] of now) {
-      const known = before.get(series)?.[0]
-      const isAnew = kind === 'counter' && known !== undefined && value < known
-      if (value !== known) counter.add(isAnew ? value : value - (known ?? 0), attributes)
+    for (const [series, [value, attributes]] of last)
+      if (!current.has(series)) current.set(series, [kind === 'counter' ? value : 0, attributes])
+    for (const [series, [value, attributes]] of current) {
+      const lastValue = last.get(series)?.[0]
+      const hasBegunAnew = kind === 'counter' && lastValue !== undefined && value < lastValue
+      if (value !== lastValue) counter.add(hasBegunAnew ? value : value - (lastValue ?? 0), attributes)
     }
-    before = now
+    last = current
   }
 }
 
-/**
- * Makes a histogram of durations on the meter, with the same buckets as for Prometheus, and returns the function that
- * records one duration in seconds.
- */
+/** Makes a histogram of durations, with the buckets of Prometheus, and returns the function that records a duration in seconds. */
 function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
   const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
   const created = meter.createHistogram(instrument.name, { ...optionsOf(instrument), advice })

@@ -45,10 +45,7 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
     register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),
   }
 
-  /**
-   * Makes a histogram of durations, which is registered with the other metrics, and returns the function that records one
-   * duration in seconds.
-   */
+  /** Makes a histogram of durations, registered with the others, and returns the function that records one in seconds. */
   function histogram(instrument: Instrument): RecordDuration {
     const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
     const created = new client.Histogram(configuration as never)
@@ -58,11 +55,10 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
 }
 
 /**
- * Makes the counter or gauge of prom-client for an instrument. Whenever it is scraped, its values are reset and read anew
- * from all sources, which keep the sums themselves. Values are added, because several sources may report the same
- * attributes. `aggregator` says how prom-client unites the workers of node:cluster. Counts are added up. A value of the kind
- * 'gauge', such as a policy's limit, would be wrong as a sum, so the smallest is taken: a store is reported as available only
- * if no worker reports otherwise. Of an age it is the largest (`ofWorkers`).
+ * Makes the counter or gauge of prom-client for an instrument. At each scrape its values are set to 0 and read anew from all
+ * sources, which keep the sums themselves; values under the same attributes add up. `aggregator` says how prom-client unites the
+ * workers of node:cluster: counts by their sum. Of a gauge, such as a policy's limit, a sum would be wrong, and the smallest value
+ * counts (a store is available only if no worker reports otherwise); of an age the largest (`ofWorkers`).
  */
 function metricOf(
   client: PromClientLike,
@@ -74,9 +70,7 @@ function metricOf(
   const Metric = instrument.kind === 'counter' ? client.Counter : client.Gauge
   return new Metric({
     ...optionsOf(instrument, registry),
-    // How prom-client unites the workers of node:cluster: it adds all metrics up that name no other way.
     aggregator: instrument.ofWorkers ?? (instrument.kind === 'gauge' ? 'min' : 'sum'),
-    /** Called by prom-client at each scrape: the values are set to 0, and those of all sources are added. */
     collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
       this.reset()
       readAll(sources, id, (value, attributes) => this.inc(attributes, value))

@@ -6,15 +6,14 @@ export class BoundedLabels {
   constructor(private readonly most: number) {}
 
   /**
-   * The number under which values of a label are counted: 0 for the first label, the next number for each new one. Once
-   * there are `most`, all further labels share the number of 'other', so that no input makes the metrics grow without
-   * end. Labels of malformed Unicode share it too, since all of them are written alike.
+   * Returns the number under which values of a label are counted: 0 for the first label, the next number for each new one. When
+   * there are `most`, all further labels share the number of 'other', so that no input makes the metrics grow without end. A label
+   * 'other' shares it too, and so do labels of malformed Unicode, which are all written alike: series of equal labels would hide
+   * each other.
    */
   numberFor(label: string): number {
     const known = this.#numbers.get(label)
     if (known !== undefined) return known
-    // Series of equal labels would hide each other. So a label that is named like the others shares their number, and so do
-    // those of malformed Unicode, which are all written alike.
     const isOther = this.#numbers.size >= this.most || MALFORMED.test(label)
     if (isOther && label !== OTHER) return this.numberFor(OTHER)
     const number = this.labels.push(label) - 1

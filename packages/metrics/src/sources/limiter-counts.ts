@@ -17,10 +17,12 @@ export class LimiterCounts implements Source {
   readonly tags = new ResultCounts(MOST_TAGS)
   readonly isOver = false
   readonly #policies = new BoundedLabels(MOST_POLICIES)
-  readonly #rows: PolicyCounts[] = []
-  readonly #rowsByList = new WeakMap<readonly Policy[], readonly PolicyCounts[]>()
-  #list: readonly Policy[] | undefined
-  #listRows: readonly PolicyCounts[] = []
+  /** By the number of the policy's name. */
+  readonly #counts: PolicyCounts[] = []
+  readonly #countsByList = new WeakMap<readonly Policy[], readonly PolicyCounts[]>()
+  /** The list of policies of the last decision, and its counts. */
+  #lastList: readonly Policy[] | undefined
+  #lastCounts: readonly PolicyCounts[] = []
 
   /** `name` is that of the limiters. */
   constructor(private readonly name: string) {
@@ -29,43 +31,41 @@ export class LimiterCounts implements Source {
 
   /** Makes the counts of each policy in a list, so that its limit and window are reported before the first decision by it. */
   announce(policies: readonly Policy[]): void {
-    this.#rowsFor(policies)
+    this.#countsFor(policies)
   }
 
   /**
-   * Counts a decision under its binding policy, the one with the least left or the longest wait. If the policies
-   * themselves were asked (not for a block, a hold or a store that failed), also counts for each policy whether it denied
-   * the call by itself, and what share of its capacity is used. `result` is 0 for allowed. A call on an exempt key counts under no policy.
+   * Counts a decision under its binding policy, the one with the least left or the longest wait. If the policies were asked (not
+   * for a block, a hold or a store that failed), also counts for each policy whether it denied the call by itself, and what share of
+   * its capacity is used. A call on an exempt key counts under no policy.
    */
   count(decision: Decision, decidedBy: DecidedBy): void {
-    if (decision.exempt) return // no policy was asked
+    if (decision.exempt) return
     const policies = policiesOf(decision)
-    const rows = policies === this.#list ? this.#listRows : this.#rowsFor(policies)
+    const counts = policies === this.#lastList ? this.#lastCounts : this.#countsFor(policies)
     const answer = answerOf(decision)
     const { reason } = decision
     const result = resultOf(decision)
-    rows[answer.binding]!.countDecision(result, reason, decidedBy)
+    const isAllowed = result === 0
+    counts[answer.binding]!.countDecision(result, reason, decidedBy)
     if (decidedBy === 'none' || !(reason === undefined || reason === 'limit' || reason === 'cost')) return
-    // Of several policies the answer has three numbers each: the instant from which the policy allows the call, what remains
-    // of it, and when it is full again.
     const { parts, now, remaining } = answer
     if (policies.length === 1) {
-      rows[0]!.countEvaluation(result !== 0, remaining, policies[0]!.capacity)
+      counts[0]!.countEvaluation(!isAllowed, remaining, policies[0]!.capacity)
     } else if (parts) {
-      for (let i = 0; i < rows.length; i++) {
-        const isDenied = result !== 0 && parts[3 * i]! > now
-        rows[i]!.countEvaluation(isDenied, parts[3 * i + 1]!, policies[i]!.capacity)
+      for (let i = 0; i < counts.length; i++) {
+        // Of several policies the answer has three numbers each; the third is when the policy is full again.
+        const allowsFrom = parts[3 * i]!
+        const left = parts[3 * i + 1]!
+        counts[i]!.countEvaluation(!isAllowed && allowsFrom > now, left, policies[i]!.capacity)
       }
     }
   }
 
-  /**
-   * Reports the values of one instrument to `observe`: of each policy, of each tag, or of the limiters' state, whichever
-   * the instrument is about.
-   */
+  /** Reports the values of one instrument to `observe`: of each policy, of each tag, or of the limiters' state. */
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
-    if (read) for (const row of this.#rows) row[read](observe)
+    if (read) for (const counts of this.#counts) counts[read](observe)
     else if (instrument === 'tags') this.#readTags(observe)
     else this.state.read(instrument, observe)
   }
@@ -76,27 +76,27 @@ export class LimiterCounts implements Source {
   }
 
   /**
-   * Returns the counts of each policy of a list, in its order, and notes the list, so that `count` finds them faster if the next
-   * decision is by the same one. Lists may hold other policies of the same name, such as the tiers of customers, which share
-   * their counts: `use` notes the limit and window of the latest, to be reported.
+   * Returns the counts of each policy in a list, in its order. Notes the list, so that `count` finds them faster if the next
+   * decision is under the same list. Several lists may have policies of one name, such as those of tiers, which share their counts:
+   * `use` notes the limit and window of the latest, to be reported.
    */
-  #rowsFor(policies: readonly Policy[]): readonly PolicyCounts[] {
-    let rows = this.#rowsByList.get(policies)
-    if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowFor(policy))))
-    for (let i = 0; i < rows.length; i++) rows[i]!.use(policies[i]!)
-    this.#list = policies
-    this.#listRows = rows
-    return rows
+  #countsFor(policies: readonly Policy[]): readonly PolicyCounts[] {
+    let counts = this.#countsByList.get(policies)
+    if (!counts) {
+      counts = policies.map((policy) => this.#countsOf(policy))
+      this.#countsByList.set(policies, counts)
+    }
+    for (let i = 0; i < counts.length; i++) counts[i]!.use(policies[i]!)
+    this.#lastList = policies
+    this.#lastCounts = counts
+    return counts
   }
 
-  /**
-   * The counts of the policies of this name, made with the first. Beyond 32 names of policies, all further ones share the
-   * counts of 'other'.
-   */
-  #rowFor(policy: Policy): PolicyCounts {
+  /** The counts of all policies of this name, made for the first. Beyond 32 names, all further ones share the counts of 'other'. */
+  #countsOf(policy: Policy): PolicyCounts {
     const number = this.#policies.numberFor(policy.name)
     const label = this.#policies.labels[number]!
-    return (this.#rows[number] ??= new PolicyCounts(this.name, label, policy))
+    return (this.#counts[number] ??= new PolicyCounts(this.name, label, policy))
   }
 }
 

@@ -17,10 +17,10 @@ export class LimiterState {
   constructor(private readonly name: string) {}
 
   /**
-   * Follows a limiter's events. 'degraded' and 'recovered' say whether its store decides. The others are counted: keys that a
-   * full memory store removed ('evicted'), keys whose unreadable state was discarded ('healed'), and warnings. The listener of
-   * warnings is passive, so that they are still written as process warnings. Returns a function that ends all this and
-   * forgets the limiter, but not what was counted of it.
+   * Follows a limiter's events. 'degraded' and 'recovered' say whether its store decides. The others are counted: keys that a full
+   * memory store removed ('evicted'), keys whose unreadable state was discarded ('healed'), shares of limits that calls crossed
+   * ('nearing'), and warnings. The listener of warnings is passive, so that they are still written as process warnings. Returns a
+   * function that ends all this and forgets the limiter, but not its counts.
    */
   follow(limiter: Limiter): () => void {
     this.#open.add(limiter)
@@ -29,7 +29,10 @@ export class LimiterState {
       limiter.on('recovered', () => void this.#available.set(limiter, true)),
       limiter.on('evicted', () => void this.#evicted++),
       limiter.on('healed', () => void this.#healed++),
-      limiter.on('nearing', ({ share: of }) => void this.#nearing.set(of, 1 + (this.#nearing.get(of) ?? 0))),
+      limiter.on(
+        'nearing',
+        ({ share }) => void this.#nearing.set(share, 1 + (this.#nearing.get(share) ?? 0)),
+      ),
       limiter.on('warning', ({ code }) => this.#warned(code), { passive: true }),
     ]
     return () => {
@@ -39,8 +42,8 @@ export class LimiterState {
   }
 
   /**
-   * Notes that a limiter's store lies outside this process, as a decision has just waited for it. From then on it is reported
-   * whether that store is available: it is, until the limiter's event 'degraded' says otherwise.
+   * Notes that a limiter's store is outside this process, as a decision has just waited for it. From then on it is reported whether
+   * the store is available: it is, until the limiter's event 'degraded'.
    */
   usesStore(limiter: Limiter): void {
     if (!this.#available.has(limiter)) this.#available.set(limiter, true)
@@ -48,32 +51,29 @@ export class LimiterState {
 
   /**
    * Reports the value of an instrument for all open limiters of this name together, and forgets limiters that are closed.
-   * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store
-   * elsewhere.
+   * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store elsewhere.
    */
   read(instrument: InstrumentId, observe: Observe): void {
-    const of = { limiter: this.name }
+    const limiters = { limiter: this.name }
     for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
-    if (instrument === 'evicted') observe(this.#evicted, of)
-    else if (instrument === 'healed') observe(this.#healed, of)
+    if (instrument === 'evicted') observe(this.#evicted, limiters)
+    else if (instrument === 'healed') observe(this.#healed, limiters)
     else if (instrument === 'nearing')
-      this.#nearing.forEach((count, share) => observe(count, { ...of, share: String(share) }))
+      this.#nearing.forEach((count, share) => observe(count, { ...limiters, share: String(share) }))
     else if (instrument === 'warnings') {
-      observe(0, { ...of, code: 'none' }) // so that the series is there before the first warning
-      this.#warnings.forEach((count, i) => observe(count, { ...of, code: this.#codes.labels[i]! }))
+      observe(0, { ...limiters, code: 'none' }) // so that the series is there before the first warning
+      this.#warnings.forEach((count, i) => observe(count, { ...limiters, code: this.#codes.labels[i]! }))
     } else if (instrument === 'storeAvailable' && this.#available.size > 0) {
-      observe([...this.#available.values()].every(Boolean) ? 1 : 0, of)
+      observe([...this.#available.values()].every(Boolean) ? 1 : 0, limiters)
     } else if (instrument === 'waiting' && this.#open.size > 0) {
       let waiting = 0
       for (const limiter of this.#open) waiting += limiter.waiting
       observe(waiting, { kind: 'limiter', name: this.name })
     } else if (instrument === 'held') {
       const reserving = [...this.#open].filter(({ reserves }) => reserves)
-      if (reserving.length > 0)
-        observe(
-          reserving.reduce((units, { held }) => units + held, 0),
-          of,
-        )
+      let held = 0
+      for (const limiter of reserving) held += limiter.held
+      if (reserving.length > 0) observe(held, limiters)
     }
   }
 

@@ -31,17 +31,14 @@ export class PolicyCounts {
   }
 
   /**
-   * Notes the policy whose limit and window are reported from now on: a tier or a later deployment may bring other
-   * numbers under the same name. 'other', which stands for many policies, keeps its first.
+   * Notes the policy whose limit and window are reported from now on: a tier or a later deployment may bring other numbers under the
+   * same name. 'other', which stands for many policies, reports those of its first.
    */
   use(policy: Policy): void {
     if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
 
-  /**
-   * Counts one decision in the cell of its result, its reason and what decided it. The cells of all combinations lie in
-   * one array, so counting is an addition.
-   */
+  /** Counts one decision by its result, its reason and what decided it. One array has a cell for each combination. */
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
     const cell = (result * REASONS.length + reasonNumber(reason)) * DECIDERS.length + deciderNumber(decidedBy)
     this.#cells[cell]!++
@@ -74,19 +71,20 @@ export class PolicyCounts {
   }
 
   /**
-   * Reports how many calls the policy by itself allowed and how many it denied. Both are counted by the share of the
-   * capacity in use, so each is the sum over these buckets.
+   * Reports how many calls the policy by itself allowed and how many it denied. Both are counted by buckets, the shares of the
+   * capacity in use, so each is a sum over all buckets.
    */
   readEvaluations(observe: Observe): void {
-    for (const [result, from] of [ALLOWED, DENIED].entries()) {
-      const count = this.#cells.subarray(from, from + BUCKETS.length).reduce((sum, each) => sum + each, 0)
-      if (count > 0) observe(count, { ...this.#of, result: RESULTS[result]! })
+    for (const [result, first] of [ALLOWED, DENIED].entries()) {
+      let sum = 0
+      for (const count of this.#cells.subarray(first, first + BUCKETS.length)) sum += count
+      if (sum > 0) observe(sum, { ...this.#of, result: RESULTS[result]! })
     }
   }
 
   /**
-   * Reports after how many calls each share of the capacity was in use, allowed and denied calls together. `bucket` is
-   * the upper bound of the share.
+   * Reports after how many calls each share of the capacity was in use, allowed and denied calls together. `bucket` is the upper
+   * bound of the share.
    */
   readUtilization(observe: Observe): void {
     for (const [i, bucket] of BUCKETS.entries()) {
@@ -107,10 +105,10 @@ export class PolicyCounts {
 }
 
 /**
- * Whether the decision of one key must not be counted because another key of the same call overruled it: this key's policies
- * allowed the call, but the other key denied the whole, so nothing was charged. The denial is counted for the other key.
- * `together` is the number of keys of the call. Nothing is charged either when a call passes only because the store is out of
- * reach (`degraded`, decided by 'none'). That decision is counted all the same, so that the counts show the outage.
+ * Whether another key of the same call overruled the decision of one key, so that it must not be counted: this key's policies
+ * allowed the call, but the other key denied the whole, so nothing was charged. The denial is counted for the other key. `together`
+ * is the number of keys of the call. A call that passes only because the store is out of reach (`degraded`, decided by 'none') is
+ * not charged either, but it is counted, so that the counts show the outage.
  */
 export function isOverruled(decision: Decision, decidedBy: DecidedBy, together: number): boolean {
   if (together === 1 || decision.charged || decision.reason !== undefined) return false

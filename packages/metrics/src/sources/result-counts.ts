@@ -12,10 +12,7 @@ export class ResultCounts {
     this.#labels = new BoundedLabels(most)
   }
 
-  /**
-   * Counts a decision under a label, such as a tag, and its result. All counts lie in one list: for each label a cell for
-   * each result.
-   */
+  /** Counts a decision under a label, such as a tag, and its result. One list has a cell for each pair of these. */
   add(label: string, decision: Decision): void {
     const cell = this.#labels.numberFor(label) * RESULT_COUNT + resultOf(decision)
     this.#cells[cell] = (this.#cells[cell] ?? 0) + 1

@@ -27,17 +27,17 @@ export class WaitingCounts implements Source {
   }
 
   /**
-   * Notes the limit that a semaphore or queue has just found for a key. Adaptive limits are found by trial, where the
-   * limit of a service is not known; the latest one of each key is reported. A long key is a label by its digest, as stores keep it.
+   * Notes the adaptive limit, one that is found by trial, that a semaphore or queue has just found for a key. The latest limit of
+   * each key is reported; a long key is shown by its digest, as stores keep it.
    */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
     this.#limits[this.#keys.numberFor(storedKey(key))] = limit
   }
 
   /**
-   * Reports the values of one instrument, over all semaphores or queues of this name: the adaptive limits by key, how
-   * many calls wait, or how many permits of semaphores are in use. Of other instruments it has none. Members that are
-   * over (closed, with nothing held) are dropped.
+   * Reports the values of one instrument, over all semaphores or queues of this name: the adaptive limits by key, how many calls
+   * wait, or how many permits of semaphores are in use. It has no values of other instruments. Semaphores and queues that are over
+   * (closed, with nothing held) are dropped.
    */
   read(instrument: InstrumentId, observe: Observe): void {
     const [kind, name] = [this.kind, this.name]

@@ -28,22 +28,19 @@ export class DecisionCounts {
     this.#current = new ResultCounts(MOST_POLICIES)
   }
 
-  /**
-   * The counts of the current and the previous generation together, largest first. A generation lasts half of the window
-   * over which keys are counted.
-   */
+  /** The counts of the current and the previous generation together, the largest first. */
   list(): readonly DecisionCount[] {
-    const both: DecisionCount[] = []
-    for (const counts of [this.#current, this.#previous])
-      counts.forEach((policy, result, count) => both.push({ policy, result, count }))
-    return summed([both])
+    const counts: DecisionCount[] = []
+    for (const generation of [this.#current, this.#previous])
+      generation.forEach((policy, result, count) => counts.push({ policy, result, count }))
+    return summed(counts)
   }
 }
 
-/** Lists of counts as one list: counts of the same policy and result are added up, and the largest come first. */
-export function summed(lists: readonly (readonly DecisionCount[])[]): readonly DecisionCount[] {
+/** Adds up the counts of the same policy and result. Returns the sums, the largest first. */
+export function summed(counts: readonly DecisionCount[]): readonly DecisionCount[] {
   const sums = new Map<string, DecisionCount>()
-  for (const { policy, result, count } of lists.flat()) {
+  for (const { policy, result, count } of counts) {
     const id = `${result} ${policy}`
     sums.set(id, { policy, result, count: count + (sums.get(id)?.count ?? 0) })
   }

@@ -48,9 +48,9 @@ export async function fleetTopKeys(
     throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
   }
   const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
-  const found = await postsIn(store, deadline)
-  const byProcess = found.map((own) => own.posts.filter((post) => post.limiter === limiter))
-  const posts = byProcess.flat()
+  const processes = await postsIn(store, deadline)
+  const postsByProcess = processes.map((process) => process.posts.filter((post) => post.limiter === limiter))
+  const posts = postsByProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.
   const size = Math.min(...posts.map((post) => post.size))
   /** The heaviest keys of the whole fleet, by denied calls or by sampled calls: the lists of all processes merged into one. */
@@ -59,11 +59,11 @@ export async function fleetTopKeys(
     return merge(summaries, size).keys
   }
   return {
-    processes: byProcess.filter((own) => own.length > 0).length,
-    malformed: found.reduce((sum, own) => sum + own.malformed, 0),
+    processes: postsByProcess.filter((ofProcess) => ofProcess.length > 0).length,
+    malformed: processes.reduce((sum, { malformed }) => sum + malformed, 0),
     denied: sorted(merged('denied')),
     all: sorted(merged('sampled').map(scaled)),
-    decisions: summed(posts.map((post) => post.decisions)),
+    decisions: summed(posts.flatMap((post) => post.decisions)),
   }
 }
 
@@ -77,8 +77,8 @@ export async function fleetLimits(store: Store): Promise<ReadonlyMap<string, rea
 }
 
 /**
- * What each process has posted in a store, which must answer within so many milliseconds. The store's own time-outs do not suffice: a
- * Redis client may keep a command for as long as its server is away.
+ * Reads what each process has posted in a store. The store must answer within `ms` milliseconds: its own time-outs do not suffice,
+ * since a Redis client may keep a command for as long as its server is away.
  * @throws {PolicyError} INVALID_OPTION for a store without boards; {StoreError} STORE_TIMEOUT.
  */
 export async function postsIn(store: Store, ms = 5000): Promise<readonly ReadPosts[]> {

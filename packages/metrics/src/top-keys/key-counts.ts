@@ -15,10 +15,7 @@ export class KeyCounts {
   readonly #sampling = new Sampling()
   #decisions: DecisionCounts | undefined
 
-  /**
-   * Keeps two lists of `size` keys each: those with the most denials, and those with the most calls, of which only a random
-   * sample is counted.
-   */
+  /** Keeps two lists of `size` keys: with most denials, and with most calls, of which a random sample is counted. */
   constructor(size: number) {
     this.size = size
     this.#denied = new Generations(size)
@@ -26,16 +23,16 @@ export class KeyCounts {
   }
 
   /**
-   * Counts decisions by policy and result too, from now on, as the counts are shared with other processes. A process that shows the
-   * counts of the whole fleet knows only what each process shares, so these numbers must be part of it.
+   * Counts decisions by policy and result too, from now on, because the counts are shared: a process that shows the figures of the
+   * whole fleet knows only what each process shares.
    */
   countDecisions(): void {
     this.#decisions ??= new DecisionCounts()
   }
 
   /**
-   * Counts a decision for its key: every denial, and of all calls a random sample of 1 in 16. A call that shadow mode let
-   * pass has a reason too, and counts as a denial. Long keys are counted by their digest, as stores keep them.
+   * Counts a decision for its key: every denial, and of all calls a random sample of 1 in 16. A call that would be denied but for
+   * shadow mode has a reason too, and counts as a denial. Long keys are counted by their digest, as stores keep them.
    */
   count(key: string, decision: Decision): void {
     if (decision.reason !== undefined) this.#denied.add(storedKey(key))
@@ -63,10 +60,7 @@ export class KeyCounts {
     return this.#sampled.summary()
   }
 
-  /**
-   * The counts as they are posted for other processes. `limiter` is the limiter's name, and `hash` makes the text that is
-   * shown in place of each key.
-   */
+  /** The counts as they are posted, under the limiter's name; `hash` makes the text that is shown in place of a key. */
   post(limiter: string, hash: KeyHash): Post {
     const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
     return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }

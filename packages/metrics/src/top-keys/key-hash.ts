@@ -15,8 +15,8 @@ export function hashKey(key: string): string {
 }
 
 /**
- * The text of `hashKey`, 16 hex digits of the key's SHA-256, for a key as stores keep it. A long key is kept as `sha256:`
- * and its digest, and must not be hashed twice: the first digits of that digest are taken.
+ * The text that `hashKey` makes of a key, 16 hex digits of its SHA-256, for the key as stores keep it. Stores keep a long key as
+ * `sha256:` and its digest, which must not be hashed once more: the first digits of that digest are taken.
  */
 function hashStored(key: string): string {
   return key.startsWith(DIGESTED) ? key.slice(DIGESTED.length, DIGESTED.length + DIGITS) : hashKey(key)
@@ -37,10 +37,7 @@ export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
   throw new PolicyError('INVALID_OPTION', 'hashKeys must be a boolean or a function of the key')
 }
 
-/**
- * A copy of a summary (heaviest keys with their counts) in which each key is replaced by the text that `hash` makes of
- * it.
- */
+/** A copy of a summary (the heaviest keys with their counts) in which each key is replaced by the text that `hash` makes of it. */
 export function hashed(summary: Summary, hash: KeyHash): Summary {
-  return { ...summary, keys: summary.keys.map((each) => ({ ...each, key: hash(each.key) })) }
+  return { ...summary, keys: summary.keys.map((keyCount) => ({ ...keyCount, key: hash(keyCount.key) })) }
 }

@@ -60,9 +60,9 @@ export interface ReadPosts {
 }
 
 /**
- * Reads what another process has posted: the top keys of each of its limiters (posts) and its last denials. Of a text in the format of another version
- * nothing is read, and that format is named (`unknown`). Posts and denials that are broken are left out and counted (`malformed`), as is a text that is no post at
- * all.
+ * Reads a text that another process has posted: the top keys of each of its limiters (posts) and its last denials. If the text is in
+ * the format of another version, nothing is read, and `unknown` is that format. Posts and denials that are broken are left out and
+ * counted (`malformed`), and so is a text that is nothing of this.
  */
 export function postsOf(text: string): ReadPosts {
   const { format, posts, denials = [] } = parsed(text)
@@ -88,10 +88,7 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown; denials
   }
 }
 
-/**
- * Whether a value, which another process has written, is a sound post: the counts of one limiter, with at most `size`
- * keys in each list.
- */
+/** Whether a value from another process is a sound post: the counts of one limiter, with at most `size` keys in each list. */
 function isPost(value: unknown): value is PackedPost {
   const { limiter, size, denied, sampled, decisions, limits = [] } = fieldsOf<PackedPost>(value)
   return (

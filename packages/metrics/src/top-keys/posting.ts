@@ -16,7 +16,7 @@ export function boardOf(store: Store): Board {
   )
 }
 
-/** A limiter whose keys are counted and what other processes may see of its keys, or a list of denials, which warns in its place. */
+/** What is posted for other processes: the counts of a limiter, or a list of denials. `limiter` warns if it cannot be posted. */
 export interface Shared {
   readonly limiter: Pick<Limiter, 'name' | 'isClosed' | 'warn'> & Partial<Pick<Limiter, 'policies'>>
   readonly counts?: KeyCounts
@@ -38,10 +38,7 @@ class Posting {
 
   constructor(private readonly board: Board) {}
 
-  /**
-   * Posts the counts of one more limiter from now on, and starts the timer with the first. Returns a function that ends
-   * that.
-   */
+  /** Posts `shared` too from now on, and starts the timer with the first. Returns a function that ends this. */
   add(shared: Shared): () => void {
     this.#shared.add(shared)
     this.#timer ??= setInterval(() => void this.#post().catch(() => {}), EVERY_MS)
@@ -49,7 +46,7 @@ class Posting {
     return () => this.#remove(shared)
   }
 
-  /** Ends the posts of one limiter. With the last limiter the timer ends too, so that nothing is posted any more. */
+  /** Posts `shared` no more. With the last one the timer ends too, so that nothing is posted. */
   #remove(shared: Shared): void {
     this.#shared.delete(shared)
     if (this.#shared.size > 0) return
@@ -58,9 +55,9 @@ class Posting {
   }
 
   /**
-   * Posts one text with the counts of all limiters that are still open, to live for 30 s. It is skipped while the last
-   * post has not been answered. A store that is out of reach is not reported here, because limiters report it and the
-   * next post makes up for it; any other failure is a warning.
+   * Posts one text with the counts of all limiters that are still open, to live for 30 s; not while the last post is unanswered. A
+   * store that is out of reach is not reported here, because limiters report it and the next post makes up for it; any other failure
+   * is a warning.
    */
   async #post(): Promise<void> {
     for (const shared of this.#shared) if (shared.limiter.isClosed) this.#remove(shared)
@@ -75,16 +72,13 @@ class Posting {
     }
   }
 
-  /**
-   * The counts of all limiters of this process, and its denials, as one text, in which keys are replaced by their hashes where that was
-   * asked for.
-   */
+  /** The text to be posted: the counts of all limiters, with keys hashed if that was asked for, and the newest 50 denials. */
   #text(): string {
-    const shared = [...this.#shared]
-    const posts = shared.flatMap(({ limiter, counts, hash }) => {
+    const allShared = [...this.#shared]
+    const posts = allShared.flatMap(({ limiter, counts, hash }) => {
       return counts ? { ...counts.post(limiter.name, hash), limits: limiter.policies?.map(limitOf) } : []
     })
-    const denials = shared.flatMap((each) => each.denials?.(MOST_DENIALS) ?? [])
+    const denials = allShared.flatMap((shared) => shared.denials?.(MOST_DENIALS) ?? [])
     return textOf(posts, denials.toSorted((a, b) => b.at - a.at).slice(0, MOST_DENIALS))
   }
 
@@ -96,8 +90,8 @@ class Posting {
 }
 
 /**
- * Posts a limiter's counts, or the newest of a list of denials, to the board of a store from now on, where other processes read them. Returns a function that
- * ends that. All limiters of a store share one post and one timer.
+ * Posts a limiter's counts, or the newest of a list of denials, to the board of a store from now on, where other processes read
+ * them. All that is posted to one store shares one text and one timer. Returns a function that ends this.
  * @throws {PolicyError} INVALID_OPTION for a store without boards.
  */
 export function share(store: Store, shared: Shared): () => void {

@@ -16,8 +16,8 @@ export class Sampling {
   }
 
   /**
-   * Whether the current call belongs to the sample. To be called once for each call: it counts down to the next call that
-   * is picked, and then draws a new distance.
+   * Returns whether the present call belongs to the sample. To be called once for each call: it counts down to the next call that is
+   * picked, and then draws a new distance.
    */
   picksThis(): boolean {
     if (--this.#left > 0) return false
@@ -37,10 +37,9 @@ export class Sampling {
 const LOG_NOT_PICKED = Math.log(1 - 1 / SAMPLED)
 
 /**
- * Estimates the number of all calls of a key from the count of its sampled calls, which are 1 in 16. The truth lies
- * between `count - error` and `count` of the result in 99.99 % of all cases: these are four standard deviations to either
- * side. A sum of n sampled calls may come from a mean m with n = m ± 4√m, so m is (√(n + 4) ± 2)². The error that the
- * count already had is included.
+ * Estimates how many calls a key had in all from the count of its sampled calls, 1 in 16. The true number is between `count - error`
+ * and `count` of the result in 99.99 % of all cases, which are four standard deviations to either side: n sampled calls may come
+ * from a mean m with n = m ± 4√m, so m is (√(n + 4) ± 2)². The error that the count had already is included.
  */
 export function scaled({ key, count, error }: KeyCount): KeyCount {
   const upper = Math.ceil((Math.sqrt(count + MARGIN) + Math.sqrt(MARGIN)) ** 2 * SAMPLED)

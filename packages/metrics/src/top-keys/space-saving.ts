@@ -35,8 +35,8 @@ export class SpaceSaving {
   }
 
   /**
-   * Counts one item of a key. A key that is not held gets a free place, or else replaces the key with the smallest count.
-   * The map still has replaced keys, whose entry is another's by now; so the entry's own key is compared.
+   * Counts one item of a key. A key that is not held gets a free place, or else replaces the key with the smallest count. The map
+   * may still have a replaced key, whose entry has another key by now; so the entry's own key is compared.
    */
   add(key: string): void {
     this.#total++
@@ -51,30 +51,26 @@ export class SpaceSaving {
    * replaced, whose entry has another key by now; they are left out.
    */
   *[Symbol.iterator](): IterableIterator<KeyCount> {
-    for (const [key, { key: own, bucket, error }] of this.#entries) {
-      if (key === own) yield { key, count: bucket.count, error }
+    for (const [key, entry] of this.#entries) {
+      if (entry.key === key) yield { key, count: entry.bucket.count, error: entry.error }
     }
   }
 
-  /**
-   * Takes up a new key with the count 1, while there is a free place. The key is copied (`ownText`), because a text cut
-   * out of another one would keep the whole of that in memory.
-   */
-  #insert(counted: string): void {
-    const key = ownText(counted)
+  /** Takes up a new key with the count 1. It is copied, because a text cut out of another keeps that in memory. */
+  #insert(newKey: string): void {
+    const key = ownText(newKey)
     this.#held++
     const bucket = this.#bucketFor(1, undefined)
     this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
   }
 
   /**
-   * Gives the entry with the smallest count to a new key. The count stays, and becomes the possible error: the new key
-   * may have come up to that many times before. Then the count is raised by one. The former key stays in the map for now,
-   * pointing at an entry that is another's, because to delete keys one by one takes longer. All such keys are removed together
-   * once the map has more than 8 times as many keys as there are places (`#forgetReplaced`).
+   * Gives the entry with the smallest count to a new key. The count stays, and becomes the possible error: the new key may have come
+   * up to that many times before. Then the count is raised by one. The former key stays in the map for now, with an entry that has
+   * another key: such keys are removed together when the map has more than 8 times as many keys as there are places.
    */
-  #replace(counted: string): void {
-    const key = ownText(counted)
+  #replace(newKey: string): void {
+    const key = ownText(newKey)
     const entry = this.#least!.first!
     entry.key = key
     entry.error = entry.bucket.count
@@ -83,10 +79,7 @@ export class SpaceSaving {
     this.#raise(entry)
   }
 
-  /**
-   * Removes from the map all keys that were replaced: their entry has another key by now. All at once, because to delete
-   * each as it is replaced takes twice the time.
-   */
+  /** Removes all replaced keys from the map. To delete each as it is replaced would take twice the time. */
   #forgetReplaced(): void {
     const entries = new Map<string, Entry>()
     for (const [key, entry] of this.#entries) if (entry.key === key) entries.set(key, entry)
@@ -137,10 +130,7 @@ export class SpaceSaving {
     return entry
   }
 
-  /**
-   * Takes a bucket without entries out of the ascending list of buckets. If it was the first, the bucket above it has the
-   * smallest count now.
-   */
+  /** Takes an empty bucket out of the ascending list. If it was the first, the one above has the smallest count now. */
   #remove({ below, above }: Bucket): void {
     if (below) below.above = above
     else this.#least = above
@@ -178,10 +168,7 @@ interface Bucket {
   above: Bucket | undefined
 }
 
-/**
- * Takes an entry out of the list of its bucket, the entries of equal counts. The list is linked in both directions, so
- * that it takes constant time.
- */
+/** Takes an entry out of the list of its bucket, which is linked in both directions, so that it takes constant time. */
 function unlink(entry: Entry): void {
   const { bucket, before, after } = entry
   if (before) before.after = after

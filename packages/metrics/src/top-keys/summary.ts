@@ -9,18 +9,15 @@ export interface Summary {
   readonly keys: readonly KeyCount[]
 }
 
-/**
- * A copy of what a counter of heavy keys holds now, which further calls do not change: items in all, the most that an
- * unlisted key can have come, and the keys with their counts.
- */
+/** The summary of what a counter of heavy keys holds now. It is a copy, which further calls do not change. */
 export function summaryOf(counts: SpaceSaving): Summary {
   return { total: counts.total, missed: counts.missed, keys: [...counts] }
 }
 
 /**
  * Merges summaries of different streams into one of at most `size` keys, so that both laws still hold: `count - error <=
- * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is the most that a key
- * can have come that it does not list.
+ * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is how often a key that it
+ * does not list can have come at most.
  *
  * Three numbers are added up for each key. `upper`, the most that it can have come, is its count in each summary that lists it,
  * and `missed` of each other one. `lower`, the least, is its counts less their errors. `rank`, by which keys are chosen, is its
@@ -35,7 +32,7 @@ export function merge(summaries: readonly Summary[], size: number): Summary {
   const missed = summaries.reduce((sum, summary) => sum + summary.missed, 0)
   for (const summary of summaries) {
     for (const { key, count, error } of summary.keys) {
-      // Of the other summaries until one lists the key: as often as they may have missed it.
+      // `upper` begins with the `missed` of all summaries; each that lists the key has its own replaced by the count.
       const bounds = merged.get(key) ?? { upper: missed, lower: 0, rank: 0 }
       bounds.upper += count - summary.missed
       bounds.lower += count - error

@@ -78,23 +78,24 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
     throw new PolicyError('INVALID_OPTION', 'topKeys takes a limiter that createLimiter() made')
   }
   const known = COUNTED.get(limiter)
-  const isAsAsked = !IMPLIED.has(limiter) || Object.keys(options ?? {}).length === 0
-  if (known && isAsAsked) {
+  const isByDefaults = Object.keys(options ?? {}).length === 0
+  if (known && (!IMPLIED.has(limiter) || isByDefaults)) {
     IMPLIED.delete(limiter)
     return known
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const settings = read(TOP_KEYS, options, { what: 'topKeys' })
-  const areOfSpan = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
-  const counted = beginCounting(limiter, settings, areOfSpan ? IMPLIED.get(limiter)?.counts : undefined)
+  const canTakeOver = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
+  const counted = beginCounting(limiter, settings, canTakeOver ? IMPLIED.get(limiter)?.counts : undefined)
   known?.stop()
   COUNTED.set(limiter, counted)
   return counted
 }
 
 /**
- * Counts the keys of a limiter for a later call of `topKeys`: an operator who calls it in an incident asks about the minutes before.
- * Returns a function to be called once. The last one of a limiter ends the counting, unless `topKeys` was called for the limiter.
+ * Counts the keys of a limiter that is observed, for a later call of `topKeys`: an operator who calls it in an incident asks about
+ * the minutes before. Does nothing if `topKeys` counts them already. Returns a function that an observer calls once, at its end: the
+ * last observer of a limiter ends the counting, unless `topKeys` was called for the limiter.
  */
 export function countKeys(limiter: Limiter): () => void {
   if (COUNTED.has(limiter) && !IMPLIED.has(limiter)) return () => {}
@@ -149,9 +150,9 @@ function beginCounting(
 function startGenerations(counts: KeyCounts, windowMs: number, limiter: WeakRef<Limiter>): NodeJS.Timeout {
   const timer = setInterval(() => {
     counts.beginGeneration()
-    const left = limiter.deref()
-    if (!left) clearInterval(timer)
-    else if (left.isClosed) COUNTED.get(left)?.stop()
+    const alive = limiter.deref()
+    if (!alive) clearInterval(timer)
+    else if (alive.isClosed) COUNTED.get(alive)?.stop()
   }, windowMs / 2)
   timer.unref?.()
   return timer

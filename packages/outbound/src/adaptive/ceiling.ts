@@ -31,7 +31,7 @@ export class Ceiling {
   /** The limit before the trial that is under way; undefined while none is. */
   #beforeTrial: number | undefined
   /** Windows from one trial to the next: 0 until calls are refused. */
-  #pause = 0
+  #trialDelay = 0
   /** When the next trial may begin. */
   #trialAt = 0
   /** The last refusal outside a trial that has not lowered the limit. */
@@ -40,9 +40,9 @@ export class Ceiling {
   #served = 0
 
   /**
-   * Begins the search for the limit of another side, a rate or a number of calls at once, with `bounds.initial`. `measure` says
-   * when so much was served under a limit, without a refusal, that the other side is believed to serve that limit. For this
-   * `#since` keeps when the present limit was set, and `#served` the units served since. `now` is the clock, in milliseconds.
+   * Begins the search for an unknown limit, a rate or a number of calls at once, with `bounds.initial`. `measure` decides when
+   * a limit is proven: when the other side is believed to serve it, by the units that it has served (`#served`) since the limit
+   * was set (`#since`). `now` is the clock, in milliseconds.
    */
   constructor(
     readonly bounds: AdaptiveOptions,
@@ -54,67 +54,67 @@ export class Ceiling {
   }
 
   /**
-   * Takes account of an attempt that took `ms` milliseconds until now, and raises or lowers the limit by it. `units` is its cost
-   * for a rate, and 1 for a limit of calls at once. Once enough units were served to prove the present limit (`isProven`), a
-   * trial of a higher one begins if it is due (`#trialAt`). Before the first refusal a trial raises the limit by half. Later it
-   * raises it by 5 %, and a rate has to be in use four times as long until it is proven, because the refusal that a small trial
-   * causes may go to another process. Returns why the limit may have changed; undefined if it has not, also for an attempt that
-   * began before its last change.
+   * Raises or lowers the limit by an attempt that took `ms` milliseconds and ended now. `units` is its cost for a rate, and 1
+   * for a limit of calls at once. When the served units prove the present limit (`isProven`), a trial of a higher limit begins,
+   * if one is due. Before the first refusal a trial raises the limit by half. Later it raises the limit by 5 %, and the proof of
+   * a rate takes four times as long, because the refusal that a small trial causes may go to another process. Returns why the
+   * limit may have changed; undefined if it has not. An attempt that began before the last change is ignored.
    */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()
-    // It went out under another limit and says nothing about this one.
     if (now - ms < this.#since) return undefined
     if (refused) {
       this.#refused(now)
       return 'refused'
     }
     this.#served += units
-    const [step, rounds] = this.#pause === 0 ? [FIRST_TRIAL, 1] : [TRIAL, TRIAL_ROUNDS]
-    if (!this.measure.isProven(this.limit, this.#served, (now - this.#since) / rounds)) return undefined
-    // The limit is proven, and with it a trial that has led to it. The next trial begins, or the count begins anew.
-    if (this.#beforeTrial !== undefined) this.#pauseFor(this.#pause / 2, now)
-    this.#beforeTrial = now >= this.#trialAt ? this.limit : undefined
-    this.#change(this.#beforeTrial === undefined ? 0 : step, now)
+    const wasRefused = this.#trialDelay > 0
+    const [share, timesAsLong] = wasRefused ? [LATER_TRIAL, LATER_TRIAL_LASTS] : [FIRST_TRIAL, 1]
+    if (!this.measure.isProven(this.limit, this.#served, (now - this.#since) / timesAsLong)) return undefined
+    const hasSucceeded = this.#beforeTrial !== undefined
+    if (hasSucceeded) this.#delayTrial(this.#trialDelay / 2, now)
+    const isDue = now >= this.#trialAt
+    this.#beforeTrial = isDue ? this.limit : undefined
+    this.#changeBy(isDue ? share : 0, now)
     return 'served'
   }
 
   /**
-   * Takes account of a refusal at the instant `now`, and doubles the time to the next trial of a higher limit. During a trial the
-   * limit goes back to that before it (`#beforeTrial`). Outside of trials every second refusal in a row, within five windows of
-   * the first, lowers the limit by a tenth; a single one may be due to the trial of another process.
+   * Lowers the limit after a refusal at the instant `now`, and doubles the time to the next trial of a higher limit. A refusal
+   * during a trial ends the trial: the limit becomes what it was before (`#beforeTrial`). Outside of trials a refusal lowers the
+   * limit by a tenth if it is the second within five windows. A single one may be due to the trial of another process.
    */
   #refused(now: number): void {
-    const before = this.#beforeTrial
+    const beforeTrial = this.#beforeTrial
     this.#beforeTrial = undefined
-    this.#pauseFor(Math.max(FIRST_PAUSE, 2 * this.#pause), now)
-    if (before !== undefined) return this.#set(before, now)
+    this.#delayTrial(Math.max(FIRST_DELAY, 2 * this.#trialDelay), now)
+    if (beforeTrial !== undefined) return this.#setLimit(beforeTrial, now)
     const isSecond = now - this.#refusedAt <= IN_A_ROW * this.measure.windowMs
     this.#refusedAt = isSecond ? -Infinity : now
-    this.#change(isSecond ? -LOWERED : 0, now)
+    this.#changeBy(isSecond ? -LOWERED : 0, now)
   }
 
   /**
-   * Has the next trial of a higher limit begin no earlier than so many windows after `now`, in milliseconds. A trial that fails
-   * costs a refusal. Therefore the callers double this pause after each refusal, and halve it after a trial that succeeds. It is
-   * at most 240 windows (`LONGEST_PAUSE`), so that the search finds out in the end when the other side allows more.
+   * Delays the next trial of a higher limit until so many windows after `now`, an instant in milliseconds. A trial that fails
+   * costs a refusal, so callers double the delay after each refusal, and halve it after a trial that succeeds. It is at most 240
+   * windows (`LONGEST_DELAY`): the search has to notice in the end that the other side allows more.
    */
-  #pauseFor(windows: number, now: number): void {
-    this.#pause = Math.min(windows, LONGEST_PAUSE)
-    this.#trialAt = now + this.#pause * this.measure.windowMs
+  #delayTrial(windows: number, now: number): void {
+    this.#trialDelay = Math.min(windows, LONGEST_DELAY)
+    this.#trialAt = now + this.#trialDelay * this.measure.windowMs
   }
 
   /**
-   * Raises the limit by a share of itself, or lowers it by a negative one such as -0.1, at least by the smallest step. A share of
-   * 0 leaves the limit as it is, but has the units that are served under it counted anew from `now` on.
+   * Raises the limit by a share of itself (0.5: by half), or lowers it by a negative share, at least by the smallest step. A share
+   * of 0 leaves the limit as it is, but has the served units counted anew from `now` on.
    */
-  #change(share: number, now: number): void {
+  #changeBy(share: number, now: number): void {
     const step = Math.max(this.measure.step, this.limit * Math.abs(share))
-    this.#set(this.limit + Math.sign(share) * step, now)
+    this.#setLimit(this.limit + Math.sign(share) * step, now)
   }
 
-  /** Sets the limit, cut to the bounds, and counts the units that are served under it from `now` on, in milliseconds. */
-  #set(limit: number, now: number): void {
+  /** Sets the limit, kept between `min` and `max`, and begins to count the units served under it, from 0 at the instant `now`. */
+  #setLimit(limit: number, now: number): void {
     const { min, max } = this.bounds
     this.limit = Math.min(max, Math.max(min, limit))
     this.#since = now
@@ -123,10 +123,10 @@ export class Ceiling {
 }
 
 /** Shares of the limit: of the trials before and after the first refusal, and what the second refusal in a row takes. */
-const [FIRST_TRIAL, TRIAL, LOWERED] = [0.5, 0.05, 0.1]
+const [FIRST_TRIAL, LATER_TRIAL, LOWERED] = [0.5, 0.05, 0.1]
 /** A small trial lasts so many times as long: the refusal that it causes may go to another process. */
-const TRIAL_ROUNDS = 4
+const LATER_TRIAL_LASTS = 4
 /** Windows between trials: after the first that fails, and at most. */
-const [FIRST_PAUSE, LONGEST_PAUSE] = [12, 240]
+const [FIRST_DELAY, LONGEST_DELAY] = [12, 240]
 /** Refusals are in a row if so many windows or fewer are between them. */
 const IN_A_ROW = 5

@@ -23,8 +23,9 @@ export interface AdaptiveRateOptions extends AdaptiveOptions {
  * @throws {PolicyError} INVALID_LIMIT, INVALID_OPTION.
  */
 export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
-  const bounds = inOrder(read(CONCURRENCY, options, { what: 'adaptive' }))
+  const bounds = checkedOrder(read(CONCURRENCY, options, { what: 'adaptive' }))
   const follow = (): FollowedLimit => new AdaptiveConcurrency(bounds, fleetTime)
+  // Less than `bounds.initial` at first, while the latency at few calls at once is measured.
   return { initial: follow().limit, follow }
 }
 
@@ -36,8 +37,8 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
 export function adaptiveRates(options: AdaptiveRateOptions, name: string): AdaptiveRates {
   const known = ratesByOptions.get(options)
   if (known) return known
-  const { window: windowMs, ...given } = read(RATE, options, { what: name, prefix: `${name}.` })
-  const rates = new AdaptiveRates(inOrder(given), windowMs, fleetTime)
+  const { window: windowMs, ...bounds } = read(RATE, options, { what: name, prefix: `${name}.` })
+  const rates = new AdaptiveRates(checkedOrder(bounds), windowMs, fleetTime)
   ratesByOptions.set(options, rates)
   return rates
 }
@@ -45,17 +46,14 @@ export function adaptiveRates(options: AdaptiveRateOptions, name: string): Adapt
 const ratesByOptions = new WeakMap<AdaptiveRateOptions, AdaptiveRates>()
 
 /** Returns the bounds as they are if min <= initial <= max. @throws {PolicyError} INVALID_OPTION otherwise. */
-function inOrder(bounds: AdaptiveOptions): AdaptiveOptions {
+function checkedOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   const { min, initial, max } = bounds
   if (min <= initial && initial <= max) return bounds
   const why = `adaptive needs min <= initial <= max, got ${min}, ${initial}, ${max}`
   throw new PolicyError('INVALID_OPTION', why)
 }
 
-/**
- * Milliseconds since 1970: the time at the start of this process plus the time elapsed since. A later change of the system's
- * clock does not move it.
- */
+/** Milliseconds since 1970, by a clock that a later change of the system's clock does not move. */
 function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }

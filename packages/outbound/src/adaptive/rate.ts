@@ -11,13 +11,13 @@ import { KeyLimits, storedKey } from '@sluice/core/internal'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * Makes the limit that searches for an unknown rate, in units per window of the other side. A rate is proven once it was in use for
- * 1.2 windows without a refusal, and at least 80 % of it was served: of a shorter burst the other side may not have counted
- * enough. `now` is the clock, in milliseconds.
+ * Makes the limit that searches for an unknown rate, in units per window of the other side. A rate is proven when it was in use
+ * for 1.2 windows without a refusal, and at least 80 % of it was served. The other side may not have noticed a shorter burst.
+ * `now` is the clock, in milliseconds.
  */
 export function adaptiveRate(bounds: AdaptiveOptions, windowMs: number, now: () => number): Ceiling {
   const isProven = (limit: number, served: number, ms: number): boolean =>
-    ms >= ROUND * windowMs && served >= (IN_USE * limit * ms) / windowMs
+    ms >= WINDOWS_IN_USE * windowMs && served >= (SHARE_IN_USE * limit * ms) / windowMs
   return new Ceiling(bounds, { step: 0, windowMs, isProven }, now)
 }
 
@@ -30,8 +30,8 @@ export class AdaptiveRates {
   readonly #windows: number
 
   /**
-   * Begins with the rate `bounds.initial`, in units per window, for each key. The rate of a key follows its calls by the clock
-   * `now`, in milliseconds. The turns come from a limiter of this process.
+   * Begins with the rate `bounds.initial`, in units per window, for each key. The rate of a key then follows what becomes of its
+   * calls. `now` is the clock, in milliseconds. The turns come from a limiter of this process.
    */
   constructor(
     bounds: AdaptiveOptions,
@@ -49,10 +49,10 @@ export class AdaptiveRates {
    * as its `limit`; by the policy it would be 1, the units that it lets pass at once.
    */
   async acquire(key: string, options: AcquireOptions): Promise<Decision> {
-    const value = this.#limits.of(storedKey(key))
-    const policies = this.#evenTurns(value)
+    const rate = this.#limits.of(storedKey(key))
+    const policies = this.#evenTurns(rate)
     const decision = await this.#limiter.acquire(key, { ...options, policies })
-    return Object.defineProperty(decision, 'limit', { value, enumerable: true })
+    return Object.defineProperty(decision, 'limit', { value: rate, enumerable: true })
   }
 
   /** Delays all turns of the key for `ms` milliseconds, in this process. */
@@ -61,9 +61,9 @@ export class AdaptiveRates {
   }
 
   /**
-   * A policy of evenly spaced turns at a rate of units per window, as a list. The limit of a policy must be a whole number, and a
-   * rate need not be one, where many processes share a small rate. So the policy states the units of many windows; with a burst of
-   * 1 that spaces the turns in the same way.
+   * Returns a list of one policy, which spaces turns evenly at a rate of units per window. The rate may be a fraction, where many
+   * processes share a small one, but the limit of a policy is a whole number. So the policy states the units of many windows;
+   * with a burst of 1 it spaces the turns in the same way.
    */
   #evenTurns(rate: number): readonly Policy[] {
     const limit = Math.max(1, Math.round(rate * this.#windows))
@@ -71,8 +71,8 @@ export class AdaptiveRates {
   }
 
   /**
-   * Takes account of an attempt that took `tookMs` milliseconds and `cost` units, from which the rate of its key is found.
-   * Returns the rate before and after, with the reason, if it has changed; otherwise undefined.
+   * Raises or lowers the rate of a key by an attempt that took `tookMs` milliseconds and `cost` units. Returns the rate before
+   * and after, with the reason, if it has changed; otherwise undefined.
    */
   ended(key: string, outcome: CallOutcome, tookMs: number, cost: number): LimitChange | undefined {
     return this.#limits.ended(storedKey(key), outcome, tookMs, cost)
@@ -80,18 +80,19 @@ export class AdaptiveRates {
 }
 
 /**
- * The windows over which a rate is stated, which is one number for all rates within the bounds, as policies of other windows have
- * another state: so many that the smallest rate is 60 units or more, and rounding it changes it by less than 1 %. A policy of more
- * than an hour counts time in milliseconds, which are too coarse where the largest rate has turns of less than 10 ms: the windows
- * are an hour then, or 60 if that is longer.
+ * Returns over how many windows policies state a rate: one number for all rates within the bounds, because policies of other
+ * windows have another state. There are 60, or more if the smallest rate has less than 60 units in them; rounding 60 units
+ * changes them by less than 1 %. More than 60 windows last at most an hour in all where the largest rate has turns of less than
+ * 10 ms: a policy of a longer window counts time in milliseconds, too coarse for such turns.
  */
 function windowsOf({ min, max }: AdaptiveOptions, windowMs: number): number {
   const longestMs = windowMs / max < 10 ? HOUR_MS : LONGEST_WINDOW_MS
-  return Math.max(UNITS, Math.min(Math.ceil(UNITS / min), Math.floor(longestMs / windowMs)))
+  return Math.max(LEAST, Math.min(Math.ceil(LEAST / min), Math.floor(longestMs / windowMs)))
 }
 
-const UNITS = 60
+/** The least number of windows, and the units that the smallest rate has in all of them if the windows may be as many. */
+const LEAST = 60
 const HOUR_MS = 3_600_000
 const LONGEST_WINDOW_MS = 365 * 24 * HOUR_MS
 /** Windows for which a rate is in use before it is proven, and the share of it that must have been served. */
-const [ROUND, IN_USE] = [1.2, 0.8]
+const [WINDOWS_IN_USE, SHARE_IN_USE] = [1.2, 0.8]

@@ -3,9 +3,9 @@ import { isWebStream } from '../response-end.js'
 import { numberIn } from './values.js'
 
 /**
- * A copy of the reply with `json()`, which resolves with what `read` returns, or with undefined if the body may not be read:
- * that of a success, of which no length is known, only if `readsAll`. `read` is called once at most: later calls of `json()` get
- * the same promise.
+ * A copy of the reply with `json()`, which resolves with what `read` returns, or with undefined if the body may not be read. It
+ * may if it is JSON, of an error or of at most 64 KiB by its Content-Length; with `readsAll` also of a success without a length.
+ * `read` is called once at most: later calls of `json()` get the same promise.
  */
 export function withJson(reply: OutboundReply, read: () => unknown, readsAll: boolean): OutboundReply {
   let json: Promise<unknown> | undefined
@@ -17,14 +17,14 @@ export function withJson(reply: OutboundReply, read: () => unknown, readsAll: bo
 }
 
 /**
- * Reads a stream, of the web standard or of Node, and returns the JSON in it. Undefined if it is none, is larger than 64 KiB or
+ * Reads a stream, of the web standard or of Node, and returns the JSON in it. Undefined if it is no JSON, is larger than 64 KiB or
  * takes longer than a second. At the end the stream is cancelled in any case.
  */
 export async function jsonOf(stream: unknown): Promise<unknown> {
   const reader = isWebStream(stream) ? stream.getReader() : undefined
   /**
    * Cancels the stream, by its reader if it has one, as a stream with a reader cannot be cancelled otherwise. This ends the loop
-   * below if a second has passed, and frees a stream of which the rest is not wanted.
+   * below if a second has passed, and frees a stream whose rest is not wanted.
    */
   const stop = (): void => {
     if (reader) Promise.resolve(reader.cancel()).catch(() => {})
@@ -57,9 +57,9 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
   }
 }
 
-/** The value of a text or of its bytes; undefined if it is no JSON, or of more than 64 KiB. */
-export function parsed(given: unknown): unknown {
-  const text = String(isArrayBuffer(given) ? Buffer.from(given) : given)
+/** The value of a JSON text, or of its bytes; undefined if the text is no JSON, or has more than 64 KiB. */
+export function parsed(json: unknown): unknown {
+  const text = String(isArrayBuffer(json) ? Buffer.from(json) : json)
   try {
     return Buffer.byteLength(text) > MOST_BYTES ? undefined : JSON.parse(text)
   } catch {

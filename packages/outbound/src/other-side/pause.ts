@@ -11,10 +11,10 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 }
 
 /**
- * Milliseconds for which a reply asks for a pause; 0 if it asks for none, undefined for a refusal that does not say how long.
- * `isRefusal` marks a refusal, whatever its status. In a refusal or a 403, `Retry-After` comes first. Otherwise the quota that is
- * used up and resets last decides; if a 429 reports none as used up, the quota that resets last. The age of a reply from a cache
- * is subtracted, and the quotas of a success from a cache are ignored.
+ * Milliseconds for which a reply asks for a pause: 0 if it asks for none, undefined for a refusal that does not say how long.
+ * `isRefusal` marks a refusal, whatever its status. In a refusal or a 403, `Retry-After` decides. Without it the pause lasts until
+ * the reset of the quotas that are used up, the last of them; or of all quotas, if a 429 reports none as used up. The age of a
+ * reply from a cache is subtracted, and the quotas of a success from a cache are ignored.
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
@@ -22,7 +22,7 @@ export function statedMs(reply: OutboundReply, isRefusal: boolean): number | und
   if (asked > 0) return asked
   const quotas = quotasOf(reply)
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
-  // A 429 although units are left: the call cost more than those.
+  // A 429 although units are left: the call cost more than what remains.
   const binding = usedUp.length > 0 || status !== 429 ? usedUp : quotas
   const resets = binding.map(({ resetMs }) => resetMs - ageMsOf(reply)).filter((ms) => ms > 0)
   if (resets.length > 0 && !(status < 400 && isFromCache(reply))) return Math.max(...resets)
@@ -50,20 +50,20 @@ function ageMsOf(reply: OutboundReply): number {
 }
 
 /**
- * Milliseconds that a refusal asks to wait, by the headers of Azure, OpenAI and AWS in milliseconds or by `Retry-After` (RFC 9110,
- * 10.2.3). NaN if all are absent or invalid, 0 or less for an instant that has passed.
+ * Milliseconds that a refusal asks to wait, by the first of the headers in `RETRY_AFTER` that asks for a wait. If none does, 0 or
+ * less where a header has an instant that is over, or NaN where all headers are absent or invalid.
  */
 function retryAfterMs(reply: OutboundReply): number {
-  let askedMs = NaN
+  let overMs = NaN
   for (const [name, unitMs] of RETRY_AFTER) {
-    const ms = waitMsIn(reply.header(name), birthOf(reply), unitMs) - ageMsOf(reply)
+    const ms = waitMsIn(reply.header(name), madeAt(reply), unitMs) - ageMsOf(reply)
     if (ms > 0) return ms
-    if (!Number.isNaN(ms)) askedMs = ms
+    if (!Number.isNaN(ms)) overMs = ms
   }
-  return askedMs
+  return overMs
 }
 
-/** Headers that ask for a wait, each with the milliseconds that 1 in it means. */
+/** Headers that ask for a wait, of OpenAI, Azure, AWS and RFC 9110 (10.2.3), each with the milliseconds that 1 in it means. */
 const RETRY_AFTER = [
   ['retry-after-ms', 1],
   ['x-ms-retry-after-ms', 1],
@@ -75,53 +75,57 @@ const RETRY_AFTER = [
  * The instant at which a reply was made, in milliseconds since 1970: by the sender's clock (header `Date`), or by ours without that
  * header. Dates in other headers are compared with it, so a difference between the clocks does no harm.
  */
-function birthOf(reply: OutboundReply): number {
-  const theirs = httpDateIn(reply.header('date'))
-  return Number.isNaN(theirs) ? Date.now() - ageMsOf(reply) : theirs
+function madeAt(reply: OutboundReply): number {
+  const date = httpDateIn(reply.header('date'))
+  return Number.isNaN(date) ? Date.now() - ageMsOf(reply) : date
 }
 
-/** A quota of the other side: what remains, NaN if unknown, and the milliseconds from the reply's birth until its reset. */
+/** A quota of the other side: what remains of it, NaN if unknown, and the milliseconds from when the reply was made to its reset. */
 interface ReportedQuota {
   readonly remaining: number
   readonly resetMs: number
 }
 
-/** All quotas that a reply reports, each in headers of its own. */
+/**
+ * Returns the quotas that a reply's headers report: how many calls or units remain, and when the quota is reset. Only headers in
+ * `QUOTA_READERS` report quotas. A client that cannot list the names of a reply's headers is asked for each of these.
+ */
 function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
   const quotas: ReportedQuota[] = []
-  for (const given of reply.names?.() ?? QUOTAS.keys()) {
-    const name = given.toLowerCase()
-    const read = QUOTAS.get(name)
-    const value = read && reply.header(name)
-    if (value !== undefined) quotas.push(...read!(value, reply))
+  for (const headerName of reply.names?.() ?? QUOTA_READERS.keys()) {
+    const name = headerName.toLowerCase()
+    const readQuotas = QUOTA_READERS.get(name)
+    if (!readQuotas) continue
+    const value = reply.header(name)
+    if (value !== undefined) quotas.push(...readQuotas(value, reply))
   }
   return quotas
 }
 
 /**
- * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, after draft 11
- * `"policy";a=50;w=30`, in draft 7 the one dictionary `limit=100, remaining=50, reset=30`. Items that lack one of the two are
- * ignored.
+ * Returns the quotas in a header `RateLimit` of draft-ietf-httpapi-ratelimit-headers. From draft 8 on it is a list of items
+ * `"policy";r=50;t=30`, after draft 11 `"policy";a=50;w=30`; in draft 7 it is one quota `limit=100, remaining=50, reset=30`. An
+ * item without both numbers, what remains and the seconds until the reset, is ignored.
  */
 function structuredQuotas(value: string, reply: OutboundReply): readonly ReportedQuota[] {
   const items = itemsOf(value)
-  const birth = birthOf(reply)
+  const now = madeAt(reply)
   /** The quota in the parts of one item, such as `r=50` and `t=30`, by their names. */
   const quotaIn = (parts: readonly string[], remaining: string, reset: string): ReportedQuota => ({
     remaining: numberIn(digitsNamed(remaining, parts)),
-    resetMs: waitMsIn(digitsNamed(reset, parts), birth),
+    resetMs: waitMsIn(digitsNamed(reset, parts), now),
   })
   const quotas = items.flatMap((parts) => [quotaIn(parts, 'r', 't'), quotaIn(parts, 'a', 'w')])
-  const dictionary = items.map(([member = '']) => member)
-  return [...quotas, quotaIn(dictionary, 'remaining', 'reset')].filter(
+  const partsOfDraft7 = items.map(([part = '']) => part)
+  return [...quotas, quotaIn(partsOfDraft7, 'remaining', 'reset')].filter(
     ({ remaining, resetMs }) => remaining >= 0 && resetMs >= 0,
   )
 }
 
 /**
- * The quota in `X-Shopify-Shop-Api-Call-Limit: 40/40`, which says how full a leaky bucket is. Buckets of
- * every plan drain in 20 s (40 at 2 a second, 80 at 4, 400 at 20). So a bucket of 40 has room for one more call after a 40th of
- * that, which is taken as its reset.
+ * Returns the quota in `X-Shopify-Shop-Api-Call-Limit: 40/40`, which says how full a leaky bucket is; none if the text is not of
+ * this form. A bucket of every plan drains in 20 s (40 at 2 a second, 80 at 4, 400 at 20). So a bucket of 40 has room for one more
+ * call after a 40th of that, which is taken as its reset.
  */
 function bucketQuotas(value: string): readonly ReportedQuota[] {
   const [, used, size] = (value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
@@ -147,16 +151,16 @@ const UNITS = [
 /** Reads the quotas in the value of a header. */
 type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuota[]
 
-/** The reader of a quota in two headers: what remains (NaN without it), and the reset, under whose name the reader is found. */
+/** A reader of a quota in two headers, of what remains (NaN without it) and of its reset, with the name of the second. */
 const pair = (remaining: string, reset: string): [string, QuotaReader] => [
   reset,
   (value, reply) => [
-    { remaining: leastIn(reply.header(remaining)), resetMs: waitMsIn(value, birthOf(reply)) },
+    { remaining: leastIn(reply.header(remaining)), resetMs: waitMsIn(value, madeAt(reply)) },
   ],
 ]
 
 /** Readers of quotas, by the name of their header. */
-const QUOTAS: ReadonlyMap<string, QuotaReader> = new Map([
+const QUOTA_READERS: ReadonlyMap<string, QuotaReader> = new Map([
   ['ratelimit', structuredQuotas],
   ['x-shopify-shop-api-call-limit', bucketQuotas],
   pair('x-ratelimit-remaining', 'x-ratelimit-reset'), // GitHub and most others

@@ -27,16 +27,16 @@ interface Google {
 }
 
 /**
- * The pause that an error of Google asks for, in its `google.rpc.RetryInfo` such as `"retryDelay": "34.07s"`, and whether it is
- * about a rate, as a 403 of its older APIs may be. See https://google.aip.dev/193 and
- * https://developers.google.com/workspace/drive/api/guides/handle-errors.
+ * Reads an error of Google: the pause that it asks for, in its `google.rpc.RetryInfo` such as `"retryDelay": "34.07s"`, and
+ * whether it is about a rate, as a 403 of the older APIs may be. The body is the error or a list of errors. See
+ * https://google.aip.dev/193 and https://developers.google.com/workspace/drive/api/guides/handle-errors.
  */
 function google(body: Google | readonly Google[] | undefined): StatedLimit | undefined {
   const { error }: Google = (Array.isArray(body) ? body[0] : body) ?? {}
   const info = error?.details?.find?.(
     (detail) => detail?.['@type'] === 'type.googleapis.com/google.rpc.RetryInfo',
   )
-  const isRefusal = error?.errors?.some?.((each) => OF_RATES.has(String(each?.reason))) ?? false
+  const isRefusal = error?.errors?.some?.((cause) => OF_RATES.has(String(cause?.reason))) ?? false
   const pauseMs = waitMsIn(String(info?.retryDelay), Date.now())
   return { isRefusal, ...(pauseMs > 0 && { pauseMs }) }
 }
@@ -54,8 +54,8 @@ interface Shopify {
 }
 
 /**
- * Whether Shopify's GraphQL Admin API refused a query (THROTTLED), and if its cost is above the points that are left, the
- * milliseconds until enough are restored. See https://shopify.dev/docs/api/usage/limits.
+ * Reads a reply of Shopify's GraphQL Admin API: whether it refused the query (THROTTLED), and, if the query costs more points than
+ * are left, the milliseconds until enough are restored. See https://shopify.dev/docs/api/usage/limits.
  */
 function shopify(body: Shopify | undefined): StatedLimit | undefined {
   const isRefusal = body?.errors?.some?.((error) => error?.extensions?.code === 'THROTTLED') ?? false
@@ -71,9 +71,8 @@ interface Aws {
 }
 
 /**
- * Whether an error of AWS is one of throttling, by its code in the header or the body, which may stand between a
- * namespace and a URL: `aws.x#ThrottlingException:http://...`. See
- * https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html.
+ * Reads an error of AWS: whether its code, in the header or the body, is one of throttling. The code may stand between a namespace
+ * and a URL: `aws.x#ThrottlingException:http://...`. See https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html.
  */
 function aws(reply: OutboundReply, body: Aws | undefined): StatedLimit {
   const type = String(reply.header('x-amzn-errortype') ?? body?.__type ?? body?.code)
@@ -86,8 +85,8 @@ interface OpenAi {
 }
 
 /**
- * Whether a 429 of OpenAI, or of a provider that answers as it does, is about money and not about a rate. See
- * https://platform.openai.com/docs/guides/error-codes.
+ * Reads a 429 of OpenAI, or of a provider that answers as it does: whether it is about money and not about a rate, so that no wait
+ * cures it. See https://platform.openai.com/docs/guides/error-codes.
  */
 function openai(body: OpenAi | undefined): StatedLimit | undefined {
   const { code, type } = body?.error ?? {}

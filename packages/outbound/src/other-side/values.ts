@@ -20,25 +20,28 @@ export function httpDateIn(text: string | undefined): number {
 }
 
 /**
- * Milliseconds from `now` (since 1970, by the sender's clock) until the instant that a header names, 0 or less for one that has
- * passed, or NaN. Providers send each form (`FORMS`) in any header, so the form of the value decides: a number is in units of
- * `unitMs`, or an instant if it is too large for a wait. Of a list, as several gateways write it, the longest counts.
+ * Returns the wait in a header's text, in milliseconds: 0 or less if it is over, NaN if the text has none. Some gateways send a
+ * list of waits: the longest counts. A wait has any of the forms in `FORMS`, whatever the header: a number of `unitMs` milliseconds
+ * each, a duration such as `1m30s`, or the instant at which the wait ends. `now` is the sender's clock, in milliseconds since 1970.
  */
 export function waitMsIn(text: string | undefined, now: number, unitMs = 1000): number {
   const waits = listIn(text).map((value) => {
-    const [, read] = FORMS.find(([form]) => form.test(value)) ?? []
-    return read?.(value, now, unitMs) ?? NaN
+    const [, waitMs] = FORMS.find(([form]) => form.test(value)) ?? []
+    return waitMs?.(value, now, unitMs) ?? NaN
   })
-  const sound = waits.filter((ms) => !Number.isNaN(ms))
-  return sound.length > 0 ? Math.max(...sound) : NaN
+  const validWaits = waits.filter((ms) => !Number.isNaN(ms))
+  return validWaits.length > 0 ? Math.max(...validWaits) : NaN
 }
 
-/** The least number in a list of numbers; NaN if one of them is none. */
+/** The least number in a list of numbers; NaN if an item of the list is no number. */
 export function leastIn(text: string | undefined): number {
   return Math.min(...listIn(text).map(numberIn))
 }
 
-/** Milliseconds that a number means, as a wait or as an instant in seconds or milliseconds since 1970. */
+/**
+ * Milliseconds of the wait that a number means. A number too large for a wait is the instant at which it ends, in seconds or, if
+ * larger still, in milliseconds since 1970.
+ */
 function numberMs(value: string, now: number, unitMs: number): number {
   const number = Number(value)
   if (number >= LEAST_EPOCH_MS) return number - now
@@ -57,15 +60,15 @@ function short(text: string | undefined): string {
   return text === undefined || text.length > LONGEST ? '' : text.trim()
 }
 
-/** The values of a list. The comma after a weekday belongs to a date. */
+/** The values in a list, which commas separate. The comma after a weekday belongs to a date, and separates nothing. */
 function listIn(text: string | undefined): readonly string[] {
   return short(text).split(/(?<!day|Mon|Tue|Wed|Thu|Fri|Sat|Sun)\s*,\s*/)
 }
 
 /**
- * Splits a list as RFC 9651 writes it into its items, and each item into its parts: `"a, b";r=0;t=5, limit=9` becomes
- * `[['"a, b"', 'r=0', 't=5'], ['limit=9']]`. One pass over the text; separators in quotes are text. Items and
- * parts beyond the number that a sound reply has are dropped.
+ * Splits a list in the syntax of RFC 9651 into its items, and each item into its parts: `"a, b";r=0;t=5, limit=9` becomes
+ * `[['"a, b"', 'r=0', 't=5'], ['limit=9']]`. Commas and semicolons in quotes separate nothing. Items after the 100th, and parts
+ * after the 20th, are dropped: no sound reply has as many.
  */
 export function itemsOf(list: string): readonly (readonly string[])[] {
   const items: string[][] = [[]]
@@ -87,9 +90,8 @@ export function itemsOf(list: string): readonly (readonly string[])[] {
 }
 
 /**
- * The digits in the part `name=digits`, such as `r=50`, among the parts of one item of a header, as `itemsOf` splits it. Undefined
- * if no such part is there, or if its value is not a whole number. Of several parts with the name the last one counts, as RFC 9651
- * has it for parameters.
+ * The digits in the part `name=digits`, such as `r=50`, among the parts of one item of a list (`itemsOf`). Undefined if there is no
+ * such part, or if its value is not a whole number. The last of several such parts counts, as RFC 9651 has it for parameters.
  */
 export function digitsNamed(name: string, parts: readonly string[]): string | undefined {
   const value = parts.findLast((part) => part.startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
@@ -120,7 +122,7 @@ const LEAST_EPOCH_MS = 1e11
 const [QUOTE, COMMA, SEMICOLON, BACKSLASH] = [34, 44, 59, 92]
 const [MOST_ITEMS, MOST_PARTS] = [100, 20]
 const DIGITS = /^\d+$/
-/** The forms in which times are written, and what reads each. */
+/** The forms of a wait, each with the function that reads it as milliseconds from `now`. */
 const FORMS: readonly (readonly [RegExp, (value: string, now: number, unitMs: number) => number])[] = [
   [NUMBER, numberMs],
   [DURATION, durationMs],
