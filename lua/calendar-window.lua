@@ -21,8 +21,8 @@ local function calendar_window_earliest(
   return ends
 end
 
--- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 takes units out of the kept window, and
--- does nothing before it or behind it. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
+-- Charges cost units in the window of the instant at, whether they fit or not. A cost below 0 takes units out if that is the kept
+-- window, and otherwise does nothing. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
 -- more. After the kept window, each next window begins at the end of the one before, and ends at the first boundary that is at least
 -- half a shortest period later; the first window of a new state begins at a boundary. If the instant lay outside the boundaries that
 -- the call brought, the engine has asked for others. Returns the cells and how many units took effect.

@@ -1,5 +1,5 @@
 -- The engine for one list of policies, in the script for calls on several keys (together.lua). Its function runs one operation on
--- the key `of`, with cost, limits and operation as the packed numbers of `argument` (argument.lua), and returns the packed reply.
+-- the key `of`. `argument` has the cost, the limits and the operation as packed numbers (argument.lua). Returns the packed reply.
 local key, fixed, latest, replaced
 --@reserving local copy
 @{modules}

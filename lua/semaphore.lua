@@ -53,8 +53,8 @@ for _, dead in ipairs(call('ZRANGEBYSCORE', key, -now, 0)) do
   call('ZREM', key, dead, 'limit:' .. dead)
 end
 
--- Returns the score of a member of the semaphore's sorted set, and 0 if there is no such member. The score says what the member
--- is: a process, its limit, a ticket in the queue, or a ticket that holds a permit (see the head of this file).
+-- Returns the score of a member of the sorted set, and 0 if there is no such member. The score says what the member is: a
+-- semaphore, its limit, a ticket in the queue, or a ticket that holds a permit (see the head of this file).
 local function score_of(member)
   return tonumber(call('ZSCORE', key, member) or 0)
 end
@@ -82,13 +82,13 @@ if is_absent or lost then
 end
 local is_grace = score_of(GRACE) < 0
 
--- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's process.
--- One sorted set has limits and tickets, told apart by their scores: between 0 and 1 the limit of a process, divided by LIMITS; from
--- 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit.
--- A ticket gets a permit while all processes together hold fewer permits than the limit of its own process. The first ticket that gets none ends the
--- round: those behind it could otherwise pass it for ever. A ticket whose process has no limit any more, as it has stopped polling, leaves the queue.
--- Once `widest` permits are held, the largest of all limits, no ticket can get one; the limit of the call that runs this script counts too
--- where it takes a permit. A new permit lasts for `claim`, in which its process has to notice it.
+-- Grants permits to the tickets in the queue, oldest first, and publishes each grant on the channel of the ticket's semaphore.
+-- One sorted set has limits and tickets, told apart by their scores: between 0 and 1 the limit of a semaphore, divided by LIMITS;
+-- from 1 on a ticket in the queue; from PERMITS on a ticket that holds a permit. A ticket gets a permit while fewer permits are held,
+-- by all semaphores together, than the limit of its own semaphore. The first ticket that gets none ends the round: those behind it
+-- could otherwise pass it for ever. A ticket leaves the queue if its semaphore has no limit any more, as it has stopped polling.
+-- Once `widest` permits are held, the largest of all limits, no ticket can get one; the limit of this call counts too if it takes a
+-- permit. A new permit lasts for `claim`, in which its semaphore has to notice it.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

@@ -44,9 +44,9 @@ end
 
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
 -- limit. A bucket (one of `buckets` parts of the window) counts with all its units while any of it lies in the window, and leaves
--- as another one begins, `buckets` later: the search drops the oldest bucket, one after the other, until the cost fits. newest is
--- the number of the newest bucket, total the units of all, base the byte at which their ring begins. capacity, ticks and tick are
--- what other algorithms need here.
+-- it when the bucket begins that comes `buckets` later: the search drops the oldest buckets, one after the other, until the cost
+-- fits. newest is the number of the newest bucket, total the units of all, base the byte at which their slots begin. capacity, ticks
+-- and tick are what other algorithms need here.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -69,7 +69,7 @@ end
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit; HUGE (never) for a cost above the
 -- limit. The oldest bucket that touches the window counts only by the part of it that the window still covers, so its units fade
 -- away evenly over the `span` ticks of a bucket. `over` is the number of units that are too many, times span: the cost fits once
--- over / oldest ticks of `bucket` have passed. If the bucket ends sooner, the search goes on in the next one.
+-- over / oldest ticks have passed since `bucket` began. If `bucket` ends sooner, the search goes on in the next one.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -193,9 +193,9 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- For an answer: returns the units that remain at now, where `counted` units count against the limit, and the instant at which
--- none counts any more, which is now if none does. newest is the number of the newest bucket (one of `buckets` parts of the window,
--- `width` microseconds long, the first of 1970 is 0), base the byte at which the ring of buckets begins.
+-- Returns the units that remain at now, where `counted` units count against the limit, and the instant at which none counts any
+-- more, which is now if none does. newest is the number of the newest bucket (one of `buckets` parts of the window, `width`
+-- microseconds long, the first of 1970 is 0), base the byte at which the slots of the buckets begin.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now

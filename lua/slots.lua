@@ -14,10 +14,9 @@ local edited, edit
 local changed_to = 0
 
 -- Finds the 8 bytes of the slot (a number that is addressed by its position) at a byte offset of the key's state. Returns a
--- string that holds them and their place in it, from 1. The part of the state before the constant in braces was read into `fixed`
--- when the call began; `edit` holds the latest change to that part, which is not yet put into it. The slots of logs lie behind
--- that part and are too many to read: Redis is asked for four at a time, which are kept in near, because neighbours are usually
--- wanted next.
+-- string that holds them and their place in it, from 1. The first @{fixed} bytes of the state were read into `fixed` when the call
+-- began; `edit` holds the latest change to them, which is not yet put into `fixed`. The slots of logs lie behind these bytes and are
+-- too many to read: Redis is asked for four at a time, which are kept in `near`, because neighbours are usually wanted next.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then
@@ -42,10 +41,10 @@ local function make_edit()
   edited = nil
 end
 
--- Writes the bytes of one or more slots at a byte offset of the state. The part of the state before the constant in braces is
--- written to Redis in one piece at the end of the call. A change to it is only noted, as the edit: most calls make one change,
--- and changed_slots can write a single one without a new copy of that part. If an edit is pending already, it is put into this
--- call's copy, `fixed`, first. Slots behind that part, those of logs, are written to Redis at once.
+-- Writes the bytes of one or more slots at a byte offset of the state. The first @{fixed} bytes of the state are written to Redis in
+-- one piece at the end of the call. A change to them is only noted, as `edit`: most calls make one change, and changed_slots can
+-- write a single one without a new copy of these bytes. If an edit is pending already, it is first put into `fixed`, this call's
+-- copy. Slots behind these bytes, those of logs, are written to Redis at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
     if edited then
@@ -58,8 +57,8 @@ local function write_bytes(offset, bytes)
 end
 
 -- Returns the bytes to write to Redis for the slots that were read with the state: from the first slot to the last one that this
--- call changed, or all of them if the key had no state before (`there` is false). A call that changed one place needs no new copy
--- of the state, only what is before the change and the change itself.
+-- call changed, or all of them if the key had no state before (`there` is false). A call that made one change needs no new copy of
+-- the state: the bytes before the change and those of the change are enough.
 local function changed_slots(there)
   if edited and there and changed_to == 0 then
     return sub(fixed, @{slots} + 1, edited) .. edit

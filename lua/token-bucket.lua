@@ -10,8 +10,8 @@
 --   fastest  units per window, the largest limit that has refilled the bucket
 
 -- Returns how many tokens are missing from a full bucket at `instant`, if `missing` were missing at the instant `since`. Each multiple
--- of the window (microseconds) refills limit tokens, so of both instants the last multiple counts. None is refilled where `instant`
--- is the earlier one, after a clock that was set back.
+-- of the window (microseconds) refills limit tokens, so the multiples between both instants are counted. There are none if `instant`
+-- is the earlier one, as after a clock was set back.
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
   return max(0, missing - max(0, passed) / window * limit)

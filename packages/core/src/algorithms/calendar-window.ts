@@ -63,12 +63,12 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
   }),
 )
 
-/** The same factory, which keeps what it made of the same options: a list that is made anew for each call then costs little. */
+/** Returns a factory that keeps the policies that `make` made, by their options, so that making them for each call costs little. */
 function remembering(make: PolicyFactory<CalendarWindowOptions>): PolicyFactory<CalendarWindowOptions> {
   const isDeclared = (name: string): boolean => Object.hasOwn(CALENDAR_WINDOW, name)
   let [known, size] = [new Tree<unknown, readonly Made[]>(false), 0]
   const calendarWindow = (given: CalendarWindowOptions): Policy => {
-    // By name, and no further into the tree: a loop, or a branch a name, takes as long as the limiter's decision.
+    // Only three of the options are levels of the tree: a loop, or a level for each, takes as long as the limiter's decision.
     const { timeZone, anchor, limit, every, name }: Partial<CalendarWindowOptions> = given ?? {}
     const alike = known.next.get(timeZone)?.next.get(anchor)?.next.get(limit)?.value ?? []
     for (let i = 0; i < alike.length; i++) {
@@ -123,8 +123,8 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Calendar window: counts `cost` units in the window of the instant `at`; a negative cost takes units out of the kept window, and does
-   * nothing before it or behind it. Charges without a check raise the count to at most twice the limit; a count above that, from
+   * Calendar window: counts `cost` units in the window of the instant `at`. A negative cost takes units out if that is the kept
+   * window, and otherwise does nothing. Charges without a check raise the count to at most twice the limit; a count above that, from
    * a time of larger limits, stays. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
@@ -143,7 +143,7 @@ const algorithm: Algorithm = {
     view.resetAt = count === 0 ? now : state.get(ENDS)
   },
 
-  /** Calendar window: the three functions in one pass, for a call at `now`. */
+  /** Calendar window: counts `cost` units at `now` if they fit, and fills `view`. Returns what `earliest` returns. */
   take(state, policy, now, cost, view) {
     const at = algorithm.earliest(state, policy, now, cost)
     if (at <= now) algorithm.admit(state, policy, now, cost)
@@ -176,9 +176,9 @@ const algorithm: Algorithm = {
 }
 
 /**
- * Moves a state whose window has ended at `instant` to the window in which it lies, with nothing counted. Each window begins where the
- * one before has ended, and a new state's first one at a boundary of the calendar. It ends at the next boundary, but for one that
- * is nearer than half of the calendar's shortest period: after a change of the calendar ends need not be boundaries.
+ * Moves a state to the window of `instant`, with nothing counted, if its own window has ended by then. Each window begins where the
+ * one before has ended, and the first one of a new state at a boundary of the calendar. A window ends at the next boundary that is at
+ * least half of the calendar's shortest period away: if the calendar was changed, the end before it need not be a boundary.
  */
 function moveTo(state: State, { calendar, window }: Policy, instant: number): void {
   let [start, ends] = [state.get(START), state.get(ENDS)]

@@ -104,8 +104,8 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Whether calls can have left this state, or it is corrupt: START, the start of the counted window, is a multiple of the
-   * window's length and not after `latest`, the instant of the last write or booking.
+   * Whether calls can have left this state; false means that it is corrupt. START, the start of the counted window, must be a
+   * multiple of the window's length and not after `latest`, the instant of the last write or booking.
    */
   isValid(state, { window }, latest) {
     const start = state.get(START)

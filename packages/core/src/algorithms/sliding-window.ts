@@ -121,8 +121,8 @@ const inWhole = {
   },
 
   /**
-   * Whether calls can have left this state, or it is corrupt: its newest bucket (a number) is not later than the instant `latest`
-   * of the last write or booking, and its running TOTAL is the sum of all N+1 buckets.
+   * Whether calls can have left this state; false means that it is corrupt. Its newest bucket, by its number, must not be later than
+   * that of `latest`, the last write or booking, and its running TOTAL must be the sum of all N+1 buckets.
    */
   isValid(state, policy, latest) {
     let sum = 0
@@ -291,8 +291,9 @@ function takeFromBucket(state: State, policy: Policy, bucket: number, units: num
 }
 
 /**
- * Makes the bucket of this number the newest, unless a later one is. The N+1 cells are used in turn, so it and the buckets before
- * it that saw no charge begin empty in the cells of buckets that leave the window. TOTAL, the running total, loses their units.
+ * Makes the bucket of this number the newest, unless a later one is. The N+1 cells are used in turn: this bucket, and those before it
+ * that saw no charge, take the cells of buckets that leave the window, and begin at 0. TOTAL, the running total, loses the units of
+ * the buckets that leave.
  */
 function slideTo(state: State, policy: Policy, bucket: number): void {
   const newest = state.get(NEWEST)

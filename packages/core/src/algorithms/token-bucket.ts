@@ -174,8 +174,8 @@ const interval: Algorithm = {
 }
 
 /**
- * Moves the state to the last refill at or before the instant `at`. Returns how many tokens are missing from a full bucket then; the
- * caller writes them, as it changes them first.
+ * Records that all refills until the instant `at` were made, and returns how many tokens are missing from a full bucket then. The
+ * caller writes that number to MISSING, as it changes it first.
  */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)
@@ -184,9 +184,9 @@ function refill(state: State, policy: Policy, at: number): number {
 }
 
 /**
- * Records that all refills until the instant `at` were made: SINCE moves there, and never back. FASTEST, the largest limit that
- * has refilled the bucket, rises to this policy's limit if that is larger. `release` and `isValid` reckon with that many tokens
- * in each refill, because calls under other limits may share the key's state.
+ * Moves SINCE, up to which refills are recorded, to the instant `at`, but never back. Raises FASTEST, the largest limit that has
+ * refilled the bucket, to this policy's limit if that is larger: `release` and `isValid` reckon with that many tokens in each refill,
+ * because calls under other limits may share the key's state.
  */
 function refillTo(state: State, policy: Policy, at: number): void {
   state.set(SINCE, Math.max(at, state.get(SINCE)))
@@ -208,10 +208,7 @@ function missingAt(state: State, policy: Policy, instant: number): number {
   return Math.max(0, state.get(MISSING) - refilled)
 }
 
-/**
- * The instant, in microseconds, of the last refill up to `instant`: one comes at each multiple of the window since
- * the Unix epoch.
- */
+/** The instant, in microseconds, of the last refill up to `instant`: one comes at each multiple of the window since 1970. */
 function refillBefore(policy: Policy, instant: number): number {
   return Math.floor(instant / policy.window) * policy.window
 }

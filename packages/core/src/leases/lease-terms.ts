@@ -15,12 +15,11 @@ export interface LeaseTerms {
 }
 
 /**
- * The terms of a limiter's leases: units that a process charges in the store in advance and serves from memory for up to `ttlMs`
- * milliseconds. `booked` are the policies that the store decides by. Most have a longer window or a smaller capacity than the
- * declared ones, so that units served later than they were charged still keep to those. `reported`, which callers see, are the
- * declared policies with the capacity of the booked ones. `lifetime` returns for how many microseconds units that are charged at
- * `now` may be served: the ttl, or less if a policy's window ends before, less a thousandth for clocks that differ in speed.
- * `mostUnits` bounds the units of one call to the store if a policy is a log, which takes an entry per unit.
+ * Returns the terms of a limiter's leases: units that a process charges in the store in advance and serves from memory for up to
+ * `ttlMs` milliseconds. `booked` are the policies that the store decides by. Most have a longer window or a smaller capacity than
+ * the declared ones, so that units served later than they were charged still keep to those. `reported`, which callers see, are the
+ * declared policies with the capacity of the booked ones. `mostUnits` bounds the units of one call to the store if a policy is a
+ * log, which takes an entry per unit.
  * @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease.
  */
 export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {
@@ -31,9 +30,9 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
   })
   const mostUnits = policies.some(({ algorithm }) => algorithm.ring) ? MOST_ENTRIES : Infinity
   /**
-   * For how many microseconds units that are charged at `now`, an instant of the store, may be served: the ttl, or less if a
-   * policy's algorithm demands that they are served before (`end`). A thousandth is taken off, because the clocks of the store
-   * and of this process may run at different speeds.
+   * Returns for how many microseconds units that are charged at `now`, an instant of the store, may be served: the ttl, or less if a
+   * policy's algorithm wants them served before (`end`). A thousandth is taken off, because the clocks of the store and of this
+   * process may run at different speeds.
    */
   const lifetime = (now: number): number => {
     let left = ttlMs * 1000
@@ -50,9 +49,8 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
 const CLOCK_DRIFT = 1000
 
 /**
- * The policy under which the store charges leases, so that units which are served up to `ttlMs` milliseconds after their charge
- * still keep the promise of the given policy. It has a longer window or a smaller capacity; `refused` makes the error with the
- * reason if that is not possible.
+ * Returns the policy under which the store charges leases: mostly with a longer window or a smaller capacity than the given one, so
+ * that units which are served up to `ttlMs` milliseconds after their charge still keep the given policy's promise.
  * @throws {PolicyError} INVALID_OPTION if the algorithm cannot be leased, the numbers become too large, or no unit is left.
  */
 function bookedPolicy(policy: Policy, ttlMs: number): Policy {

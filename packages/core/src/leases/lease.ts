@@ -15,11 +15,11 @@ export interface LeaseWaiter {
   readonly reject: (error: unknown) => void
 }
 
-/** Units that were taken from a lease. */
+/** Units that were taken out of a lease. */
 export interface LeasedUnits extends Booking {
   readonly lease: Lease
-  /** The answer that brought them. */
-  readonly slice: Answer
+  /** The store's answer to the charge that had filled the lease with them. */
+  readonly filledBy: Answer
 }
 
 /** Whether a booking is of units out of a lease (units that this process holds for a key), and not made by the store. */
@@ -45,8 +45,8 @@ export class Lease {
   #room = 0
 
   /**
-   * A lease of a key that was called a second time within `ttl` microseconds. It begins without units, with the instant of the
-   * first call and what remained of the key then. `#gap`, the average time between calls, tells how many units to charge in
+   * Makes the lease of a key that is called a second time within `ttl` microseconds. It begins without units, with the instant of
+   * the first call and what remained of the key then. `#gap`, the average time between calls, tells how many units to charge in
    * advance. It begins at a whole ttl, so that no units are charged in advance until several calls have come faster.
    */
   constructor(
@@ -68,8 +68,8 @@ export class Lease {
   }
 
   /**
-   * Notes a call of the key at `now` (microseconds): the moving average of the time between calls (`#gap`), from which the demand
-   * is estimated, takes a quarter of the newest time.
+   * Notes a call of the key at `now` (microseconds). The demand is estimated from `#gap`, the moving average of the time between
+   * calls, in which the newest time counts a quarter.
    */
   recordCall(now: number): void {
     this.#gap += (now - this.#calledAt - this.#gap) / 4
@@ -86,38 +86,38 @@ export class Lease {
     return this.#answer(now)
   }
 
+  /** Returns an answer if `serve` would serve a call of this cost, and takes nothing. Undefined otherwise. */
+  peek(cost: number, now: number): Answer | undefined {
+    return cost > this.#units || now >= this.#until ? undefined : this.#answer(now)
+  }
+
   /**
-   * The answer to this key's part of a call on several keys, if the lease can serve it; undefined if it does not hold `cost`
-   * units or has ended. With `isTaken` the units are taken out, and the answer has a booking that `putBack` undoes; without, it
-   * only says that they would be. The units were charged in the store when the lease was filled (`chargedAt`), by the answer
-   * `#filledBy`.
+   * Serves a part of a call on several keys, as `serve` does. The answer has a booking, by which `putBack` can put the units back.
+   * They were charged in the store when the lease was filled (`chargedAt`).
    */
-  take(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
-    if (cost > this.#units || now >= this.#until) return undefined
-    if (!isTaken) return this.#answer(now)
-    this.#units -= cost
-    const answer = this.#answer(now)
-    const at = answer.chargedAt!
+  take(key: string, cost: number, now: number): Answer | undefined {
+    const answer = this.serve(cost, now)
+    if (!answer) return undefined
     const { epoch } = answer
-    const booking: LeasedUnits = { key, at, cost, decidedAt: at, epoch, lease: this, slice: this.#filledBy! }
+    const at = answer.chargedAt!
+    const filledBy = this.#filledBy!
+    const booking: LeasedUnits = { key, at, cost, decidedAt: at, epoch, lease: this, filledBy }
     return { ...answer, booking }
   }
 
   /**
-   * Puts back units that `take` took for a call on several keys of which another key was denied. `slice` is the store's answer that
-   * had brought these units. Returns false, and does nothing, if another answer has filled the lease since, or it was dropped: then
-   * the caller has to give the units back to the store.
+   * Puts back units that `take` took for a call on several keys, as another key was denied. Returns false, and does nothing, if the
+   * lease was dropped or filled by another charge since: the caller then has to give the units back to the store.
    */
-  putBack({ cost, slice }: LeasedUnits): boolean {
-    if (slice !== this.#filledBy || this.#isDropped) return false
+  putBack({ cost, filledBy }: LeasedUnits): boolean {
+    if (filledBy !== this.#filledBy || this.#isDropped) return false
     this.#units += cost
     return true
   }
 
   /**
-   * Has a call wait for the charge in the store that is being made for this lease, if that is likely to bring enough units:
-   * `#room` is what calls may still claim of it. Returns the promise of the call's answer; undefined if it has to ask the store
-   * by itself.
+   * Has a call wait for the charge in the store that is being made for this lease, and returns the promise of its answer. Undefined
+   * if there is none, or if it is not likely to bring enough units: `#room` is what calls may still claim of it.
    */
   join(cost: number): Promise<Answer> | undefined {
     if (!this.#isBooking || cost > this.#room) return undefined
@@ -126,9 +126,9 @@ export class Lease {
   }
 
   /**
-   * Begins a booking: a charge in the store for calls that wait and for units in advance. Returns false if one is in flight
-   * already, or if no units would be charged in advance beside `cost`. Until it is sent, calls may join for what remains of the
-   * key (`#room`). `size` is the most units in advance, and `mostUnits` the most of one call to the store.
+   * Begins a booking: a charge in the store for calls that wait and for units in advance. Returns false, and begins none, if one is
+   * in flight already, or if no units would be charged in advance beside `cost`. Until it is sent, calls may join for what remains
+   * of the key (`#room`). `size` is the most units in advance, and `mostUnits` the most of one call to the store.
    */
   beginBooking(cost: number, size: number, mostUnits: number): boolean {
     if (this.#isBooking || this.#prefetch(cost, cost, size, mostUnits) === 0) return false
@@ -155,9 +155,7 @@ export class Lease {
     return { waiters, wanted, spare }
   }
 
-  /**
-   * Ends a booking, a charge in the store for this lease, and returns the calls that joined after it was sent, to be answered.
-   */
+  /** Ends a booking, a charge in the store for this lease, and returns the calls that joined it after it was sent. */
   endBooking(): LeaseWaiter[] {
     this.#isBooking = false
     return this.#waiters.splice(0)
@@ -165,8 +163,8 @@ export class Lease {
 
   /**
    * Fills the lease with the `spare` units that a charge in the store has taken in advance, to be served until the instant
-   * `until`. What was left in it is replaced: those units stay charged. Calls that are served from it get `answer`, the store's,
-   * with its time moved on from `now`. Instants are microseconds of this process.
+   * `until`. They replace what was left in it, which stays charged. Calls that are served from it get the store's `answer`, with its
+   * time moved on from `now`. Instants are microseconds of this process. Does nothing if the lease was dropped.
    */
   fill(answer: Answer, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
@@ -201,9 +199,9 @@ export class Lease {
   }
 
   /**
-   * The answer to a call that is served from the lease at `instant`, a time of this process: the store's answer that filled it,
-   * with its time moved on by what has passed since. In the store all units of the lease count as used, so `remaining` is at
-   * least what the lease still holds. `parts` has three numbers a policy, of which the second is its `remaining`.
+   * Makes the answer to a call that is served from the lease at `instant`, a time of this process, out of the store's answer that
+   * filled it, with its time moved on by what has passed since. In the store all units of the lease count as used, so `remaining` is
+   * at least what the lease still holds. `parts` has three numbers a policy, of which the second is its `remaining`.
    */
   #answer(instant: number): Answer {
     const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts, epoch } = this.#filledBy!

@@ -23,8 +23,8 @@ export const guard: StoreGuard = {
 }
 
 /**
- * The store as a limiter with leases uses it: a lease is units that this process charges in the store in advance and serves from
- * memory. `store` is one that `resilientStore` has made; it is returned as it is without `settings`.
+ * Wraps a store for a limiter with leases: units that this process charges in the store in advance and serves from memory. `store`
+ * is one that `resilientStore` has made. Without `settings` it is returned as it is.
  */
 function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
   if (settings === undefined) return store
@@ -36,7 +36,7 @@ function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
     /**
      * Opens the state of a limiter. The store decides under `terms.booked`: mostly the given policies with a longer window or a
      * smaller capacity, so that units which are served some time after their charge still keep to the given ones. Lists of
-     * policies with the same shapes (algorithms and windows) share their state in the store, so they share their leases too.
+     * policies with the same shapes (algorithms and windows) have one state in the store, so they share their leases too.
      */
     keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
       const terms = leaseTermsOf(policies, ttl)
@@ -62,8 +62,8 @@ class LeasedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
 
   /**
-   * A keyspace that serves calls from `leases`, units charged in advance. `state` is the limiter's state in the store, opened
-   * with `terms.booked`; `size` is the most units that one call charges in advance; `now` returns microseconds on a clock of this
+   * Serves calls on `state`, the limiter's state in the store, from `leases`, units charged there in advance. `state` was opened
+   * with `terms.booked`. `size` is the most units that one call charges in advance; `now` returns microseconds on a clock of this
    * process.
    */
   constructor(
@@ -78,9 +78,9 @@ class LeasedKeyspace implements Keyspace {
 
   /**
    * Decides a call. A `consume` is served from the lease of its key (units charged in the store in advance), or joins the charge
-   * that is being made for that lease, or begins one. A key that is not called often has no lease, only a record (`found`), and
-   * asks the store; so does a call that reads or books ahead. A part of a call on several keys ('try', 'commit') takes leased
-   * units if there are enough, and otherwise asks the store too.
+   * that is being made for that lease, or begins one. A part of a call on several keys is served from the lease if that holds
+   * enough: 'try' takes nothing yet, 'commit' takes the units. Any other call asks the store: one that reads or books ahead, and one
+   * on a key that is not called often, for which there is no lease but only a note of the first call (ColdKey).
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (ask === 'peek' || ask === 'book' || cost === 0) {
@@ -88,27 +88,28 @@ class LeasedKeyspace implements Keyspace {
     }
     const { leases, size, terms } = this
     const now = this.now()
-    const found = leases.findOrBegin(this.state.policies, key, now)
+    const lease = leases.findOrBegin(this.state.policies, key, now)
     if (ask !== 'consume') {
-      const leased = found instanceof Lease ? found.take(key, cost, now, ask === 'commit') : undefined
-      return leased ?? this.state.decide(ask, key, cost, maxWait, caller)
+      const isLease = lease instanceof Lease
+      const served = isLease && (ask === 'try' ? lease.peek(cost, now) : lease.take(key, cost, now))
+      return served || this.state.decide(ask, key, cost, maxWait, caller)
     }
-    if (!(found instanceof Lease)) return this.#ask(key, cost, found)
-    const answer = found.serve(cost, now) ?? found.join(cost)
+    if (!(lease instanceof Lease)) return this.#ask(key, cost, lease)
+    const answer = lease.serve(cost, now) ?? lease.join(cost)
     if (answer) return answer
-    if (!found.beginBooking(cost, size, terms.mostUnits)) return this.#ask(key, cost, found)
-    return this.#bookFor(cost, found, key)
+    if (!lease.beginBooking(cost, size, terms.mostUnits)) return this.#ask(key, cost, lease)
+    return this.#bookFor(cost, lease, key)
   }
 
-  /** Asks the store how a booking stands at its turn: only the store books ahead, a lease never does. */
+  /** Asks the store how a booking stands at its turn. A lease never books ahead. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     return this.state.confirm(booking)
   }
 
   /**
-   * Cancels a booking. Returns whether the state is as before it. A booking that the store has made is cancelled there. Units out
-   * of a lease return to the lease; if that was filled anew or dropped meanwhile, they are released in the store and false is
-   * returned.
+   * Cancels a booking, and returns whether the state is as before it. A booking that the store has made is cancelled there. Units
+   * out of a lease are put back into the lease. If it was filled anew or dropped meanwhile, they are released in the store, and the
+   * result is false.
    */
   cancel(booking: Booking, caller?: Caller): MaybePromise<boolean> {
     if (!isLeased(booking)) return this.state.cancel(booking, caller)
@@ -125,13 +126,13 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Asks the store for one call alone. When its answer comes, what remains of the key is noted in `record`, which is the key's
-   * lease or the note of its first call (ColdKey): the next charge in advance is at most half of that. If the key is leased under
-   * other limits, `record` is undefined and nothing is noted. Nor is an answer noted that is there at once and no promise.
+   * Asks the store for one call alone. When its answer comes, what remains of the key is noted in `lease`, the key's lease or the
+   * note of its first call (ColdKey): the next charge in advance is at most half of that. Nothing is noted if the key is leased under
+   * other limits (undefined), or if the answer is there at once, as a cached denial is.
    */
-  #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
+  #ask(key: string, cost: number, lease: Lease | ColdKey | undefined): MaybePromise<Answer> {
     const answer = this.#consume(key, cost)
-    return !record || 'at' in answer ? answer : recorded(answer, record)
+    return !lease || 'at' in answer ? answer : noted(answer, lease)
   }
 
   /** Charges `cost` units of the key in the store, if they fit there now. */
@@ -140,9 +141,8 @@ class LeasedKeyspace implements Keyspace {
   }
 
   /**
-   * Begins a booking, which is one charge in the store for all calls of the key that wait and for units in advance, and returns
-   * the answer to the first of these calls, of `cost` units. The promise of `#book` is not needed: it hands each call its answer
-   * or its error, and never rejects.
+   * Begins a booking, one charge in the store for all calls of the key that wait and for units in advance. Returns the promise of
+   * the answer to the first of these calls, of `cost` units: `#book` hands each call its answer or its error, and never rejects.
    */
   #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
     const first = lease.wait(cost)
@@ -173,7 +173,7 @@ class LeasedKeyspace implements Keyspace {
       if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
         lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
-        // All is charged with the first.
+        // All units count as charged with the first answer, and none with the others.
         callers.forEach(({ resolve }, i) => resolve({ slice: i === 0 ? wanted + spare : 0, ...answer }))
         for (const { cost, resolve } of late) {
           resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
@@ -201,18 +201,17 @@ class LeasedKeyspace implements Keyspace {
     giveBack(by, key, booked, answer).catch(() => {})
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
-      // Calls above the store's own capacity join no booking.
-      resolve(degradedAnswer(why, own, by))
+      resolve(degradedAnswer(why, own, by)) // a call above the store's own capacity is in no booking
     }
   }
 }
 
 /**
- * Returns the answer that was asked for, and notes what remains of the key in `record`, by which the next charge in advance is
+ * Returns the answer that was asked for, and notes in `lease` what remains of the key, by which the next charge in advance is
  * measured; 0 if the store did not decide, so that nothing is charged in advance.
  */
-async function recorded(asked: Promise<Answer>, record: Lease | ColdKey): Promise<Answer> {
+async function noted(asked: Promise<Answer>, lease: Lease | ColdKey): Promise<Answer> {
   const answer = await asked
-  record.remaining = answer.degraded ? 0 : answer.remaining
+  lease.remaining = answer.degraded ? 0 : answer.remaining
   return answer
 }

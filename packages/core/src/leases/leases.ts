@@ -10,13 +10,11 @@ import { type ColdKey, Lease } from './lease.js'
  */
 export class Leases {
   readonly #leases = new Map<string, Lease>()
+  /** The first calls of keys that have no lease, each for one ttl: a second call within it begins the lease. */
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /**
-   * No leases at first; at most `most` are held at once, each of `ttl` microseconds. Only the second call of a key within a ttl
-   * begins its lease, so the first one is noted apart, in `#coldKeys`, for one ttl.
-   */
+  /** Holds no leases at first, and later at most `most` at once, each of `ttl` microseconds. */
   constructor(
     private readonly ttl: number,
     private readonly most: number,
@@ -25,9 +23,9 @@ export class Leases {
   }
 
   /**
-   * Returns the lease of a key that is called at `now`, and notes the call. The second call within a ttl begins the lease; before
-   * that, or if there are too many, the result is a note of the call (ColdKey). Undefined if the key is leased under other limits
-   * than those of `policies`, as by another tier.
+   * Notes that a key is called at `now`, and returns its lease. The second call within a ttl begins one. If there is none yet, or
+   * there are too many, returns a note of the call (ColdKey); undefined if the key is leased under other limits than those of
+   * `policies`, as another tier has them.
    */
   findOrBegin(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
     let lease = this.#leases.get(key)

@@ -1,5 +1,5 @@
 import type { Answer, MaybePromise } from '../stores/store.js'
-import { decideHere, isWholeDenied, programOf } from '../stores/together.js'
+import { decideHere, isWholeDenied, prepareOneStep } from '../stores/together.js'
 import { HEARS, OPEN_PART, REPORT_PART, UNREAD } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { InputError } from '../values/errors.js'
@@ -17,9 +17,9 @@ export interface PartOptions extends CallOptions {
 
 /**
  * Decides a call on several keys, as `consumeAll` does: all are charged, or none. Returns what `as` makes of the decisions, one
- * for each of the `given` keys in their order. `open` makes a part (a key with its state) of each, and may check it first. One
- * key is decided by its limiter, keys in this process at once, and if a store is elsewhere, its guard decides all
- * (`decideParts`).
+ * for each of the `given` keys in their order. `open` makes a part (a key with its state) of each, and may check it first. If a
+ * limiter has yet to read its records (acts of operators, such as overrides), the call waits for that. A single key is decided by
+ * its limiter. If a store is elsewhere, its guard decides all keys (`decideParts`); otherwise all are decided here at once.
  */
 export function decideTogether<T>(
   given: readonly PartOptions[],
@@ -35,29 +35,29 @@ export function decideTogether<T>(
   return call.charged(asked.length > 0 ? decideHere(asked) : [], 0)
 }
 
-/** Decides, as `decideTogether` does, once the records of a part are read. A function of its own, as a closure costs every call. */
+/** Decides as `decideTogether` once the records are read. A function of its own, as a closure there would cost every call. */
 function decideOnceRead<T>(unread: Promise<void>, ...call: Parameters<typeof decideTogether<T>>): Promise<T> {
   return unread.then(() => decideTogether(...call))
 }
 
-/** Has the guard of a part's store decide all parts that are asked. */
+/** Has the guard of this part's `store`, which is not in this process, decide all parts of the call, and ends the call. */
 function decideElsewhere<T>(call: TogetherCall<T>, { store }: LimiterPart): MaybePromise<T> {
   const { asked: parts } = call
   const guard = store.guard!
-  const isHeard = parts.some(({ limiter, set }) => limiter[HEARS](set))
-  if (!isHeard) return guard.decideParts(parts, call.charged.bind(call))
-  // Answers may come in the AsyncLocalStorage context of another call; a reaction that is made here has that of this one.
+  const haveListeners = parts.some(({ limiter, set }) => limiter[HEARS](set))
+  if (!haveListeners) return guard.decideParts(parts, call.charged.bind(call))
+  // Answers may come in the AsyncLocalStorage context of another call; a `then` that is made here runs in that of this call.
   const answered = guard.decideParts(parts, (...answered) => answered)
   return isPromise(answered)
     ? Promise.resolve(answered).then((later) => call.charged(...later))
     : call.charged(...answered)
 }
 
-/** Has the store of these limiters make ready for calls on some or all of them together, so that all of these have one program. */
+/** Makes the store of these limiters ready for calls on keys of some or all of them, so that one script decides all such calls. */
 export function prepareTogether(limiters: readonly Limiter[]): void {
   const parts = limiters.map((limiter) => openPart({ limiter, key: '' }))
   const elsewhere = parts.filter(({ keyspace }) => keyspace.together)
-  if (elsewhere.length > 1) programOf(elsewhere)
+  if (elsewhere.length > 1) prepareOneStep(elsewhere)
 }
 
 /** Makes a part, a key with its state, of one key of a call on several. Checks the cost, which is 1 if it is left out. */
@@ -118,7 +118,7 @@ export class TogetherCall<T> {
     this.asked = haveRules ? this.parts.filter(({ set }) => !set.exempt) : this.parts
   }
 
-  /** Ends with the first read of the records of a part that has not read them; undefined if all have. */
+  /** A promise that resolves when a limiter that has yet to read its records has read them; undefined if all have. */
   unread(): Promise<void> | undefined {
     for (const { limiter } of this.parts) {
       const unread = limiter[UNREAD]
@@ -128,13 +128,13 @@ export class TogetherCall<T> {
   }
 
   /**
-   * Ends the call: makes a decision of the answer to each part that was asked, reports it to the part's limiter, and returns what `as` makes of all,
-   * in the order of the caller's list. The parts were charged unless an answer denies the whole call. `storeMs` is the wait for
-   * stores elsewhere, in milliseconds.
+   * Ends the call. Makes a decision about each part of its answer, reports it to the part's limiter, and returns what `as` makes of
+   * all decisions, in the order of the caller's list. `given` are the answers to the parts that were asked; they were charged
+   * unless an answer denies the whole call. `storeMs` is the wait for stores elsewhere, in milliseconds.
    */
-  charged(asked: readonly Answer[], storeMs: number): MaybePromise<T> {
+  charged(given: readonly Answer[], storeMs: number): MaybePromise<T> {
     const { parts } = this
-    const answers = asked.length === parts.length ? asked : withExempt(parts, asked)
+    const answers = given.length === parts.length ? given : withExempt(parts, given)
     const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!
@@ -167,9 +167,9 @@ export class TogetherCall<T> {
   }
 }
 
-/** The answers to all parts: those to the parts that were asked, and those about keys that are exempt. */
-function withExempt(parts: readonly LimiterPart[], asked: readonly Answer[]): readonly Answer[] {
-  const answers = asked.values()
+/** Returns the answers to all parts: the next of `given` to a part that was asked, and to one whose key is exempt its own. */
+function withExempt(parts: readonly LimiterPart[], given: readonly Answer[]): readonly Answer[] {
+  const answers = given.values()
   return parts.map(({ set, keyspace, key, cost }) =>
     set.exempt ? (keyspace.decide('consume', key, cost, 0) as Answer) : answers.next().value!,
   )

@@ -234,7 +234,8 @@ export class LimiterDecision {
 
   /**
    * Corrects the charge of `cost` units to `realCost` in the state that decided: the store's, or in an outage that of the failure
-   * mode (`degraded.by`). Returns the units that took effect: above 0 charged, below 0 given back, 0 if nothing was charged.
+   * mode (`degraded.by`). Returns the units that took effect: above 0 if they were charged, below 0 if they were given back, and 0
+   * if the call had charged nothing.
    */
   async #correct(cost: number, realCost: number): Promise<number> {
     const difference = realCost - cost

@@ -80,10 +80,10 @@ export type DecisionCounter = (
 const COUNTER: unique symbol = Symbol.for('sluice.listener.counter') as never
 
 /**
- * Makes a listener of decisions that calls `count` for each, for metrics. The listener carries that function (as COUNTER), so a
- * limiter whose listeners are all of this kind calls it directly and makes no event object: with a new key in each call, making
- * one costs more than counting. If the listener does get an event, as beside an ordinary listener or from a limiter of another
- * copy of this package, it counts by the fields of that.
+ * Makes a listener of decisions that calls `count` for each, for metrics. The listener carries `count` (as COUNTER), so that a
+ * limiter whose listeners are all of this kind calls it directly and makes no event object, which costs more than counting. If the
+ * listener does get an event, as beside an ordinary listener or from a limiter of another copy of this package, it counts by the
+ * fields of that.
  */
 export function counting(count: DecisionCounter): Listener<'decision'> {
   const listener = ({ decision, operation, decidedBy, storeMs, together }: DecisionEvent): void =>
@@ -91,10 +91,7 @@ export function counting(count: DecisionCounter): Listener<'decision'> {
   return Object.assign(listener, { [COUNTER]: count })
 }
 
-/**
- * The counting functions of these listeners of decisions, if each was made by `counting`; undefined if one is an ordinary
- * listener, for which an event has to be made.
- */
+/** Returns what these listeners of decisions count by, if each was made by `counting`; undefined if one needs an event. */
 function countersOf(listeners: readonly CountingListener[]): readonly DecisionCounter[] | undefined {
   const counters = listeners.flatMap((listener) => listener[COUNTER] ?? [])
   return counters.length === listeners.length ? counters : undefined
@@ -127,7 +124,7 @@ export class Events {
   #heard: readonly Listener<'decision'>[] = []
   #counters: readonly DecisionCounter[] | undefined = []
 
-  /** No listeners at first. `limiter` is the name in all events; `isLocal`: decisions are made by a store in this process. */
+  /** Begins without listeners. `limiter` is the name in all events; `isLocal`: decisions are made by a store in this process. */
   constructor(
     private readonly limiter: string,
     private readonly isLocal: boolean,
@@ -136,8 +133,8 @@ export class Events {
   /**
    * Reports the decision of one call to the listeners of 'decision', of which there must be some. `cost` is what the call asked
    * for, `storeMs` the milliseconds that it waited for a store elsewhere, and `together` the number of keys decided in one call.
-   * If all listeners only count (metrics), they are called without an event object, which costs more than counting; `#counters`
-   * has their functions as of the list of listeners `#heard`.
+   * If all listeners only count, as metrics do, their functions (`#counters`) are called and no event object is made, which would
+   * cost more than counting. `#counters` are looked up anew when the list of listeners is another than `#heard`.
    */
   decided(
     operation: DecisionEvent['operation'],
@@ -172,8 +169,9 @@ export class Events {
   }
 
   /**
-   * Emits the event for a notice of the store, such as an evicted key or an outage, if it has listeners; a warning also without.
-   * A store may report in the middle of an operation, so listeners are called in the next microtask, in which they may call it.
+   * Emits the event for a notice of the store, such as an evicted key or an outage, if the event has listeners; a warning is always
+   * reported. A store may give notice in the middle of an operation, so listeners are called in the next microtask: they may call
+   * the store.
    */
   receive(notice: Notice): void {
     if (!this.listeners.heard[notice.event] && notice.event !== 'warning') return
@@ -186,9 +184,9 @@ export class Events {
 
   /**
    * Reports a likely mistake in the set-up as a 'warning' event, once for each `id`. If only passive listeners, such as metrics,
-   * or none at all get the event, a process warning is written too, so that somebody sees it. `isUnheard` omits the event: a
-   * listener of 'warning' has thrown, and would be called again. A warning about all limiters has a text for the process,
-   * `ofProcess`, which is written once for all of them.
+   * or none at all get the event, a process warning is written too, so that somebody sees it. With `isUnheard` there is no event, as
+   * a listener of 'warning' has thrown, and would be called again. The process warning is `ofProcess`, written once for all limiters,
+   * or else `message` with the limiter's name.
    */
   warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return

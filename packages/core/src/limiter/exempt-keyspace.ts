@@ -6,7 +6,7 @@ export class ExemptKeyspace implements Keyspace {
   /** One without a name that lets everything pass: reading it costs other decisions no check. */
   readonly policies = [{ name: '', capacity: Infinity } as Policy]
 
-  /** In place of `state`, in which the key is counted while it is not exempt. `store` has the clock. */
+  /** Stands in place of `state`, in which the key is counted while it is not exempt. `store` has the clock. */
   constructor(
     private readonly state: Keyspace,
     private readonly store: Store,

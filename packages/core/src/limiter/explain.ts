@@ -23,7 +23,10 @@ export interface Explanation extends DecisionRecord {
 const KINDS = ['override', 'block', 'hold'] as const
 const CURES = ['unblock', 'reset', 'removeOverride', 'override'] as const
 
-/** Explains what a call on a key under the set `given` would get: by one peek, and by what this process knows of records. */
+/**
+ * Explains what a call on a key under the list of policies `given` would get: by one peek, and by the records that this process
+ * knows of the key (overrides, blocks and holds by operators). `lets` says of each act whether it alone lets the call pass.
+ */
 export async function explain(of: OverriddenLimiter, given: PolicySet, key: string, cost: number) {
   const [stored, { known }] = [storedKey(key), of.records]
   await known?.unread()
@@ -67,7 +70,7 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
   return { ...decision, cost, rule, block, records, cures, passesAt, sentence } as const
 }
 
-/** The date of microseconds, rounded up; undefined for never. */
+/** Returns the date of an instant in microseconds, rounded up; undefined for never (Infinity). */
 function dateOf(us = Infinity): Date | undefined {
   return us < Infinity ? new Date(Math.ceil(us / 1000)) : undefined
 }

@@ -5,7 +5,7 @@ export class HeldUnits {
   readonly #open = new Map<Reservation, number>()
   #sweepAt = LEAST_SWEPT
 
-  /** Adds a reservation of `cost` units. `now` is the store's time. */
+  /** Adds a reservation of `cost` units; `now` is the store's time. At double the number, forgets those that hold none any more. */
   add(reservation: Reservation, cost: number, now: number): void {
     this.#open.set(reservation, cost)
     if (this.#open.size < this.#sweepAt) return
@@ -13,7 +13,7 @@ export class HeldUnits {
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#open.size)
   }
 
-  /** The units of all that hold some at `now`. The others are forgotten. */
+  /** Adds up the units of all reservations that hold some at `now`, and forgets the others. */
   sum(now: number): number {
     let units = 0
     for (const [reservation, cost] of this.#open) {

@@ -207,8 +207,8 @@ export function readLimiterOptions(options: LimiterOptions): option.Settings<typ
 
 /**
  * Returns the option `store` if it is a store, and throws otherwise. A store has `keyspace`, `now` and `close`. It is in this
- * process (`local`), or it brings its `guard`: what a limiter puts before a store elsewhere, such as the deadline, the circuit
- * breaker and the failure mode. The error names the likely mistake, such as a URL or a Redis client without `redisStore`.
+ * process (`local`), or it brings its `guard`: what a limiter puts before a store elsewhere, such as the deadline and the failure
+ * mode. The error gives advice for the likely mistake, such as a URL or a Redis client without `redisStore`.
  * @throws {PolicyError} INVALID_OPTION; VERSION_MISMATCH.
  */
 export function checkStore(store: unknown): Store {
@@ -230,7 +230,7 @@ export function checkStore(store: unknown): Store {
 
 const OTHERS = 'those of other packages cannot be used'
 
-/** A URL in which an ellipsis stands for the user and the password, if it has them. */
+/** Returns a URL with an ellipsis in place of the user and the password, if it has them. */
 function hidden(url: string): string {
   return url.replace(/\/\/[^]*@/, '//…@')
 }

@@ -101,9 +101,10 @@ export class Limiter {
   #closed = false
 
   /**
-   * Makes a limiter of checked options. A store that is not in this process is used behind its guard: deadline, circuit breaker,
-   * failure mode and leases. Without a store the limiter makes a memory store. A guard or store that it has made is closed with it
-   * (`#ownsStore`). `policies` and each list of `tiers` are opened as sets: policies and their state.
+   * Checks the options, and opens `policies` and each list of `tiers` as a set: policies and their state. A store that is not in this
+   * process is used behind its guard: deadline, circuit breaker, failure mode and leases. Without a store the limiter makes a memory
+   * store. A guard or store that it has made is closed with it (`#ownsStore`). If `policies` is a function, it is asked at each call,
+   * or, if it tells when they change (`follow`), at the first call after a change.
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
@@ -235,7 +236,7 @@ export class Limiter {
     this.#events.decided('consume', part.cost, decision, part.isHere ? 0 : storeMs, together)
   }
 
-  /** Copies a block that a decision began to the other lists of its key, and tells shares of a limit that are near. */
+  /** Copies a block that a decision began to the other lists of its key, and reports the shares of limits that it has crossed. */
   #follow({ set, callerKey, cost }: LimiterPart, decision: Decision): void {
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
@@ -679,9 +680,9 @@ class LaterDecision implements Receiver<Answer> {
   #reject!: (error: unknown) => void
 
   /**
-   * A call on `key`, under the policies of `set`, that may be answered later. `reports` are the limiter's events while there are
-   * listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone. `isHeard`: something is told in
-   * the context of this call.
+   * Prepares the decision of a call on `key` under the policies of `set`, which may be answered later. `reports` are the limiter's
+   * events if it has listeners of decisions, otherwise undefined; the wait for the answer is measured for them alone. `isHeard`:
+   * listeners, of decisions or of 'nearing', will be called.
    */
   constructor(
     readonly set: PolicySet,
@@ -694,9 +695,9 @@ class LaterDecision implements Receiver<Answer> {
   }
 
   /**
-   * The promise of the decision, to be taken before there is an answer: `answered` or `failed` settles it. Answers come in the
-   * AsyncLocalStorage context of whichever call sent the batch. So where it is heard the decision is made in a reaction, which has this
-   * call's.
+   * Returns the promise of the decision, which `answered` or `failed` settles; to be called before there is an answer. Answers come
+   * in the AsyncLocalStorage context of the call that sent the batch. If there are listeners, the decision is therefore made in a
+   * `then`, which runs in the context of this call.
    */
   promise(): Promise<Decision> {
     const outcome = new Promise<Decision | Answer>((resolve, reject) => {
@@ -707,7 +708,7 @@ class LaterDecision implements Receiver<Answer> {
     return made as Promise<Decision>
   }
 
-  /** Receives the answer: resolves the promise with its decision, or rejects if making that fails. */
+  /** Receives the answer: resolves the promise with it, to be made a decision there (`isHeard`), or with its decision. */
   answered(answer: Answer): void {
     try {
       this.#resolve(this.isHeard ? answer : this.decisionOf(answer))
@@ -722,9 +723,9 @@ class LaterDecision implements Receiver<Answer> {
   }
 
   /**
-   * Makes the decision of an answer, and reports it to listeners with the milliseconds that the call has waited: `storeMs`, by
-   * default since it was made. If a penalty has blocked the key (`blockedUntil`), the block is written under the limiter's other
-   * lists of policies too.
+   * Makes the decision of an answer, and reports it to listeners with `storeMs`, the milliseconds that the call has waited, by
+   * default since it was made. If a penalty has blocked the key (`blockedUntil`), the block is copied to the states that the key has
+   * under the limiter's other lists of policies.
    */
   decisionOf(answer: Answer, storeMs?: number): Decision {
     const { set, key, cost } = this

@@ -20,7 +20,10 @@ export class Nearing {
     private readonly report: Report,
   ) {}
 
-  /** Reports what the charge of `cost` units has crossed that an answer stands for. Units out of a lease were charged with it. */
+  /**
+   * Reports the shares that a call of `cost` units has crossed, as its answer says; none if it charged nothing. Units out of a lease
+   * charge nothing: they were all charged with the answer that filled it (`slice`).
+   */
   charged(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
     const { now, parts, resetAt, from, slice, degraded } = answer
     if (from === 'lease' || isDenied(answer) || (degraded && !degraded.by)) return
@@ -29,11 +32,11 @@ export class Nearing {
     const counting = degraded?.by?.policies ?? policies
     for (let i = 0; i < counting.length; i++) {
       const endsAt = parts ? parts[3 * i + 2]! : resetAt
-      this.#find(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, of)
+      this.#reportCrossed(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, of)
     }
   }
 
-  /** Charges units of a key whether they fit or not, and reports what that has crossed. */
+  /** Charges units of a key whether they fit or not, reports the shares that they have crossed, and returns the units charged. */
   async charge(keyspace: Keyspace, key: string, cost: number, by?: 'local'): Promise<number> {
     const of = { key, decidedBy: by ?? this.decider }
     let counts: readonly number[] = []
@@ -41,15 +44,15 @@ export class Nearing {
     const effect = await keyspace.correct({ kind: 'charge', key: storedKey(key), cost, counted })
     keyspace.policies.forEach((policy, i) => {
       const [used = 0, units = 0, endsAt = 0] = counts.slice(3 * i + 1)
-      this.#find(policy, used, units, endsAt - counts[0]!, of)
+      this.#reportCrossed(policy, used, units, endsAt - counts[0]!, of)
     })
     return effect
   }
 
-  /** Reports each share of a policy that a charge of `units` has crossed, after which `used` count, for `left` microseconds more. */
-  #find(policy: Policy, used: number, units: number, left: number, of: Whose): void {
+  /** Reports each share of a policy's limit that a charge has crossed: `used` units count after it, for `left` microseconds more. */
+  #reportCrossed(policy: Policy, used: number, units: number, left: number, of: Whose): void {
     for (const share of policy.algorithm.hasWindows ? this.shares : []) {
-      // Less what a product of floating point is too large: 0.07 of 100 is 7.
+      // A product of floating point may be too large by a little: 0.07 of 100 is to be 7.
       const least = Math.ceil(share * policy.limit * (1 - 2 ** -51))
       if (used >= least && used - units < least)
         this.report({ event: 'nearing', ...of, policy: policy.name, share, resetAfterMs: wholeMs(left) })

@@ -71,12 +71,12 @@ export const penalty = option.checkedBy((given, name): Penalty => {
 })
 
 /**
- * Warns, once for the name of a limiter, of a penalty that makes a key full again after each block (`then: 'fresh'`) while the
- * longest window of the policies is longer than the block: a caller then has a full allowance more often than that policy grants.
- * `block` and windows are in microseconds.
+ * Warns if a penalty makes a key full again after each block (`then: 'fresh'`), and the block is shorter than the longest window of
+ * the policies: a caller then gets a full allowance more often than that policy grants. Once for each name of a limiter; `block` and
+ * windows are in microseconds.
  */
 export function warnIfFresh(limiter: string, policies: readonly Policy[], { then, block }: Penalty): void {
-  const [longest] = policies.toSorted((one, other) => other.window - one.window)
+  const [longest] = policies.toSorted((a, b) => b.window - a.window)
   if (then !== 'fresh' || longest!.window <= block) return
   const allowed = `${longest!.capacity} units every ${formatDuration(block / 1000)}`
   const why = `'${longest!.name}' is full again after each block, so it allows ${allowed}`

@@ -16,16 +16,16 @@ export interface PermitSource {
   limitOf(key?: string): number
 }
 
-/** Whether a part takes a permit: whether it names a semaphore. */
+/** Whether a part takes a permit, as it names a semaphore. */
 export function isPermitPart(part: unknown): part is PermitPart {
   return (part as Partial<PermitPart> | undefined)?.semaphore !== undefined
 }
 
 /**
  * Takes a permit of each part, all at once and without waiting, and then has `decide` charge the keys of the call. Returns what
- * `as` makes of the decisions and of the permits, which the call holds if all decisions allow it. Otherwise they are released
- * before the result is known, and so if `decide` or a semaphore fails. Where a permit is refused, no key is asked about, and the
- * one decision is that of the semaphore; unless the part says `enforce: false`, which goes on without a permit.
+ * `as` makes of the decisions and of the permits. The call holds the permits if all decisions allow it. Otherwise, and if `decide`
+ * or a semaphore fails, they are released first. If a permit is refused, no key is asked about, and the one decision is the refusal;
+ * but a part with `enforce: false` goes on without its permit.
  *
  * Permits come first because they are given back exactly: a charge that is given back may have drained or left its window.
  */
@@ -38,7 +38,7 @@ export async function permitsFirst<T>(
   const taken = await Promise.allSettled(asked)
   const permits = taken.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   const release = (): void => {
-    for (const permit of permits) permit.release('failed').catch(() => {})
+    for (const permit of permits) permit.release('failed').catch(() => {}) // it says nothing about an adaptive limit
   }
   try {
     await Promise.all(asked) // rejects as the first that failed
@@ -53,7 +53,7 @@ export async function permitsFirst<T>(
   }
 }
 
-/** The decision about a call that gets no permit. Nothing says when one is released, so it names no wait. */
+/** Makes the decision about a call that gets no permit. Nothing says when one is released, so it names no wait. */
 function refusalOf({ semaphore, key = '' }: PermitPart): Decision {
   const { name } = semaphore
   const capacity = semaphore.limitOf(key)

@@ -55,8 +55,8 @@ export class PolicySets {
   readonly #reservations: ReservationSettings | undefined
 
   /**
-   * The lists of policies under which one limiter is called, each with its state in `store`; none at first. Without `enforce`
-   * (shadow mode) nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   * Begins without lists of policies. Each that a limiter is called under gets its state in `store`. Without `enforce` (shadow mode)
+   * nothing is refused, so a penalty has no effect. `report` receives the store's notices.
    */
   constructor(
     private readonly common: OfLimiter,
@@ -114,10 +114,10 @@ export class PolicySets {
   }
 
   /**
-   * Copies the block of a key, if a penalty has begun it with this answer (`blockedUntil`), from `set` to the other lists of
-   * policies that the limiter knows, which have states of their own. Only an answer with the reason 'limit' has begun a block: a
-   * call that was blocked already has another. No call waits for the copies. If one fails, calls under that list are blocked only
-   * once the penalty has counted enough refusals there.
+   * Copies a block that a penalty has begun with this answer, to a call under `set`, to the states that the key has under the other
+   * lists of policies that the limiter knows. Only an answer with the reason 'limit' has begun a block: the reason is another if the
+   * key was blocked already. No call waits for the copies. If one fails, calls under that list are blocked only once the penalty has
+   * counted enough refusals there.
    */
   spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil = now }: Answer): void {
     if (reason !== 'limit') return
@@ -127,9 +127,8 @@ export class PolicySets {
   }
 
   /**
-   * Makes a change of a key, such as a block, in the state of every list of policies that is known. Lists of the same shapes
-   * (algorithms and windows) share a state, so those of the shapes of `except`, where the change was made already, are left out.
-   * Rejects if a state fails to make it.
+   * Applies a change to a key, such as a block, in the state of every list of policies that is known, but not in that of `except`,
+   * where it was applied before. Lists of the same shapes (algorithms and windows) share a state. Rejects if a state fails.
    */
   async correct(change: Correction, except?: PolicySet): Promise<void> {
     const sets = [...this.#byShapes.values()].filter(({ shapes }) => shapes !== except?.shapes)
@@ -142,8 +141,8 @@ export class PolicySets {
   }
 
   /**
-   * Opens the state of the limiter in the store under a list of policies, with the limiter's penalty if it has one.
-   * @throws {PolicyError} INVALID_PENALTY for a store that would ignore the penalty.
+   * Opens the state of the limiter in the store under a list of policies, with the limiter's penalty and reservations if it has them.
+   * @throws {PolicyError} INVALID_PENALTY, INVALID_OPTION for a store that would ignore the one or the other.
    */
   #open(policies: readonly Policy[]): Keyspace {
     const penalty = this.#penalty
@@ -206,9 +205,8 @@ function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
 }
 
 /**
- * Returns the policies of a list with distinct names, in the same order. Names that the user gave (`isNamed`) stay. Of equal
- * default names, such as '100-per-1m', each gets the name of its algorithm behind it, and from the second on a number if that is
- * taken.
+ * Returns the policies of a list with distinct names, in the same order. Names that the user gave (`isNamed`) stay. To default names
+ * that are equal, such as '100-per-1m', the name of the algorithm is added, and also a number from 2 on where the name is taken.
  * @throws {PolicyError} DUPLICATE_NAME for two equal names that were given.
  */
 function withOwnNames(list: readonly Policy[]): readonly Policy[] {

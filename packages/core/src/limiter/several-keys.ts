@@ -49,7 +49,7 @@ export function decideAll(given: readonly (PartOptions | PermitPart)[]): MaybePr
   return decideTogether(parts as Keys, wholeOf, openedOne)
 }
 
-/** As `decideAll`, where some parts are permits. Both kinds are checked before the first permit is taken. */
+/** Decides as `decideAll` a call of which some parts are permits. Both kinds are checked before the first permit is taken. */
 function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promise<WholeDecision> {
   const permits = parts.filter(isPermitPart)
   for (const permit of permits) checkPermit(permit)
@@ -128,8 +128,8 @@ export function checkLimiter(limiter: Limiter): void {
 }
 
 /**
- * Whether the options of a part have no names but the four that exist: it counts all names, and subtracts those of the four that
- * are given. That takes a quarter of the time of `checkNames`, whose error names the wrong option; it is called only if this fails.
+ * Whether the options of a part have no other names than the four that exist. Counts all names, and subtracts those of the four
+ * that are given, which takes a quarter of the time of `checkNames`. That is called only if this is false, to name the wrong option.
  */
 function hasOnlyNames(options: PartOptions): boolean {
   if (!options) return false

@@ -1,7 +1,7 @@
 /**
  * The store's clock as this process sees it. An answer holds the store's time at its decision, which lies somewhere between
- * sending the call and receiving the answer. The answer with the shortest way back is the most precise one, so an answer
- * that was received late because this process was busy delays no turn.
+ * sending the call and receiving the answer. The answer with the shortest way back tells most precisely; so an answer that was
+ * received late because this process was busy delays no turn.
  */
 export class StoreClock {
   /** The smallest difference between the local instant of an answer's receipt and the store's time in it. */
@@ -13,11 +13,11 @@ export class StoreClock {
   constructor(private readonly remembered = 1_000_000) {}
 
   /**
-   * Returns the instant `at` of the store's clock on this process's clock, in microseconds. The answer that names it was decided
-   * at `now` of the store, asked for at `sent` and received at `received` of this process. `received - now`, the difference of
-   * the clocks and the answer's way back, is smallest for the quickest answer, so the smallest of those remembered is
-   * the best estimate of the difference. The estimate is too large by the time of that way back, so the result is not early, as
-   * long as both clocks run at the same speed.
+   * Converts `at`, an instant on the store's clock, to this process's clock, in microseconds. The answer that names it was decided
+   * at `now` on the store's clock, and asked for at `sent` and received at `received` on this process's. `received - now` is the
+   * difference of the clocks and the time of the answer's way back, so the smallest of those remembered is the best estimate of the
+   * difference. It is too large by the time of that way back, so the result is never early, as long as both clocks run at the same
+   * speed.
    */
   toLocal(at: number, now: number, sent: number, received: number): number {
     const { remembered } = this

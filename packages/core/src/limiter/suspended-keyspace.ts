@@ -11,8 +11,8 @@ export class SuspendedKeyspace implements Keyspace {
   #state: Keyspace | undefined
 
   /**
-   * The keyspace of `policies`, of which one has a limit of 0, so that every cost is denied. `open` opens a state in the store
-   * under a list of policies; it is called for blocks, holds, resets and what was reserved under another limit alone.
+   * Denies every cost under `policies`, of which one has a limit of 0. `open` opens a state in the store under a list of policies. It
+   * is called only for blocks, holds and resets, and for what was reserved under another limit.
    */
   constructor(
     readonly policies: readonly Policy[],
@@ -55,8 +55,8 @@ export class SuspendedKeyspace implements Keyspace {
   }
 
   /**
-   * The state in the store. No store gets a limit of 0, but lists of the same algorithms and windows share that state whatever
-   * their limits, so it is opened with another limit in place of 0.
+   * The state in the store, opened with the first use. No store gets a limit of 0; but lists of the same algorithms and windows share
+   * their state whatever their limits, so it is opened with another limit in place of 0.
    */
   get state(): Keyspace {
     return (this.#state ??= this.open(this.policies.map(withAnyLimit)))
@@ -64,8 +64,8 @@ export class SuspendedKeyspace implements Keyspace {
 }
 
 /**
- * A policy of the same shape, for calls that no limit decides. Its limit is large, because a store takes the smallest limit it
- * has met into account for as long as it keeps keys.
+ * Returns the policy, or one of its shape in place of a policy with a limit of 0. The limit of that is large, because a store keeps
+ * keys until they are full under the smallest limit that it has met.
  */
 function withAnyLimit(policy: Policy): Policy {
   return policy.limit === 0 ? policy.with({ limit: 10_000 }) : policy

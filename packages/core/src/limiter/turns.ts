@@ -23,8 +23,8 @@ export class Turns {
   ) {}
 
   /**
-   * Adds a waiting call, by its instant. It is woken when that has come, after all with earlier or equal ones, and at once if it
-   * has passed. If the clock throws, all waiting calls fail. Returns a function that removes the call.
+   * Adds a waiting call, and returns a function that removes it. It is woken when its instant has come, or at once if that has
+   * passed, after all calls that were added before with an earlier or equal one. If the clock throws, all waiting calls fail.
    */
   add(waiter: WaitingTurn): () => void {
     this.#waiting.splice(this.#countUpTo(waiter.at), 0, waiter)
@@ -81,10 +81,7 @@ export class Turns {
     this.#timer = this.timers.set(fire, Math.ceil((at - now) / 1000))
   }
 
-  /**
-   * The number of calls that wait for an instant up to `at`, found by halves as they lie in order. A new call for `at` goes
-   * behind them.
-   */
+  /** Returns how many calls wait for an instant up to `at`, by a binary search. A new call for `at` goes behind them. */
   #countUpTo(at: number): number {
     let [low, high] = [0, this.#waiting.length]
     while (low < high) {

@@ -30,8 +30,8 @@ export class WaitQueue {
   #closed: Error | undefined
 
   /**
-   * A queue of calls that wait for their turns: instants, booked in `store`, at which their units are charged. Its timers follow
-   * a test's fake clock, unless the store keeps the time of another machine.
+   * Makes a queue for calls that wait for their turns: instants, booked in `store`, at which their units are charged. Its timers
+   * follow a test's fake clock, unless the store keeps the time of another machine.
    */
   constructor(private readonly store: Store) {
     this.#turns = new Turns(() => store.now(), store.keepsTime ? REAL_TIMERS : TIMERS)
@@ -50,10 +50,10 @@ export class WaitQueue {
 
   /**
    * Waits for units of a limiter that reserves, which books no turns: asks again and again, until the call is allowed, or denied for
-   * longer than `maxWait`. While units are reserved it asks each second, as they may be settled long before their end, and at the next end
-   * where that comes sooner, but not twice within a second; otherwise at the instant at which the cost passes. Where a penalty counts
-   * refusals, it peeks meanwhile, and only the last question counts.
-   * Rejects as `turn` does, and gives back what an answer has charged that comes later.
+   * longer than what is left of `maxWait`. While units are reserved it asks each second, as they may be settled long before their
+   * end, and once within a second if one ends sooner; otherwise at the instant at which the cost passes. If a penalty counts
+   * refusals, it only peeks, and charges when a peek has found room (`charge`); its last question counts as a refusal. Rejects as
+   * `turn` does; what was charged by an answer that comes after that is given back (`undo`).
    */
   async again(set: PolicySet, { ask, undo, charge, maxWait, signal }: PatientCall): Promise<WaitEnd> {
     const start = this.store.now()
@@ -70,7 +70,7 @@ export class WaitQueue {
       asked += this.store.now() - sent
       return later
     }
-    /** Microseconds until it asks again; none are left after the last answer. */
+    /** Returns the microseconds until it asks again; 0 or less after an answer that is the last. */
     const pauseAfter = (answer: Answer): number => {
       const { reason, at, now, nextEnd, blockedUntil } = answer
       const isBlocked = reason === 'blocked' || blockedUntil !== undefined
@@ -114,12 +114,12 @@ export class WaitQueue {
   }
 
   /**
-   * Books a turn in the store, sleeps until it, and asks the store whether the booking still stands; not so after a wait of at
-   * most TRUSTED_WAIT, which is too short for that. If the booking is 'lost' with the key's state, or 'held' because the key is
-   * blocked or held now, the call books again for what is left of the wait. A held booking is given back before (`undo`), and so
-   * is one whose wait ends in an error. Calls of one key leave in the order of their turns: each waits for the one `before` it.
-   * A call that is denied or need not wait returns at once, and so does every call in shadow mode (`!set.enforce`). Times are
-   * microseconds; `turnAt` is the turn on the clock of this process.
+   * Books a turn in the store, sleeps until it, and asks the store whether the booking still stands, unless the wait was short
+   * (TRUSTED_WAIT). If the booking is 'lost' with the key's state, or 'held' because the key is blocked or held now, the call books
+   * again for what is left of the wait. A held booking is given back before (`undo`), and so is one whose wait ends in an error.
+   * Calls of one key leave in the order of their turns: each waits for the one `before` it. A call that is denied or need not wait
+   * returns at once, and so does every call in shadow mode (`!set.enforce`). Times are microseconds; `turnAt` is the turn on the
+   * clock of this process.
    */
   async #bookAndWait(
     set: PolicySet,
@@ -184,8 +184,9 @@ export class WaitQueue {
   }
 
   /**
-   * Waits for the store's answer to a call. If the call is given up before (by its signal, or as queue or store close), the store learns
-   * that the `caller` of a booking is gone, and `undo` gives the charge back when the answer comes; `close` waits for that.
+   * Waits for the store's answer to a call. If the call is given up before (by its signal, or because the queue or the store closes),
+   * the store learns that the `caller` of a booking is gone, and `undo` gives back what was charged when the answer comes; `close`
+   * waits for that.
    */
   #answerTo(
     asked: Promise<Answer>,
@@ -208,7 +209,7 @@ export class WaitQueue {
     return this.#unlessGivenUp(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
-  /** Waits until the call whose turn on the key is before this one's has passed or has left; there is nothing to undo. */
+  /** Waits until the call whose turn on the key is `before` this call's has passed or has left. */
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
       before.passed.then(resolve, resolve) // it never rejects
@@ -235,10 +236,9 @@ export class WaitQueue {
   }
 
   /**
-   * Returns a promise that `begin` settles, unless the call is given up before: when `signal` aborts, or the queue or the store
-   * closes. Then the promise rejects, and the function that `begin` has returned, if any, is called, to undo what it began.
-   * `begin` is called at once and settles the promise directly: one promise more in between, and calls that need not wait would overtake a
-   * call that is woken.
+   * Calls `begin`, and returns a promise that `begin` settles, unless the call is given up before: `signal` aborts, or the queue or
+   * the store closes. Then the promise rejects, and the function that `begin` has returned, if any, is called to undo what it began.
+   * There is no other promise in between: with one, calls that need not wait would overtake a call that is woken.
    */
   #unlessGivenUp<T>(
     signal: AbortSignal | undefined,
@@ -286,10 +286,9 @@ class InOrder {
   pass = (): void => {}
 
   /**
-   * The place of a call among the calls of its key, made of the answer that booked its turn (the instant `at`). The next call of
-   * the key waits for the promise `passed`, which `pass` resolves once this call has had its turn, has left or books again. A
-   * turn that the failure mode decided (`degraded`) is an instant of another clock, so `at` is NaN, with which no comparison
-   * holds.
+   * Makes the place of a call among the calls of its key, of the answer that booked its turn (the instant `at`). The next call of
+   * the key waits for the promise `passed`, which `pass` resolves once this call has had its turn, has left or books again. A turn
+   * that the failure mode decided (`degraded`) is an instant of another clock: `at` is NaN then, which compares as false.
    */
   constructor({ at, degraded }: Answer) {
     this.at = degraded ? NaN : at
@@ -330,7 +329,7 @@ export interface WaitEnd {
   readonly asked: number
 }
 
-/** The keyspace that made an answer: the failure mode's where the store did not decide, otherwise the store's own. */
+/** Returns the keyspace that made an answer: the failure mode's if the store did not decide, otherwise the store's own. */
 export function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
 }

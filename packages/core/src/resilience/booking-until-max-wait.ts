@@ -70,7 +70,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
 
   /**
    * Sends the booking. If it may not be sent now (`refusal`), it waits for the store to recover, provided that a later attempt
-   * may succeed and not too many wait; otherwise it fails.
+   * may succeed and not too many bookings wait. Otherwise, or if the store is closed, it fails.
    */
   begin(): void {
     try {
@@ -85,20 +85,18 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     }
   }
 
-  /**
-   * Sends the booking again, now that the store answers. Its longest wait is shorter by the time since it began, in microseconds.
-   */
+  /** Sends the booking again, now that the store answers, with what is left of its longest wait, in microseconds. */
   resume(): void {
     const took = (nowMs() - this.#began) * 1000
     this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
   }
 
   /**
-   * Notes that the deadline has passed without an answer. The booking is waited for all the same, until its `maxWait` is over.
+   * Notes that the deadline has passed without an answer. The answer is awaited all the same, until the `maxWait` is over.
    */
   overdue(error: StoreError): void {
     this.#record(error)
-    this.#endInTime()
+    this.#expireInTime()
   }
 
   /**
@@ -157,34 +155,32 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   #awaitRecovery(error: StoreError): void {
     this.#record(error)
     this.notBefore = nowMs() + pauseMs(this.#timesSent)
-    this.#endInTime()
+    this.#expireInTime()
     if (!this.#isOver) this.recovery.add(this)
   }
 
   /**
-   * Keeps a failure to report when the time is over: the latest. But a failure after which the booking may have been carried out
-   * (`sent`) is replaced only by another of that kind, as the caller has to know.
+   * Keeps the latest failure, which is reported when the time is over. But a failure after which the booking may have been carried
+   * out (`sent`) is replaced only by another of that kind, as the caller has to know.
    */
   #record(error: StoreError): void {
     if (!this.#failure?.sent || error.sent) this.#failure = error
   }
 
   /**
-   * Ends the wait when its time is over: now, or by a timer, which is set once. If the caller has left, no timer is needed: the
-   * booking is in flight, and its answer is awaited only to be given back.
+   * Has the booking expire when its time is over: now, or by a timer, which is set once. If the caller has left, it need not
+   * expire: the booking is in flight then, and its answer is awaited only to give it back.
    */
-  #endInTime(): void {
+  #expireInTime(): void {
     if (this.request.caller.gone) return
     const left = this.#endsAt - nowMs()
     if (left > 0) this.#timer ??= setTimer(() => this.#expire(), Math.ceil(left))
     else this.#expire()
   }
 
-  /**
-   * Ends the booking because its time is over, with the failure that was kept. If it is still queued, it is not sent any more.
-   */
+  /** Ends the booking because its time is over, with the failure that was kept. If it is still queued, it is not sent. */
   #expire(): void {
-    // An attempt that is on its way may be carried out yet, whatever has become of those before it.
+    // A booking in flight may be carried out yet, whatever has become of earlier attempts.
     if (this.#pending?.unsent === false)
       this.#record(this.recovery.channel.explained(unanswered(this.request)) as StoreError)
     this.#pending?.leave()
@@ -201,10 +197,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.fail(callerLeft())
   }
 
-  /**
-   * Ends the booking's wait: stops its timer, removes it from the queue for recovery, and no longer listens for its caller to
-   * leave.
-   */
+  /** Ends the booking's wait: stops its timer, takes it out of the queue for recovery, and no longer hears its caller leave. */
   #end(): void {
     this.#isOver = true
     clearTimer(this.#timer)
@@ -250,7 +243,7 @@ function pauseMs(timesSent: number): number {
  * of them probes it, as often as the circuit allows.
  */
 export class RecoveryQueue {
-  /** With each call the number of answers at the time when it began to wait. */
+  /** With each booking the number of calls answered in time when it began to wait. */
   readonly #waiting = new Map<BookingUntilMaxWait, number>()
   #timer: ReturnType<typeof setInterval> | undefined
   #answeredBefore = 0
@@ -262,15 +255,15 @@ export class RecoveryQueue {
    * Adds a booking. Its `resume` is called once the store has answered another call in time from now on, and not before the
    * booking's `notBefore`. The timer that checks for it runs while there are bookings.
    */
-  add(waiter: BookingUntilMaxWait): void {
-    this.#waiting.set(waiter, this.channel.answeredInTime)
+  add(booking: BookingUntilMaxWait): void {
+    this.#waiting.set(booking, this.channel.answeredInTime)
     this.channel.awaitingRecovery = this.#waiting.size
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
   }
 
   /** Removes a booking, if it waits here. The timer stops with the last one. */
-  remove(waiter: BookingUntilMaxWait): void {
-    if (!this.#waiting.delete(waiter)) return
+  remove(booking: BookingUntilMaxWait): void {
+    if (!this.#waiting.delete(booking)) return
     this.channel.awaitingRecovery = this.#waiting.size
     if (this.#waiting.size > 0) return
     clearInterval(this.#timer)
@@ -278,9 +271,9 @@ export class RecoveryQueue {
   }
 
   /**
-   * Runs every 25 ms while bookings wait: resumes each if the store has answered a call in time since the booking began to wait,
-   * and if its pause is over. If the store has answered no call since the last check, a probe is sent, as no other call may come.
-   * If the store was closed, all bookings fail.
+   * Runs every 25 ms while bookings wait. Resumes each booking if the store has answered a call in time since that booking began to
+   * wait, and if its pause is over. If the store has answered no call in time since the last check, sends a probe by the oldest
+   * booking, as no other call may come. If the store was closed, all bookings fail.
    */
   #check(): void {
     const { answeredInTime } = this.channel
@@ -289,22 +282,22 @@ export class RecoveryQueue {
     try {
       isAnswering = this.channel.isAnswering()
     } catch (closed) {
-      for (const waiter of this.#waiting.keys()) {
-        this.remove(waiter)
-        waiter.fail(closed)
+      for (const booking of this.#waiting.keys()) {
+        this.remove(booking)
+        booking.fail(closed)
       }
       return
     }
     if (answeredInTime === this.#answeredBefore) {
-      const [first] = this.#waiting.keys()
-      if (first) this.channel.probe(() => first.request.read(), first.deadline)
+      const [oldest] = this.#waiting.keys()
+      if (oldest) this.channel.probe(() => oldest.request.read(), oldest.deadline)
     }
     this.#answeredBefore = answeredInTime
     if (!isAnswering) return
-    for (const [waiter, answeredAtStart] of this.#waiting) {
-      if (answeredInTime === answeredAtStart || now < waiter.notBefore) continue
-      this.remove(waiter)
-      waiter.resume()
+    for (const [booking, answeredAtStart] of this.#waiting) {
+      if (answeredInTime === answeredAtStart || now < booking.notBefore) continue
+      this.remove(booking)
+      booking.resume()
     }
   }
 }

@@ -20,16 +20,16 @@ export class Circuit<Failure> {
     readonly random = Math.random,
   ) {}
 
-  /** Notes that the store has answered: closes the circuit, so that calls are sent again, and begins to count failures anew. */
+  /** Notes that the store has answered: closes the circuit, so that calls are sent again, and counts failures from 0 again. */
   succeeded(): void {
     this.failures = 0
     this.open = undefined
   }
 
   /**
-   * Counts a failure of a call whose deadline was `deadlineMs` milliseconds. Five failures without a success in between, the
-   * first at least two deadlines ago, open the circuit; one slow moment with many calls in it does not. While it is open, `open`
-   * is the latest failure. The first probe of the store is due after a pause.
+   * Counts a failure of a call whose deadline was `deadlineMs` milliseconds. The circuit opens after five failures without a
+   * success in between, if the first was at least two deadlines ago; so one slow moment with many calls does not open it. While it
+   * is open, `open` is the latest failure. The first probe (a call that tests the store) is due after a pause.
    */
   failed(failure: Failure, deadlineMs: number): void {
     const now = this.now()

@@ -37,11 +37,10 @@ export class Deadline {
   ) {}
 
   /**
-   * Begins the deadline of a call, whose time counts from `entry.since`, an instant at or before `now`, in milliseconds. The call
-   * is put into the linked list, which is in the order in which deadlines end, so the search for its place begins at the end.
-   * `#uncounted` is the time so far that no deadline counts, as this process was slow then and not the store. `endsAt` is an
-   * instant of counted time, from which that is subtracted. One timer serves the list: it is set if there is none. One that has
-   * run on without calls, and let the process end, keeps it alive again from the first call on.
+   * Begins the deadline of a call, whose time counts from `entry.since`, an instant at or before `now`, in milliseconds. Puts the
+   * call into the linked list, which is in the order in which deadlines end; nearly every call belongs at its end. `endsAt` is in
+   * counted time: `#uncounted`, the time so far in which this process was slow and not the store, is subtracted. One timer serves
+   * the list. It is set if there is none; one that runs on from earlier calls is to keep the process alive again (`ref`).
    */
   begin(entry: DeadlineEntry, now = entry.since): void {
     entry.endsAt = entry.since + this.ms - this.#uncounted
@@ -109,9 +108,9 @@ export class Deadline {
   }
 
   /**
-   * Runs when the timer fires. If the first call in the list still has time, the timer is set anew. Otherwise the calls whose
-   * time is over by now (`#over`) expire: at once if the timer was on time, and if it was late, because the process was blocked,
-   * only after the answers that have arrived meanwhile are read. Without calls the timer is not set again.
+   * Runs when the timer fires. If the first call in the list still has time, sets the timer anew. Otherwise the calls whose time is
+   * over by now (`#over`) expire: at once if the timer was on time. If it was late, the process was blocked, and answers that have
+   * arrived meanwhile are read first. Without calls the timer is not set again.
    */
   #check(): void {
     const now = nowMs()
@@ -131,10 +130,10 @@ export class Deadline {
   }
 
   /**
-   * Postpones deadlines by time that was this process's fault, as they measure the store; `now` in milliseconds. If calls are
-   * queued in this process, or were when the timer was set, the time in which the process was busy does not count. That is all of
-   * it if the store answered calls meanwhile, and so was not what they waited for. If it answered none, it may be the slow one,
-   * and at most the time by which the timer is late is left out. A late timer means that the process was blocked: calls made
+   * Postpones deadlines by time in which this process was slow and not the store; `now` in milliseconds. Where calls are queued in
+   * this process, or were when the timer was set, time in which the process was busy does not count. If the store answered calls
+   * meanwhile, the queued ones waited for this process, so none of that time counts. If it answered none, it may be slow itself, so
+   * at most the time by which the timer is late is left out. A late timer means that the process was blocked: calls that were made
    * since it was set may not have been sent before, so they have their full time from now on.
    */
   #discount(now: number): void {
@@ -150,10 +149,7 @@ export class Deadline {
     }
   }
 
-  /**
-   * Of the milliseconds since the timer was set, those in which this process was busy. `#discount` can leave them out of the
-   * deadlines, which measure the store and not this process. The result is 0 if the runtime does not measure idle time.
-   */
+  /** Returns the milliseconds since the timer was set in which this process was busy; 0 if the runtime does not measure idle time. */
   #busyMs(now: number): number {
     const idle = idleMs()
     if (idle === undefined || this.#idleMs === undefined) return 0
@@ -215,10 +211,7 @@ function afterReading(task: () => void): void {
   else setTimeout(task, 0)
 }
 
-/**
- * The milliseconds for which this process's event loop has been idle so far; undefined in a runtime that does not measure it.
- * Such a process counts as never busy.
- */
+/** Returns the milliseconds for which the event loop has been idle so far; undefined in a runtime that does not measure it. */
 function idleMs(): number | undefined {
   const { idle, active } = performance.eventLoopUtilization?.() ?? { idle: 0, active: 0 }
   return idle + active > 0 ? idle : undefined

@@ -1,14 +1,14 @@
 import { giveBack } from '../stores/giving-back.js'
 import { isDenied } from '../stores/store.js'
 import type { Answer, MaybePromise, Part, PlacedPart, Receiver, WholeReceiver } from '../stores/store.js'
-import { isWholeDenied, programOf } from '../stores/together.js'
+import { isWholeDenied, prepareOneStep } from '../stores/together.js'
 
 /**
- * Decides a call on several keys, of which each part is one key and its cost: all are charged, or none if an enforced one is
- * denied (shadow mode enforces none). If a part is known to be denied, nothing is tried to be charged. A program decides keys in one
- * atomic step, as one Redis server does: if all parts have the same, it decides them. Otherwise `decideEach` asks the store of each,
- * and gives back what was charged if one is denied. Returns what `charged` makes of the answers and of the milliseconds that stores
- * took, 0 if they answered at once. Later answers come to `receiver` after the return, and settle the promise that was returned.
+ * Decides a call on several keys, each part of which is one key and its cost: all are charged, or none if an enforced part is
+ * denied (shadow mode enforces none). If a part is known to be denied, nothing is charged. If one store can decide all parts in
+ * one atomic step, as one Redis server can (`together`), it does. Otherwise `decideEach` asks the store of each part, and gives
+ * back what was charged if one is denied. Returns what `charged` makes of the answers and of the milliseconds that stores took,
+ * 0 if they answered at once. For answers that come later (to `receiver`) it returns a promise.
  */
 export function decideParts<T>(
   parts: readonly PlacedPart[],
@@ -19,11 +19,11 @@ export function decideParts<T>(
   let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
   const receiver: WholeReceiver = {
     /**
-     * Gets the answers, one a part. From the program they are undefined if it cannot decide these keys together, for example
-     * because a Redis Cluster has them in several slots. Nothing is charged then, so each part is decided on its own.
+     * Gets the answers, one a part; undefined from a store that cannot decide these keys in one step, for example because a Redis
+     * Cluster has them in several slots. Nothing is charged then, so each part is decided on its own.
      */
     answered(answers) {
-      if (!answers) return passTo(receiver, decideEach(parts)) // these keys cannot go together
+      if (!answers) return passTo(receiver, decideEach(parts))
       try {
         settle.resolve(charged(answers, performance.now() - sentAt))
       } catch (error) {
@@ -32,14 +32,14 @@ export function decideParts<T>(
     },
     failed: (error) => settle.failed(error),
   }
-  const program = programOf(parts)
-  const answers = program ? program.decide(parts, receiver) : decideEach(parts)
+  const together = prepareOneStep(parts)
+  const answers = together ? together.decide(parts, receiver) : decideEach(parts)
   if (answers && 'length' in answers) return charged(answers, 0)
   if (answers) passTo(receiver, answers)
   return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
 
-/** Passes an answer to `receiver` when its promise resolves, or the error when it rejects. */
+/** Passes the answer to `receiver` once the promise resolves, or the error once it rejects. */
 export function passTo<T>(receiver: Receiver<T>, answer: Promise<T>): undefined {
   answer.then(
     (later) => receiver.answered(later),
@@ -48,9 +48,9 @@ export function passTo<T>(receiver: Receiver<T>, answer: Promise<T>): undefined 
 }
 
 /**
- * Whether a part (one key of a call on several) is known to be denied without asking a store elsewhere, so that the whole call
- * is. If its state is in this process (`isHere`) that is asked; otherwise its cost never fits, or a remembered denial of its store
- * says so. In shadow mode (not `enforce`) a part denies nothing.
+ * Whether a part (one key of a call on several) is known to be denied without asking a store elsewhere; then the whole call is
+ * denied. A part whose state is in this process (`isHere`) is peeked at. Any other is known to be denied if its cost never fits,
+ * or by a remembered denial of its store. False in shadow mode (not `enforce`), in which a part denies nothing.
  */
 function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
@@ -60,8 +60,8 @@ function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): bo
 }
 
 /**
- * Answers a call on several keys of which one is known to be denied, and charges none: each part says how it stands by itself, as
- * far as its store has said so within the last second or says so now.
+ * Answers a call on several keys of which one is known to be denied, and charges none of them. Each part gets the answer to a
+ * 'try' of its own, which may be what its store said of the key within the last second (as `caller.isDenied` allows).
  */
 function tryAll<T>(
   parts: readonly PlacedPart[],
@@ -78,10 +78,11 @@ function tryAll<T>(
 }
 
 /**
- * Decides the parts of a call (keys with their costs) that no single program holds, in two steps, and resolves to one answer a
- * part. First all are tried ('try'), which charges nothing; if an enforced one is denied, that is the result. Otherwise all are
- * charged ('commit'). If one of them is denied now, because another call was faster, or fails, the charges of the others are
- * given back; parts that were allowed then get the answers of the first step. Rejects with the failure of a store.
+ * Decides the parts of a call (keys with their costs) in two steps, as no store can decide all of them in one, and resolves to one
+ * answer a part. First all are tried ('try'), which charges nothing; if an enforced one is denied, these are the answers. Otherwise
+ * all are charged ('commit'), under a deadline that counts from the latest 'try' (`since`). If one is denied now, because another
+ * call was faster, or fails, the charges of the others are given back; parts that were allowed then get the answers of the first
+ * step. Rejects with the failure of a store.
  */
 async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
   const caller = {

@@ -34,10 +34,10 @@ export class DenialCache {
   }
 
   /**
-   * The denial of a call that the store would surely deny now, made from the key's denials that are remembered, the newest first;
-   * undefined if the store has to be asked. A cost that was denied before gets its own denial again. At most four costs of a key
-   * are still sent to the store though they are surely denied, to learn their exact wait. Any further cost gets the denial of a
-   * larger cost, whose wait is no shorter than its own, or else waits until the allowance is full.
+   * Returns a denial if the remembered denials of the key show that the store would deny this call now; undefined if the store has
+   * to be asked. A cost that was denied before gets its own denial again. Up to four costs of a key are still sent to the store
+   * though they are surely denied, to learn their exact wait. Any further cost gets the denial of a larger cost, whose wait is no
+   * shorter than its own, or else a wait until the allowance is full.
    */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined
@@ -67,19 +67,18 @@ export class DenialCache {
   }
 
   /**
-   * Notes that a call is about to be sent. Returns its number and the instant, for `record` to judge the answer by: whether the
-   * key was corrected meanwhile, and since when the answer may be valid.
+   * Notes that a call is about to be sent. Returns its number and the instant, by which `record` later sees whether the key was
+   * corrected meanwhile, and since when the answer may be valid.
    */
   begin(): BegunCall {
     return { number: ++this.#begun, sentAt: this.clock.now() }
   }
 
   /**
-   * Records the answer to a call that `begin` has noted. A denial is remembered until the wait that it names is over, and no
-   * longer than `maxAge`; not at all if the key was corrected while the call was on its way. An allowed call with a cost proves
-   * the key's denials wrong, and removes them. Instants of the answer are on the store's clock, so only their distances from its
-   * `now` are used, counted from when the call was sent, as the store may have decided then. `scarceUntil` is the instant until
-   * which every cost above what remained is denied.
+   * Records the answer to a call that `begin` has noted. A denial is remembered until the wait that it names is over, but no longer
+   * than `maxAge`; it is not if the key was corrected while the call was on its way. An allowed call with a cost proves the key's
+   * denials wrong, and removes them. Instants of the answer are on the store's clock, so only their distances from its `now` are
+   * used, counted from when the call was sent, as the store may have decided then.
    */
   record(policies: readonly Policy[], key: string, cost: number, call: BegunCall, answer: Answer): void {
     if (answer.reason === undefined) {
@@ -137,8 +136,8 @@ const COSTS = 4
 const MOST_PER_KEY = 16
 
 /**
- * Returns the denials to keep of a key, the newest first: `denial`, and of the `earlier` ones those still valid. Of the same
- * limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; of all limits at most 16.
+ * Returns the denials to keep of a key, the newest first: `denial`, and those of the `earlier` ones that are still valid. Under the
+ * same limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; under all limits 16.
  * The new denial takes over the number of calls that are `asking` the store now, less this one, which has its answer.
  */
 function withEarlier(
@@ -157,12 +156,12 @@ function withEarlier(
 }
 
 /**
- * A remembered denial as the store would answer now, with `now` on this process's clock. Its instants are the same, and only the
- * answer's `now` moves on by the time since it came, so its waits are shorter by that.
+ * Returns a remembered denial as the store would answer at `now` (on this process's clock). Its instants stay the same; only its
+ * own `now` moves on by the time since it came, so its waits are shorter by that.
  */
 function answerAt(now: number, { answer, receivedAt }: RememberedDenial): Answer {
   const { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd } = answer
-  const since = answer.now + Math.max(0, now - receivedAt)
+  const movedOn = answer.now + Math.max(0, now - receivedAt)
   const kept = { at, reason, binding, remaining, resetAt, parts, used, held, nextEnd } as const
-  return { now: since, booking: undefined, from: 'cache', ...kept }
+  return { now: movedOn, booking: undefined, from: 'cache', ...kept }
 }

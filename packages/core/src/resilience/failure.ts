@@ -4,10 +4,10 @@ import { warnProcess } from '../values/process-warning.js'
 import { nowMs } from '../values/clock.js'
 
 /**
- * The answer to a call that nothing decided: the failure mode 'allow' or 'deny' answers, as `allowed` says, or the cost is above
- * this process's share of the limits in the keyspace `by`, which decides in place of the store. `why` is the store's failure, and
- * `here` how the key stands in this process. A denied caller may try again in a second. `parts` has three numbers a policy, the
- * first of them its earliest instant.
+ * Returns the answer to a call that no state could decide. `allowed` says whether it passes, as the failure mode 'allow' or 'deny'
+ * has it; a denied caller may try again in a second. It is false too for a cost above this process's share of the limits, in the
+ * keyspace `by` that decides in place of the store. `why` is the store's failure; `here` says how the key stands in this process.
+ * Of the three numbers that `here.parts` has for each policy, the first, its earliest instant, becomes that of the answer.
  */
 export function undecidedAnswer(why: StoreFailure, allowed: boolean, here: Answer, by?: Keyspace): Answer {
   const at = allowed ? here.now : here.now + RETRY_AFTER
@@ -16,9 +16,9 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean, here: Answe
 }
 
 /**
- * Marks an answer as that of the keyspace `by`, which decided in this process in place of the store because of the failure `why`.
- * It denies a cost for ever only because this process's share of the limits is too small, as one that fits in no state of the store
- * is not decided here. The caller gets a denial that lasts a second then: the call may pass after the outage.
+ * Returns an answer of the keyspace `by`, which decided in this process in place of the store, marked with the store's failure
+ * `why`. If it denies a cost for ever ('cost'), only this process's share of the limits is too small for it: a cost that never fits
+ * the store does not get here. The caller then gets a denial for a second, as the call may pass after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace): Answer {
   const used = by.policies.map((policy, i) => usedOf(answer, policy, i)) // by its share of the limits, which callers do not see
@@ -91,8 +91,8 @@ export class Health {
   #reportedAt = -Infinity
 
   /**
-   * No outage at first. Outages go to `report`, at most one in `pauseMs`, with the store's address `endpoint`. `now` returns
-   * milliseconds of a clock that does not run back.
+   * Begins without an outage. Reports outages to `report`, at most one in `pauseMs`, with `endpoint`, the store's address. `now`
+   * returns milliseconds of a clock that does not run back.
    */
   constructor(
     readonly report: Report,
@@ -144,8 +144,8 @@ export function processHealth(endpoint: string | undefined, now?: () => number):
 const MINUTE_MS = 60_000
 
 /**
- * Writes a warning of the process for the notice that a store does not answer (an outage), or that it decides again. Stores
- * without an address (`endpoint`) are left out.
+ * Writes a warning of the process if the notice says that a store does not decide (an outage), or that it decides again. Does
+ * nothing for a store without an address (`endpoint`).
  */
 function warnOfOutage(notice: Notice): void {
   if (!('endpoint' in notice) || notice.endpoint === undefined) return
@@ -155,9 +155,9 @@ function warnOfOutage(notice: Notice): void {
 }
 
 /**
- * Describes a failure of the store as listeners and warnings get it. Its `cause` is the most precise code there is: that of the
- * error below it, which the store's client has thrown; else the word in capitals that begins that error's message, as in replies
- * of Redis; else the code of the failure itself.
+ * Describes a failure of the store as listeners and warnings get it. The `cause` is the most precise code that there is: the code
+ * of the error below the failure, which the store's client has thrown; else the word in capitals with which that error's message
+ * begins, as in replies of Redis; else the code of the failure itself.
  */
 function outageOf(failure: Error, endpoint: string | undefined): Outage {
   const { name, message, code = name, cause } = failure as Partial<StoreError> & Error

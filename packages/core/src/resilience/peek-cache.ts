@@ -22,7 +22,7 @@ export class PeekCache {
     return peek && this.clock.now() - peek.askedAt < LIFE ? peek : undefined
   }
 
-  /** Notes a peek, which `send` sends. */
+  /** Sends a peek by `send`, and keeps it in place of one under the same limits. It gets its answer, or failure, when that comes. */
   begin(policies: readonly Policy[], key: string, cost: number, send: () => Promise<Answer>): Peek {
     const askedAt = this.clock.now()
     const ended = send().then(
@@ -36,18 +36,18 @@ export class PeekCache {
     return peek
   }
 
-  /** Records the answer to a peek. */
+  /** Records what the store has answered about `cost` as the answer of this peek, and how far the store's clock is ahead. */
   record(peek: Peek, cost: number, answer: Answer): void {
     Object.assign(peek, { cost, answer, ahead: answer.now - this.clock.now() })
   }
 
-  /** Records the answer to any other call, if its key was peeked at: less may remain since. */
+  /** Records the answer to any other call as that of its key's peek, if there is one and the answer is newer. */
   learn(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
     const peek = this.get(policies, key)
     if (peek?.answer && answer.now >= peek.answer.now) this.record(peek, cost, answer)
   }
 
-  /** How a cost stands now, as far as a peek tells that has its answer. */
+  /** Returns how a cost stands now, by a peek that has its answer. */
   read(peek: Peek, cost: number): Answer {
     return answerTo(cost, peek as Known, this.clock.now() + peek.ahead)
   }
@@ -82,38 +82,39 @@ const MOST_KEYS = 10_000
 const MOST_PER_KEY = 16
 
 /**
- * How a cost stands at the instant `now`, by an earlier answer, of the same cost or another. Where that does not tell how long it
- * waits, it is until the policy is full, so that no wait is too short. `parts` has three numbers a policy: earliest instant,
- * remaining, resetAt.
+ * Returns how a cost stands at the instant `now`, made from an `earlier` answer about the same cost or another. If that does not
+ * tell how long the cost waits under a policy, it waits until the policy is full, so that no wait is too short. Each list of parts
+ * has three numbers a policy: earliest instant, remaining, resetAt. The policy with the latest instant, or of a cost that passes
+ * the one with the least remaining, is binding.
  */
 export function answerTo(
   cost: number,
-  { policies, cost: known, answer: earlier }: Known,
+  { policies, cost: earlierCost, answer: earlier }: Known,
   now: number,
 ): Answer {
-  const { at, reason, remaining, resetAt, parts: before = [at, remaining, resetAt] } = earlier
+  const { at, reason, remaining, resetAt, parts: earlierParts = [at, remaining, resetAt] } = earlier
   const isBarred = (reason === 'blocked' || reason === 'held') && at > now
   const parts: number[] = []
   const used = policies.map((policy, i) => usedOf(earlier, policy, i))
-  let [last, least] = [0, 0]
-  for (let i = 0; i < before.length; i += 3) {
-    const [capacity, fullAt] = [policies[i / 3]!.capacity, before[i + 2]!]
+  let [latest, least] = [0, 0]
+  for (let i = 0; i < earlierParts.length; i += 3) {
+    const [capacity, fullAt] = [policies[i / 3]!.capacity, earlierParts[i + 2]!]
     const isFull = earlier.now < fullAt && fullAt <= now
-    const left = isFull ? capacity : before[i + 1]!
+    const left = isFull ? capacity : earlierParts[i + 1]!
     if (isFull) used[i / 3] = 0
-    const passesAt = reason && cost <= known ? Math.min(before[i]!, fullAt) : fullAt
+    const passesAt = reason && cost <= earlierCost ? Math.min(earlierParts[i]!, fullAt) : fullAt
     const fits = cost <= left && !isBarred
     parts.push(cost > capacity ? Infinity : fits ? now : Math.max(now, passesAt), left, Math.max(now, fullAt))
-    if (parts[i]! > parts[last]!) last = i
+    if (parts[i]! > parts[latest]!) latest = i
     if (left < parts[least + 1]!) least = i
   }
-  const isDenied = parts[last]! > now
-  const why = parts[last] === Infinity ? 'cost' : isBarred ? reason : 'limit'
+  const isDenied = parts[latest]! > now
+  const why = parts[latest] === Infinity ? 'cost' : isBarred ? reason : 'limit'
   return {
     now,
-    at: parts[last]!,
+    at: parts[latest]!,
     reason: isDenied ? why : undefined,
-    binding: (isDenied ? last : least) / 3,
+    binding: (isDenied ? latest : least) / 3,
     remaining: parts[least + 1]!,
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),
     parts: policies.length > 1 ? parts : undefined,

@@ -40,17 +40,18 @@ export interface ResilientKeyspaceOptions {
   readonly blocks: { readonly areKept: boolean; keep(): void }
 }
 
-/** The question of a call. One that `isDenied` is denied already with a whole, and only asks how its key stands. */
+/** What a call asks of the store. */
 type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'> & {
+  /** Whether the call is denied anyway, and only asks how its key stands. */
   readonly isDenied?: boolean
   /** Of a call that reserves. */
   readonly reserve?: ReserveCall
 }
 
-/** A call of the store's keyspace in the name of `sender`, who may give up. */
+/** Calls the store's keyspace for `sender`, who may give up. */
 type StoreAct<T> = (keyspace: Keyspace, sender: Caller) => MaybePromise<T>
 
-/** An answered call, as far as it is recorded. */
+/** What is recorded of a call that was answered. */
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
 /**
@@ -81,9 +82,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call: from a remembered denial, by the store, or by the failure mode. In the modes 'throw' and 'deny' nothing but
-   * the store can let a call pass (`isAlone`), so a booking with a `caller` may wait for the store past the deadline, up to
-   * `maxWait` microseconds. 'try' and 'commit' with a caller are the steps of a call on several keys.
+   * Decides a call: by a remembered denial, by the store, or by the failure mode. A call that is denied whatever the store says only
+   * asks how its key stands (`#peeked`): its cost is above the capacity, or it is a part of a call that is denied. In the modes
+   * 'throw' and 'deny' nothing but the store can let a call pass, so a booking with a `caller` may wait for it past the deadline,
+   * up to `maxWait` microseconds. 'try' and 'commit' are the steps of a call on several keys, which is the `caller` of both.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
@@ -92,12 +94,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (caller?.isDenied) return this.#peeked(key, cost)
     const question = { kind: ask, key, cost, maxWait }
     const { mode } = this.options
-    const isAlone = mode === 'throw' || mode === 'deny'
-    if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(question, caller)
+    const onlyStoreAllows = mode === 'throw' || mode === 'deny'
+    if (ask === 'book' && caller && onlyStoreAllows) return this.#bookUntilMaxWait(question, caller)
     return this.#send(question, ask === 'try' || ask === 'commit' ? caller : undefined)
   }
 
-  /** Decides a call. Returns the answer if it is known without waiting, otherwise undefined: `receiver` then gets it later. */
+  /** Decides a `consume`. Returns the answer if it is known at once; otherwise undefined, and `receiver` gets it later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     if (cost > this.capacity) {
       const peeked = this.#peeked(key, cost)
@@ -116,8 +118,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Sends a call to the store, which returns its answer at once or passes it to the call later. A `consume` or `try` is noted for
-   * the cache of denials: its beginning is returned.
+   * Sends a call to the store, which answers the call later; an answer that it returns is passed to the call here. Returns the
+   * beginning of a `consume` or `try`, by which the cache of denials will judge the answer.
    */
   ask(call: PendingCall<Answer>): BegunCall | undefined {
     const { remote, denials } = this.options
@@ -132,8 +134,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Records an answer of the store. A call that was noted for the denial cache (`begun`) is recorded there; another one that has
-   * booked (`booking`) makes the key's denials untrue. An answer may end an outage, and its block is kept for the next outage.
+   * Records an answer of the store. The denial cache records it if the call was noted there (`begun`); any other call that has
+   * booked makes the cache forget the key. An answer may end an outage. A block in it is kept for the next outage.
    */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, peeks, health, blocks } = this.options
@@ -145,8 +147,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The answer of the failure mode to a call that the store did not answer. `isUnasked`: it was not even sent.
-   * @throws the failure itself in mode 'throw', and if it is no outage but a misuse.
+   * Counts a call that the store did not answer as degraded, and returns the failure mode's answer. `isUnasked` says that it was
+   * not even sent.
+   * @throws the failure itself in mode 'throw', and if it is a misuse and no outage.
    */
   fallBack(call: Question, failure: unknown, isUnasked = false): Answer {
     if (!isOutage(failure)) throw failure
@@ -155,10 +158,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * The failure mode's answer to a call that failed with `failure`, which is counted already. 'local' decides by the state in
-   * this process's memory, and so does 'allow' for a key known to be blocked, which may not pass. In every mode that state says
-   * how a key stands whose call is denied anyway, and tells the other fields of 'allow'. `isUnasked`: it was never sent.
-   * @throws the failure in the mode 'throw'.
+   * Returns the failure mode's answer to a call that failed with `failure`. 'deny' denies it. 'local' decides by the state in this
+   * process's memory. So does 'allow' if the key is known to be blocked; otherwise it lets the call pass, and that state only tells
+   * how the key stands. A call that is denied anyway (`isDenied`) is denied in every mode, also by that state.
+   * @throws the failure in the mode 'throw'; `isUnasked` says that the call was never sent.
    */
   decideWithout(question: Question, failure: Error, isUnasked: boolean): Answer {
     const { kind, key, cost, maxWait, reserve, isDenied = cost > this.capacity } = question
@@ -190,14 +193,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Reserves in the store within the deadline. A reservation that is answered later, which nobody can settle, is settled at 0. */
+  /** Reserves in the store within the deadline. A reservation that is answered later is settled at 0: nobody else can settle it. */
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#peeked(key, cost)
     const known = this.known(key, cost, 'consume', caller)
     if (known) return known
     const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
-    const refusal = this.refusal(key)
+    const refusal = this.refusalWithProbe(key)
     if (refusal) return this.fallBack(question, refusal, true)
     try {
       const answer = await new Promise<Answer>((answered, failed) => {
@@ -220,8 +223,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Cancels a booking in the store within the deadline. Resolves to whether the key is as if it had never been booked. For a
-   * `caller`, to whom the store has just answered, the store is asked even while the circuit is open.
+   * Cancels a booking in the store within the deadline. Resolves to whether the key is as if it had never been booked. With a
+   * `caller`, whom the store has just answered, the store is asked even while the circuit is open.
    */
   cancel(booking: Booking, caller?: Caller): Promise<boolean> {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking), caller)
@@ -229,9 +232,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * Corrects the state in the store, within the deadline. Resolves to the units that took effect. A block, a hold and a reset
-   * concern the key and not units, so they also apply to the state in memory that decides in an outage. A block does so again
-   * once the store has answered: answers to earlier calls, which do not know of it, may have ended it there meanwhile. Units are
-   * given back (`release`) also where the deadline passes before the store has sent that.
+   * concern the key and not units, so they also apply to the state in memory that decides in an outage. A block is applied there
+   * again once the store has answered: answers to earlier calls, which do not know of it, may have ended it meanwhile. A `release`
+   * has no sender, so the store carries it out even if the deadline passes first.
    */
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change)) this.#keep(change)
@@ -246,7 +249,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * Copies a block that the store reports to the state in memory that decides in an outage. Marked `isPenalty`, it never shortens
-   * another block there. If the answer has none, a known block is over (`isOver`): one of duration 0, without that mark, ends it.
+   * another block there. If the store reports none and a block is known here, that block is over (`isOver`): a block of duration 0
+   * without the mark ends it.
    */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
     const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
@@ -255,8 +259,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Applies a block, a hold or a reset to the state in this process's memory that decides while the store does not. `areKept`
-   * becomes true with the first block: until then that state need not be made or asked to know that a key is not blocked.
+   * Applies a block, a hold or a reset to the state in this process's memory that decides in an outage. The first block is noted
+   * (`blocks.areKept`): before it no key is known to be blocked, and that state need not be asked, or even made, to see that.
    */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
@@ -264,16 +268,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     Promise.resolve(local().correct(change)).catch(() => {})
   }
 
-  /** Whether the state in memory has a block of the key, which an answer of the store or an operator here has brought. */
+  /** Whether the state in memory has a block of the key, which came by an answer of the store or by `block` in this process. */
   isKnownBlocked(key: string): boolean {
     const { blocks, local } = this.options
     return blocks.areKept && (local().decide('peek', key, 0, 0) as Answer).reason === 'blocked'
   }
 
   /**
-   * The remembered denial of a `consume` or `try`, which need not ask the store; undefined if there is none, or the caller asks
-   * again while it is denied. With a penalty the
-   * store counts refusals, so of what is remembered only a block denies without it.
+   * Returns the remembered denial of a `consume` or `try`, which then need not ask the store; undefined if there is none, or if the
+   * caller asks again while it is denied. With a penalty the store has to count refusals, so only a remembered block is returned.
    */
   known(key: string, cost: number, ask: Ask = 'consume', caller?: Caller): Answer | undefined {
     if ((ask !== 'consume' && ask !== 'try') || caller?.asksAgain) return undefined
@@ -282,17 +285,18 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * How a cost stands that is denied anyway, by itself or with the whole call that it is a part of: as the store says, which is
-   * asked unless it was within the last second, and as the state in memory says until the store has answered.
+   * Answers a call that is denied anyway, for its own cost or with a call on several keys that it is a part of. The answer says how
+   * the key stands, by a peek at the store that was sent within the last second or is sent now. If that fails, or the store may not
+   * be asked, the failure mode answers.
    */
   #peeked(key: string, cost: number): MaybePromise<Answer> {
     const { remote, peeks } = this.options
     if (remote.answersAtOnce) return remote.decide('peek', key, cost, 0)
     let known = peeks.get(this.policies, key)
-    // Of a cost that never fits a store does not say whether the key is held.
+    // The answer to a cost that never fits does not tell whether the key is held.
     if (known && known.cost > this.capacity && cost <= this.capacity) known = undefined
     if (known?.answer) return { from: 'cache', ...peeks.read(known, cost) }
-    const failure = known ? known.failure : this.refusal(key)
+    const failure = known ? known.failure : this.refusalWithProbe(key)
     const question = { kind: 'peek', key, cost, maxWait: 0, isDenied: true } as const
     if (failure !== undefined) return this.fallBack(question, failure)
     const peek = known ?? this.#peek(key, cost)
@@ -301,7 +305,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Sends a peek of `cost` units. */
+  /** Sends a peek of `cost` units to the store, and keeps it for later calls on the key. */
   #peek(key: string, cost: number): Peek {
     const { remote, peeks } = this.options
     const ask = (caller: Caller): MaybePromise<Answer> => remote.decide('peek', key, cost, 0, caller)
@@ -313,9 +317,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Decides a call, or takes one step for one key of a call on several, the `whole`: 'try' charges nothing, 'commit' charges. One
-   * deadline is for both steps: that of a 'commit' counts from the latest 'try' of all keys, which `whole.since` keeps; if it is
-   * over already, the store is not asked. A charge whose answer comes after the whole call has ended (`whole.gone`) is given back.
+   * Sends a call to the store. With `whole`, a call on several keys, it is one step for one of them: 'try' charges nothing,
+   * 'commit' charges. Both steps have one deadline: that of 'commit' counts from the latest 'try' of all keys (`whole.since`). If it
+   * is over already, the store is not asked. A charge that is answered after the whole has ended (`whole.gone`) is given back.
    */
   #send(question: Question, whole?: Caller): MaybePromise<Answer> {
     const { ms } = this.deadline
@@ -328,7 +332,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
     let receiver!: LateReceiver<Answer>
     const outcome = new Promise<Answer>((resolve, failed) => {
-      /** Notes when the latest 'try' of all keys began, from which the deadline of the second step, 'commit', counts. */
+      /** Tells the whole when this step began: the deadline of 'commit' counts from the latest 'try'. */
       const answered = (answer: Answer, began: number): void => {
         whole?.began?.(began)
         resolve(answer)
@@ -342,7 +346,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return refusal ? this.#refuse(question, refusal) : outcome
   }
 
-  /** Books a turn, past the deadline too, and again after failures that may pass. After others, the failure mode decides. */
+  /** Books a turn. Waits past the deadline, and books again after failures that may pass; after others the failure mode decides. */
   async #bookUntilMaxWait(question: Question, caller: Caller): Promise<Answer> {
     const { recovery, remote } = this.options
     const { kind, key, cost, maxWait } = question
@@ -382,9 +386,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Undoes a charge of a key whose answer came too late, by what `undo` sends. It is sent while the circuit is open too, because the
-   * store has just answered. Resolves at the deadline at the latest (`overdue`), though the store may carry it out after that; never
-   * rejects. If it fails, the units stay charged and unused.
+   * Has `undo` undo a charge whose answer came too late, by calls to the store that it makes through `send`. They are sent while the
+   * circuit is open too, because the store has just answered. Resolves at the deadline at the latest (`overdue`), though the store
+   * may carry them out after that; never rejects. If they fail, the units stay charged and unused.
    */
   async #undo(
     key: string,
@@ -406,35 +410,40 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Why the store is not asked now: its last failure while the circuit is open, or too many waiting calls; undefined if it may be
-   * asked. While the circuit is open, this also sends a probe, a read of this key, if one is due.
+   * Returns why the store may not be asked now: its last failure while the circuit is open, or too many waiting calls. Then it also
+   * tests the store if that is due. Returns undefined if the store may be asked.
    */
-  refusal(key: string, refusal = this.channel.refusal()): Error | undefined {
-    const probe = (): MaybePromise<Answer> => this.options.remote.decide('peek', key, 0, 0)
-    if (refusal) this.channel.probeIfOpen(probe, this.deadline)
+  refusalWithProbe(key: string): Error | undefined {
+    const refusal = this.channel.refusal()
+    if (refusal) this.#probe(key)
     return refusal
   }
 
-  /** Returns the failure mode's answer to a call that was not sent because of `refusal`, and may test the store. */
+  /** Tests a store whose circuit is open by a peek of 0 units at this key, if a test is due. */
+  #probe(key: string): void {
+    this.channel.probeIfOpen(() => this.options.remote.decide('peek', key, 0, 0), this.deadline)
+  }
+
+  /** Returns the failure mode's answer to a call that was not sent because of `refusal`, and tests the store if that is due. */
   #refuse(question: Question, refusal: Error): Answer {
-    this.refusal(question.key, refusal)
+    this.#probe(question.key)
     return this.fallBack(question, refusal, true)
   }
 
   /**
-   * Carries out `act` on the store's keyspace within the deadline; with its `sender` the store leaves out a call whose deadline passes
-   * before it is sent. Rejects if the store may not be asked now. For a `caller`, to whom it has just answered, that is not checked,
-   * and the deadline counts from the call's first step.
+   * Has the store carry out `act` within the deadline, and resolves to the result. By the `sender` that `act` gets, the store can
+   * leave out a call whose deadline has passed before it is sent. Rejects if the store may not be asked now. With a `caller`, whom
+   * the store has just answered, that is not checked, and the deadline counts from the first step of that call.
    */
   async #carryOut<T>(key: string, act: StoreAct<T>, caller?: Caller): Promise<T> {
-    const refusal = caller ? undefined : this.refusal(key)
+    const refusal = caller ? undefined : this.refusalWithProbe(key)
     if (refusal) throw notAsked(refusal)
     const { channel, deadline } = this
     const { remote } = this.options
     return channel.send((sender) => act(remote, sender), deadline, caller?.since)
   }
 
-  /** Carries out the correction `act`. What is remembered of the key is removed, even if it failed: it may have worked. */
+  /** Carries out the correction `act`, and forgets what is remembered of the key, also after a failure: it may have worked. */
   async #correct<T>(key: string, act: StoreAct<T>, caller?: Caller): Promise<T> {
     try {
       return await this.#carryOut(key, act, caller)

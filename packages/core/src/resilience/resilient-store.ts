@@ -19,10 +19,10 @@ import { StoreChannel } from './store-channel.js'
 type ResilienceSettings = Pick<GuardSettings, 'onStoreError' | 'deadline'>
 
 /**
- * The store as one limiter uses it, so that every decision comes within the deadline: if `store` does not answer in time, the
- * limiter's failure mode decides. All limiters with one store share its channel, which sends their calls and stops while the
- * store does not answer, and its caches of denials; the deadline and the failure mode are this limiter's own. To close it leaves
- * `store` open.
+ * Wraps `store` for one limiter, so that every decision comes within the deadline: if the store does not answer in time, the
+ * limiter's failure mode (`onStoreError`) decides. All limiters of one store share the channel, which sends their calls and stops
+ * while the store does not answer, and the caches of denials; the deadline and the failure mode are this limiter's own. `close`
+ * leaves `store` open.
  */
 export function resilientStore(store: Store, settings: ResilienceSettings): Store {
   const shared = sharedStateOf(store)
@@ -31,9 +31,9 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
   let health: Health | undefined
   return {
     /**
-     * Opens the state of a limiter in the store, under a list of policies. `local` opens, with the first call that needs it, a
-     * second state in this process's memory, which decides in an outage: under a share of the limits if the user has given the
-     * number of processes. `report` receives notices; `health` reports outages to it, once for all lists of the limiter.
+     * Opens the state of a limiter in the store, under a list of policies. `local` opens a second state in this process's memory,
+     * with the first call that needs it. That decides in an outage, under a share of the limits if the user has given the number
+     * of processes. `report` receives notices; `health` reports outages to it, once for all lists of the limiter.
      */
     keyspace(
       name: string,
@@ -48,10 +48,10 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
       const remote = store.keyspace(name, policies, report, ...terms)
       const together = remote.together && new ResilientTogether(remote.together)
       health ??= new Health(report, store.endpoint)
-      const state = remote.reservations ? `${name}\nreserving` : name
+      const cached = remote.reservations ? `${name}\nreserving` : name // a limiter that reserves has a state of its own
       const caches = {
-        denials: shared.denialCache(state, policies),
-        peeks: shared.peekCache(state, policies),
+        denials: shared.denialCache(cached, policies),
+        peeks: shared.peekCache(cached, policies),
       }
       const all = { remote, together, channel, recovery, deadline, mode, health, ...caches, local, blocks }
       return new ResilientKeyspace(all)
@@ -69,7 +69,7 @@ export function resilientStore(store: Store, settings: ResilienceSettings): Stor
 
 /**
  * Returns the policy by which one of `processes` processes decides in an outage: its limit and capacity are divided by that
- * number, rounded down, but at least 1. The processes cannot agree then; so together they stay within the limit.
+ * number, rounded down, but at least 1. As processes cannot agree in an outage, this keeps them within the limit together.
  */
 function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))
@@ -92,9 +92,7 @@ export class SharedStoreState {
   readonly #peekCaches = new WeakValues<PeekCache>()
   #local: Store | undefined
 
-  /**
-   * The state of a store without calls so far: its channel, which sends all calls, and the queue of bookings that wait for it.
-   */
+  /** Makes the channel, which sends all calls to `store`, and the queue of bookings that wait for it to recover. */
   constructor(readonly store: Store) {
     this.channel = new StoreChannel(store)
     this.recovery = new RecoveryQueue(this.channel)
@@ -121,8 +119,8 @@ export class SharedStoreState {
   }
 
   /**
-   * Makes the clock of the memory store that decides in outages: that of the store itself, in microseconds, so that waits agree.
-   * Once the store is closed its clock throws; this one then stands still, as keys in memory may still be swept.
+   * Makes the clock of the memory store that decides in outages. It shows the time of the store itself, in microseconds, so that
+   * waits agree. The clock of a closed store throws. This one then stands still, as keys in memory may still be swept.
    */
   #clock(): () => number {
     let latest = 0
@@ -137,14 +135,14 @@ export class SharedStoreState {
   }
 }
 
-/** Names the state of a limiter's name and the shapes of its policies. */
+/** Returns the text under which caches of one state are found: the limiter's name and the shapes of its policies. */
 function stateOf(name: string, policies: readonly Policy[]): string {
   return [name, ...policies.map(({ shape }) => shape)].join('\n')
 }
 
 /**
- * The state that all limiters of this process with the same store share, made with the first of them. Several copies of this
- * package in one process find the same, as two states in memory would together admit twice the limit in an outage.
+ * Returns the state that all limiters of this process with this store share, and makes it for the first of them. Several copies of
+ * this package in one process find the same, as two states in memory would together admit twice the limit in an outage.
  */
 export function sharedStateOf(store: Store): SharedStoreState {
   const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
@@ -157,19 +155,19 @@ export function sharedStateOf(store: Store): SharedStoreState {
 const LOCAL_KEYS = 100_000
 
 /**
- * The permits of one semaphore in a store elsewhere. Calls go through the channel that all users of the store share, within a
- * deadline of the semaphore's own: `ask` rejects with STORE_TIMEOUT after it, with CLOSED, or with the failure of the store.
- * While the store does not answer it is not asked, and `probe` tests it now and then. `options.held` names the tickets that hold
- * permits of a key.
+ * Returns the permits of one semaphore in a store elsewhere. Calls go through the channel that all users of the store share. Each
+ * has a deadline, which is the semaphore's own: after it, `ask` rejects with STORE_TIMEOUT; it also rejects with CLOSED and with
+ * the failure of the store. While the store does not answer it is not asked, and `probe` tests it now and then. `options.held`
+ * names the tickets that hold permits of a key.
  */
 export function resilientPermits(store: Store, options: GuardedPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
   const { channel } = sharedStateOf(store)
   const deadline = new Deadline(options.deadlineMs, channel)
   /**
-   * Makes the call that tests whether the store is back: it renews the permits of `key` that this process holds, as many as one
-   * call may, so that a store which has lost its data has them again before it grants any. Without held permits it is a release
-   * of no ticket, which changes nothing.
+   * Tests whether the store is back, by a call that renews the permits of `key` that this process holds, as many as one call may.
+   * So a store that has lost its data has them again before it grants others. If none are held, the call releases no ticket, which
+   * changes nothing.
    */
   const probe = (key: string, limit: number): TicketStates => {
     const held = options.held(key).slice(0, MOST_TICKETS)
@@ -177,8 +175,8 @@ export function resilientPermits(store: Store, options: GuardedPermitsOptions): 
   }
   return {
     /**
-     * Takes one step, such as 'take' or 'renew', for some tickets (calls of the semaphore, by number), within the deadline.
-     * Rejects at once if the store may not be asked now, and then tests the store if it is time to.
+     * Takes one step, such as 'take' or 'renew', for some tickets (calls of the semaphore, by number), within the deadline. If the
+     * store may not be asked now (`refusal`), tests it if a test is due, and rejects at once.
      */
     async ask(step, key, tickets, limit) {
       const refusal = channel.refusal()

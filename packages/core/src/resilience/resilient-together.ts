@@ -15,26 +15,26 @@ type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
 export class ResilientTogether implements Together {
   readonly program: object
 
-  /** `together` is the store's own means to decide calls on several keys in one step, which this guards. */
+  /** Guards `together`, the store's own means to decide calls on several keys in one step. */
   constructor(readonly together: Together) {
     this.program = together.program
   }
 
-  /** Has the store make ready for calls on keys of these keyspaces. Returns false if they cannot go together. */
+  /** Makes the store ready for calls on keys of these keyspaces. Returns false if it cannot decide them in one step. */
   prepare(keyspaces: readonly ResilientKeyspace[]): boolean {
     return this.together.prepare?.(keyspaces.map(({ options }) => options.remote)) ?? true
   }
 
   /**
-   * Decides parts of a call (keys with their costs) by one call to the store, and returns undefined: `receiver` gets the answers
-   * later. The parts belong to one store, so the first part's keyspace says for all whether that can be asked now. If not
-   * (`refusal`), the answers of the failure modes are returned. The shortest deadline of the parts' limiters applies, so that no
-   * limiter waits longer than its own.
+   * Decides the parts of a call (keys with their costs) by one call to the store. Returns undefined then, and `receiver` gets the
+   * answers later. If the store may not be asked now (`refusal`), returns the answers of the failure modes; the first part's
+   * keyspace says that for all, as all are of one store. The shortest deadline of the parts' limiters applies, so that no limiter
+   * waits longer than its own. The call as a whole has no key and no cost ('', 0).
    */
   decide(given: readonly Part[], receiver: WholeReceiver): readonly Answer[] | undefined {
     const parts = given as readonly ResilientPart[]
     const { keyspace, key } = parts[0]!
-    const refusal = keyspace.refusal(key)
+    const refusal = keyspace.refusalWithProbe(key)
     if (refusal) return fallBack(parts, refusal, true)
     const { channel } = keyspace
     const [deadline] = parts.map((part) => part.keyspace.deadline).toSorted((a, b) => a.ms - b.ms)
@@ -55,11 +55,10 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   ) {}
 
   /**
-   * Sends the request to the store. Each part's keyspace, which would answer by itself in an outage, is replaced by the store's
-   * own (`remote`), because only those can be decided in one step there. `call` is both the receiver of the answers and the
-   * caller, who may have given up. Answers that are returned, and not handed to the receiver, are passed to it here. Each part's
-   * cache of denials notes before that the call begins. By that it later knows whether the key was corrected meanwhile, in which
-   * case it must not keep the answer if that is a denial.
+   * Asks the store to decide all parts in one step, by its own keyspaces (`remote`) in place of those that guard them. `call` gets
+   * the answers, from the store or, if the store returns them, here; it also tells the store whether the caller has given up. Each
+   * part's cache of denials first notes that the call begins: if the key is corrected before the answer comes, the cache will not
+   * keep a denial.
    */
   ask(call: PendingCall<readonly Answer[] | undefined>): undefined {
     this.#begun = this.parts.map(({ keyspace }) => keyspace.options.denials?.begin())
@@ -71,8 +70,8 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   }
 
   /**
-   * Hands each part's answer to its keyspace, which records denials and the end of an outage. Answers are undefined if the store
-   * cannot decide these keys together; each will be asked about by itself then.
+   * Hands each part's answer to its keyspace, which records denials and the end of an outage. Without answers the store could not
+   * decide these keys in one step, and nothing is recorded.
    */
   answered(_call: unknown, answers: readonly Answer[] | undefined): void {
     if (!answers) return
@@ -81,16 +80,16 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
     }
   }
 
-  /** The answers in place of the store's, each by the failure mode of its limiter. */
+  /** Returns the answers in place of the store's, each by the failure mode of the part's limiter. */
   fallBack(_call: unknown, failure: unknown): readonly Answer[] {
     return fallBack(this.parts, failure)
   }
 }
 
 /**
- * Returns the answers to a call on several keys that the store did not decide: each part is decided by the failure mode of its
- * limiter, and the whole as usual: all are charged in this process, or none. `isUnasked`: the store was not even asked.
- * @throws the failure, before anything is charged: if it is no outage but a misuse, or if one of the modes is 'throw'.
+ * Returns the answers to a call on several keys that the store did not decide. Each part is decided by the failure mode of its
+ * limiter, and as usual all are charged, in this process, or none. `isUnasked` says that the store was not even asked.
+ * @throws the failure, before anything is charged, if it is a misuse and no outage, or if one of the modes is 'throw'.
  */
 function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
   if (!isOutage(failure)) throw failure

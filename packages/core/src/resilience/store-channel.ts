@@ -31,7 +31,7 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  /** The channel to `store`, which the first call starts. Outages of a store with an address are warnings of the process. */
+  /** Makes the channel to `store`, which starts with the first call. Outages of a store with an address are warned of. */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
@@ -53,8 +53,8 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Makes a call for `request`. A decision is about `cost` units of `key`. If none may be made now, returns why (`refusal`).
-   * Otherwise `receiver` gets the outcome.
+   * Makes a call for `request`, whose outcome `receiver` gets. A decision is about `cost` units of `key`; `asking` says which kind,
+   * by default a `consume`. If no call may be made now, does nothing and returns why (`refusal`).
    */
   submit<T>(
     request: StoreRequest<T>,
@@ -64,26 +64,27 @@ export class StoreChannel implements Traffic {
     asking?: Asking,
   ): Error | undefined {
     const refusal = this.refusal()
-    if (!refusal) this.#take(new PendingCall(request, receiver, key, cost, asking))
+    if (!refusal) this.#sendOrQueue(new PendingCall(request, receiver, key, cost, asking))
     return refusal
   }
 
   /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
-  #take<T>(call: PendingCall<T>): void {
+  #sendOrQueue<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
     if (this.#isStarting || this.#queue.size > 0 || !this.#hasRoom()) this.#queue.add(call)
-    else this.#begin(call)
+    else this.#sendNow(call)
   }
 
-  /** Promises the answer to `act`, which calls the store. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
+  /** Calls the store by `act`, and promises its answer. The deadline counts from `since`, an instant of `nowMs`; 0 is now. */
   send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline, since = 0): Promise<T> {
     return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline, since))
   }
 
   /**
-   * Calls the store by `act`. A receiver with `overdue` waits on after the deadline, until the call ends or it calls `leave` on
-   * the returned call. The deadline counts from `since`, the instant (of `nowMs`) of an earlier step of the same call; 0 is now.
+   * Calls the store by `act`, whether or not calls may be made now; `receiver` gets the outcome. A receiver with `overdue` waits on
+   * after the deadline, until the call ends or it calls `leave` on the returned call. The deadline counts from `since`, the instant
+   * (of `nowMs`) of an earlier step; 0 is now. What the call asks is in `act` alone, so its other fields mean nothing.
    */
   sendFor<T>(
     receiver: LateReceiver<T>,
@@ -93,7 +94,7 @@ export class StoreChannel implements Traffic {
   ): PendingCall<T> {
     const request = { channel: this, deadline, ask: (each: PendingCall<T>) => each.receive(act(each)) }
     const call = new PendingCall<T>(request, receiver, '', 0, { kind: 'consume', maxWait: 0, since })
-    this.#take(call)
+    this.#sendOrQueue(call)
     return call
   }
 
@@ -123,8 +124,9 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call in flight was answered or failed, and sends those that wait. The room of one that was lost is free already.
-   * One that the store dropped before it was sent (`unsent`) shows nothing about the server, so it is no answer.
+   * Notes that a call in flight was answered or failed, and sends those that wait for its room. A call that was lost, without an
+   * answer for a minute, had left its room before. A call that the store dropped before it was sent (`unsent`) is not counted as
+   * answered, because it shows nothing about the server.
    */
   callEnded<T>(call: PendingCall<T>): void {
     if (!call.isOverdue || this.#overdue.delete(call)) this.#inFlight--
@@ -143,9 +145,10 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call failed, or that its deadline passed (`isOverdue`). Failures that the next call would meet too (SILENCES),
-   * such as a timeout, may open the circuit; other errors are answers and close it. An `unsent` call counts only while the store
-   * is silent: it says nothing about one that answers others. Returns the failure for the caller; a misuse is no outage.
+   * Notes that a call failed, or that its deadline passed (`isOverdue`), and returns the failure as its caller gets it. A failure
+   * that the next call would meet too (SILENCES), such as a timeout, may open the circuit; any other error is an answer and closes
+   * it. A misuse counts as neither. An `unsent` call counts only while the store is silent (the last call that was sent got no
+   * answer in time), as it says nothing about a store that answers others.
    */
   callFailed<T>(error: unknown, call: PendingCall<T>, isOverdue: boolean): unknown {
     const { request, unsent, isInFlight } = call
@@ -162,8 +165,9 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * The failure as callers get it. A timeout, a lost connection or a refusal (OF_CONNECTION) is explained by why the store is not
-   * connected (`trouble`), such as a wrong password, if the store knows. `sent`, whether it may have been carried out, stays.
+   * Returns the failure as callers get it. In place of a timeout, a lost connection or a refusal (OF_CONNECTION) they get the reason
+   * why the store is not connected (`trouble`), such as a wrong password, if the store knows it. Whether the call may have been
+   * carried out (`sent`) stays as it is.
    */
   explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
@@ -192,25 +196,25 @@ export class StoreChannel implements Traffic {
     Promise.resolve(starting).then(begin, begin)
   }
 
-  /** Sends the queued calls, the oldest first, while fewer calls are in flight than allowed. */
+  /** Sends queued calls, the oldest first, while there is room. Ends those whose time is over, unless they wait on (`overdue`). */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return
       this.#queue.delete(next)
       const { deadline } = next.request
       if (!next.receiver.overdue && deadline.isOver(next)) deadline.expire(next)
-      else this.#begin(next)
+      else this.#sendNow(next)
     }
   }
 
   /** Sends a call, which counts as in flight from now on. */
-  #begin<T>(call: PendingCall<T>): void {
+  #sendNow<T>(call: PendingCall<T>): void {
     this.#inFlight++
     if (call.isOverdue) this.#overdue.set(call, nowMs())
     call.start()
   }
 
-  /** Whether one more call may be sent. Calls overdue for a minute are lost: some clients never settle one of a broken connection. */
+  /** Whether one more call may be sent. If not, first gives up calls overdue for a minute: some clients never settle them. */
   #hasRoom(): boolean {
     if (this.#inFlight < MOST_IN_FLIGHT) return true
     const lost = nowMs() - LOST_MS
@@ -222,7 +226,7 @@ export class StoreChannel implements Traffic {
     return this.#inFlight < MOST_IN_FLIGHT
   }
 
-  /** The error for a further call when as many wait, sent or not, as `maxPending` allows; undefined while there is room. */
+  /** Returns the error for a further call if as many wait, sent or not, as `maxPending` allows; undefined while there is room. */
   #overload(): StoreError | undefined {
     if (!this.#isStarting && this.#hasRoom()) return undefined // enough for nearly every call
     if (this.#inFlight + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
@@ -306,7 +310,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.request.deadline.end(this)
   }
 
-  /** Ends the call with a value or a promise's outcome, but never before the function that made the call has returned. */
+  /** Ends the call with this value or promise, but never before the function that made the call has returned. */
   receive(answer: MaybePromise<T>): undefined {
     Promise.resolve(answer).then(
       (value) => this.answered(value),
@@ -315,8 +319,9 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   }
 
   /**
-   * Gets the store's answer, records it for the request, and passes it to the receiver. A receiver that has given up (`gone`)
-   * gets it by `answeredTooLate` alone, to undo what was charged. An answer after the deadline does not count as one in time.
+   * Gets the store's answer, has the request record it, and passes it to the receiver. A receiver that has given up (`gone`) gets
+   * it by `answeredTooLate` instead, to undo what was charged. An answer after the deadline does not count as one in time. Does
+   * nothing if the call has ended already.
    */
   answered(answer: T): void {
     const { request, receiver } = this
@@ -334,7 +339,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     receiver.answered(answer, this.since)
   }
 
-  /** Gets the failure of the call, and ends it with the failure mode's answer or the error, unless the receiver has given up. */
+  /** Gets the failure of the call, and ends it as `#settleFailed` does, unless it has ended or the receiver has given up. */
   failed(error: unknown): void {
     if (!this.#end() || this.gone) return
     this.request.deadline.end(this)
@@ -342,7 +347,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(error)
   }
 
-  /** Notes that the call has ended, so that the next one is sent. Returns false if it was not in flight. */
+  /** Notes that the call has ended, so that the next one is sent. Returns false, and does nothing, if it was not in flight. */
   #end(): boolean {
     if (!this.isInFlight) return false
     this.isInFlight = false
@@ -350,7 +355,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return true
   }
 
-  /** Passes on the failure, once the channel has counted it: as the answer of `fallBack` if there is one, else as an error. */
+  /** Has the channel count the failure, then passes the request's answer to it (`fallBack`) to the receiver, or else the error. */
   #settleFailed(error: unknown): void {
     const { request, receiver } = this
     const failure = request.channel.callFailed(error, this, this.gone)

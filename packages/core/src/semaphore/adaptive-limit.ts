@@ -44,10 +44,10 @@ export class KeyLimits<Detail> {
   }
 
   /**
-   * Recomputes the adaptive limit of a key when one of its calls has ended, after `ms` milliseconds, served or refused. A call
-   * that failed for a reason of its own says nothing about the limit. `detail` is what the limit wants to know besides, such as
-   * whether the call had to wait. Returns how the limit has changed; undefined if it has not, or is not adaptive. At most 1,000
-   * keys have limits of their own; beyond that the oldest one is forgotten.
+   * Recomputes the adaptive limit of a key after one of its calls has ended, which took `ms` milliseconds and was served or refused.
+   * Returns how the limit has changed; undefined if it has not, is not adaptive, or the call `failed` for a reason of its own, which
+   * says nothing about the limit. `detail` is what the limit wants to know besides, such as whether the call had to wait. At most
+   * 1,000 keys have limits of their own; beyond that the oldest one is forgotten.
    */
   ended(key: string, outcome: CallOutcome, ms: number, detail: Detail): LimitChange | undefined {
     const followed = this.#followed.get(key) ?? this.given.follow?.()

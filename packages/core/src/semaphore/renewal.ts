@@ -14,9 +14,8 @@ export class Renewal {
   #timer: TimerHandle | undefined
 
   /**
-   * No permits at first. `permits` is the semaphore's access to its store. `leaseMs` is how many milliseconds the store keeps a
-   * permit without renewal; undefined for a store in this process, which needs none. `limit` returns the limit of a key at the
-   * moment.
+   * Begins without permits. `permits` is the semaphore's access to its store. The store keeps a permit without renewal for `leaseMs`
+   * milliseconds; undefined for a store in this process, which needs no renewal. `limit` returns the limit of a key at the moment.
    */
   constructor(
     private readonly permits: Permits,
@@ -66,8 +65,8 @@ export class Renewal {
   }
 
   /**
-   * Sets the timer that renews permits and retries releases, for `ms` milliseconds from now, unless it is set or the store is in
-   * this process and needs neither. The timer does not keep the process alive.
+   * Sets the timer that renews permits and retries releases, for `ms` milliseconds from now. Does nothing if it is set, or if the
+   * store is in this process and needs neither. The timer does not keep the process alive.
    */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.leaseMs === undefined) return
@@ -76,23 +75,18 @@ export class Renewal {
   }
 
   /**
-   * Runs when the timer fires: renews all permits that are held and retries the releases that failed, each key by itself. While
-   * there are any, the timer is set again: soon if the store was not reached, as leases go on running out, and not if the store
-   * is closed.
+   * Runs when the timer fires: renews all permits that are held and retries the releases that failed, each key by itself. Sets the
+   * timer again while there are any, unless the store is closed: for soon if the store was not reached, as leases go on running out.
    */
   async #run(): Promise<void> {
     const keys = new Set([...this.#held.keys(), ...this.#releasing.keys()])
     const results = await Promise.all([...keys].map((key) => this.#runFor(key)))
     this.#timer = undefined
     if (this.#held.size + this.#releasing.size === 0 || results.includes('closed')) return
-    // The lease goes on running out, so a renewal that failed is repeated soon.
     this.#schedule(results.includes('failed') ? RETRY_MS : this.#renewMs)
   }
 
-  /**
-   * Renews the permits of one key and retries its failed releases. Returns whether the store carried that out: 'failed' if it was
-   * not reached, and 'closed' if it never will be again.
-   */
+  /** Renews the permits of one key and retries its failed releases. Resolves to how that went, 'closed' if the store is closed. */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
     this.#dropExpired(key)
     try {
@@ -105,9 +99,9 @@ export class Renewal {
   }
 
   /**
-   * Renews the permits of a key, as many in one call to the store as that takes. If the store neither knows a permit nor has one
-   * free, the permit is lost: its ticket is no longer renewed, and the callback of its holder is called. The state of a ticket
-   * that was released during the call is ignored.
+   * Renews the permits of a key, up to 100 in one call to the store. If the store neither knows a permit nor has one free, the
+   * permit is lost: its ticket is no longer renewed, and the callback of its holder is called. The state of a ticket that was
+   * released during the call is ignored.
    */
   async #renewHeld(key: string): Promise<void> {
     for (const part of inParts(this.held(key))) {
@@ -123,9 +117,7 @@ export class Renewal {
     }
   }
 
-  /**
-   * Retries the releases of a key that have failed, as many in one call to the store as that takes. Rejects if one fails again.
-   */
+  /** Retries the releases of a key that have failed, up to 100 in one call to the store. Rejects if one fails again. */
   async #repeatReleases(key: string): Promise<void> {
     for (const part of inParts(this.releasing(key))) {
       await this.permits.ask('release', key, part, this.limit(key))

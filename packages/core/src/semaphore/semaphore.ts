@@ -46,10 +46,9 @@ export class Semaphore {
   #closed = false
 
   /**
-   * Makes a semaphore of checked options, out of parts: `#permits` asks the store, behind its guard (a deadline) if that is not
-   * in this process; `#renewal` renews permits while they are held, which a store in this process does not need; `#waiters` are
-   * the calls that wait. Without a store it makes a memory store, and closes that with itself. The limit is a number, or one that
-   * adapts to the calls.
+   * Checks the options and makes the parts: `#permits` asks the store, behind its guard (a deadline) if that is not in this process;
+   * `#renewal` renews permits while they are held, which a store in this process does not need; `#waiters` are the calls that wait.
+   * Without a store it makes a memory store, and closes that with itself. The limit is a number, or one that adapts to the calls.
    */
   constructor(options: SemaphoreOptions) {
     const settings = readSemaphoreOptions(options)
@@ -87,7 +86,7 @@ export class Semaphore {
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
-    // Ends the permit once, by its release or its loss, whichever is first; it does nothing before the permit is granted.
+    // Reports the end of the permit once: its release or its loss, whichever is first. Before it is granted nothing is reported.
     const ended = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
       const heldMs = Math.ceil(nowMs() - heldSince)
@@ -95,7 +94,7 @@ export class Semaphore {
       this.#inUse--
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
-    // The store is found to have lost a permit in the context of another call.
+    // A loss is found in the context of another call, and its listeners are to be called in that of this one.
     const run = this.#listeners.heard.lost && inThisContext()
     const lost = (): void => (run ? run(() => ended('lost')) : ended('lost'))
     const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)

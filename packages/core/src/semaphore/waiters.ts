@@ -19,7 +19,7 @@ export class Waiters {
   #isListening = false
 
   /**
-   * No waiting calls at first. `permits` asks the store for permits, `renewal` keeps the granted ones, and `limit` returns the
+   * Begins without waiting calls. `permits` asks the store for permits, `renewal` keeps the granted ones, and `limit` returns the
    * limit of a key at the moment. Waiting tickets are polled only if `store` is not in this process (`local`).
    */
   constructor(
@@ -31,9 +31,9 @@ export class Waiters {
 
   /**
    * Asks for a permit of `key` and waits for it up to `maxWaitMs`; with 0 it does not wait. Resolves with the number of the
-   * ticket that holds the permit, undefined if none was free in time, and rejects when `signal` aborts, on errors and on `close`.
-   * The wait ends once, by `granted` or `giveUp`, whichever comes first. A ticket that the store may have (`isKnown`) is removed
-   * there after giving up. `lost` is called if the store loses the permit later, while it is held.
+   * ticket (this call) that holds the permit, undefined if none was free in time. Rejects when `signal` aborts, on errors and on
+   * `close`. The wait ends once, by `granted` or `giveUp`, whichever comes first. `lost` is called if the store loses the permit
+   * later, while it is held.
    */
   take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
@@ -72,8 +72,8 @@ export class Waiters {
       const waiter = new Waiter(key, granted, giveUp)
       this.#byTicket.set(ticket, waiter)
       this.#ask(waiter, ticket, maxWaitMs > 0).catch(() => {})
-      // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
-      if (!waiter.outcome) stopWatching = this.#watchFor(waiter, maxWaitMs, signal)
+      // If a store in this process had a permit free, as for most calls, there is nothing to wait for.
+      if (!waiter.outcome) stopWatching = this.#boundWait(waiter, maxWaitMs, signal)
     })
   }
 
@@ -83,8 +83,8 @@ export class Waiters {
   }
 
   /**
-   * Asks the store whether waiting tickets have permits now, in one call for each key, with its oldest tickets: as many as a call
-   * may name. Resolves when all answers have been handled; never rejects.
+   * Asks the store whether waiting tickets have permits now: for each key by one call, which names its oldest tickets, at most 100.
+   * Resolves when all answers have been handled; never rejects.
    */
   pollAll(): Promise<unknown> {
     const byKey = new Map<string, number[]>()
@@ -103,11 +103,11 @@ export class Waiters {
   }
 
   /**
-   * Sets up what ends a call's wait without a permit: its longest wait is over, its signal aborts, or the store closes. When the
-   * time is over the call is denied, but if the store has not once answered about it (`wasReached`), it rejects with the latest
-   * failure. Returns a function that cancels all three.
+   * Has a call's wait end without a permit when its longest wait is over, its signal aborts, or the store closes. Returns a function
+   * that calls off all three. When the time is over the call is denied, but if the store has not once answered about it
+   * (`wasReached`), it rejects with the latest failure.
    */
-  #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
+  #boundWait(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
     const runOut = (): void =>
       void waiter
         .giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
@@ -124,10 +124,10 @@ export class Waiters {
   }
 
   /**
-   * Asks the store for a permit for a ticket; if none is free, the ticket enters the store's queue if the call `waits`, and
-   * otherwise the call is denied. If the store is out of reach, a waiting call is kept, and the next poll asks again; any other
-   * failure ends the call. `isKnown` is set before the answer, as the store may have the ticket from the moment at which the call
-   * is sent, and reset if it surely was not. At last the ticket, if it still waits, is watched for its permit.
+   * Asks the store for a permit for a ticket. If none is free, the ticket enters the store's queue if the call `waits`, and otherwise
+   * the call is denied. If the store is out of reach, a waiting call waits on, and the next poll asks again; any other failure ends
+   * the call. The store may have the ticket (`isKnown`) from the moment at which the call is sent; not so if it surely was not sent.
+   * If the ticket still waits at the end, permits are watched for.
    */
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     if (waiter.isAsking) return
@@ -138,7 +138,7 @@ export class Waiters {
       const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
       const [state] = 'length' in asked ? asked : await waiter.timed(asked)
       waiter.wasReached = true
-      // If the call left while the permit was on its way, that is given back; one that a poll found granted before is in use.
+      // A permit for a call that has left meanwhile is given back. A permit that a poll has found before is in use.
       if (state === 'held' && waiter.outcome === 'gaveUp')
         this.renewal.release(waiter.key, ticket).catch(() => {})
       else if (state === 'held') waiter.granted()
@@ -155,8 +155,8 @@ export class Waiters {
   }
 
   /**
-   * Begins to watch for permits of waiting tickets, unless that goes on already: by messages of the store, each of which is
-   * checked by a poll, and for a store elsewhere by polling every 100 ms as well, as messages may be lost.
+   * Begins to watch for permits of waiting tickets, unless that goes on already. The store announces them by messages, after each of
+   * which it is polled. A store elsewhere is also polled every 100 ms, as messages may be lost.
    */
   #watch(): void {
     if (!this.#isListening) {
@@ -179,9 +179,9 @@ export class Waiters {
   }
 
   /**
-   * Asks the store how some waiting tickets of a key stand. A ticket that holds a permit ends its call's wait; a ticket that the
-   * store does not know any more, after a loss of state, enters the queue anew. A failure is kept for the calls' errors, and they
-   * wait on.
+   * Asks the store how some waiting tickets of a key stand. If a ticket holds a permit, its call's wait ends. If the store does not
+   * know a ticket any more, after a loss of state, the ticket enters the queue anew. After a failure the calls wait on, and keep it
+   * as the error to report in the end.
    */
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)

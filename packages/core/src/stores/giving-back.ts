@@ -1,10 +1,10 @@
 import { type Answer, type Caller, type DatedCharge, isDenied, type Keyspace } from './store.js'
 
 /**
- * Returns the charge that an answer to a call of `cost` units stands for, so that units of it can be given back later: its
- * instant, its cost, when it was decided, in microseconds, and the epoch of the state that was charged. Undefined if nothing was charged: the call was denied, its key is exempt, or the
- * store could not decide and the call was let pass without asking another keyspace (`degraded.by`). Units of a lease, a part of
- * the allowance taken in advance, were charged earlier: at `chargedAt`.
+ * Returns the charge that an answer to a call of `cost` units stands for, so that units of it can be given back later. Units of a
+ * lease, a part of the allowance that was taken in advance, were charged earlier: at `chargedAt`. Undefined if nothing was charged:
+ * the call was denied, its key is exempt, or the store could not decide and the call passed without another keyspace being asked
+ * (`degraded.by`).
  */
 export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined {
   const { at, now, chargedAt, epoch, degraded } = answer
@@ -13,9 +13,9 @@ export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined 
 }
 
 /**
- * Gives back the units that an answer to a call of `cost` units has charged to `key`. A booking, a charge at a later instant or
- * one that can be undone, is cancelled, which may restore the state as it was before; any other charge is released, as far as its
- * units still count. Does nothing where nothing was charged.
+ * Gives back the units that a call of `cost` units on `key` was charged, as its answer says. A booking (a charge at a later instant
+ * or one that can be undone) is cancelled, which may restore the state as it was before. Any other charge is released, as far as
+ * its units still count. Does nothing if nothing was charged.
  */
 export async function giveBack(
   keyspace: Pick<Keyspace, 'cancel' | 'correct'>,

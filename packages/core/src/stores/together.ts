@@ -14,10 +14,10 @@ export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: 
 }
 
 /**
- * Returns what decides all these parts (a key and its cost each) in one atomic step, prepared for their keyspaces. Undefined if the
- * keyspaces have different programs for that, as those of different stores have, or if the preparation refuses.
+ * Makes a store ready to decide all these parts (a key and its cost each) in one atomic step, and returns its means to do so.
+ * Undefined if no store can: the keyspaces have no such means or, by their `program`, different ones, or the store refuses.
  */
-export function programOf(parts: readonly Part[]): Together | undefined {
+export function prepareOneStep(parts: readonly Part[]): Together | undefined {
   const { together } = parts[0]!.keyspace
   if (together === undefined) return undefined
   for (const { keyspace } of parts) if (keyspace.together?.program !== together.program) return undefined
@@ -27,12 +27,12 @@ export function programOf(parts: readonly Part[]): Together | undefined {
 
 /**
  * Decides a call on several keys whose parts (a key and its cost each) are all kept in this process, and returns one answer a
- * part. All are charged, or none: by the atomic step that their keyspaces share, or else one after the other, which is as good
- * because no other call comes between.
+ * part. All are charged, or none: in one step of the store if it has the means (`together`), else one after the other, which is
+ * as good because no other call comes between.
  */
 export function decideHere(parts: readonly Part[]): readonly Answer[] {
-  const program = programOf(parts)
-  return program ? (program.decide(parts, NO_RECEIVER) as readonly Answer[]) : decideAtOnce(parts)
+  const together = prepareOneStep(parts)
+  return together ? (together.decide(parts, NO_RECEIVER) as readonly Answer[]) : decideAtOnce(parts)
 }
 
 /** A store in this process returns its answers. */
@@ -40,9 +40,9 @@ const NO_RECEIVER: WholeReceiver = { answered() {}, failed() {} }
 
 /**
  * Decides a call on several keys, of which each part is one key and its cost, and returns one answer a part, in their order. All
- * are charged, or none if an enforced part is denied. Keyspaces answer at once here, so no other call comes between. If all parts
- * but the first surely fit, the first part's answer decides for all; otherwise every part is first tried, which charges nothing.
- * A part in shadow mode (not enforced) that is denied is left out.
+ * are charged, or none if an enforced part is denied; a denied part in shadow mode (not enforced) is just not charged itself.
+ * Keyspaces answer at once here, so no other call comes between. If all parts but the first surely fit, the first part's answer
+ * decides for all; otherwise every part is first tried, which charges nothing.
  */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   if (doOthersFit(parts)) {
@@ -61,8 +61,8 @@ export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] 
 type AtOnce = Pick<Keyspace, 'decide' | 'fits'>
 
 /**
- * Whether all parts but the first (a key and its cost each) surely fit now. Asks only the keyspaces' quick test `fits`; without
- * such a test the result is false, which costs the caller a try of each part.
+ * Whether all parts but the first (a key and its cost each) surely fit now, by the quick test `fits` of their keyspaces. False if
+ * one has no such test: the caller then tries each part.
  */
 function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
   for (let i = 1; i < parts.length; i++) {

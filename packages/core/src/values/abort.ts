@@ -9,9 +9,9 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
 }
 
 /**
- * Calls `listener` when the signal aborts, or in the next microtask if it has. Returns a function that removes the listener again.
- * All listeners of a signal are called by one that is added to it, because Node warns of a leak above ten; with the last of them
- * that one is removed too.
+ * Calls `listener` when the signal aborts, or in the next microtask if it has aborted. Returns a function that removes the listener.
+ * The signal itself has one listener, which calls all of these, because Node warns of a leak above ten. It is removed with the last
+ * of them.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {
@@ -23,7 +23,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const shared = known.get(signal) ?? addShared(signal)
   shared.listeners.add(listener)
   return () => {
-    // A second call does nothing, as the signal may have another shared listener by then; the last one takes it along.
+    // With the last listener the signal's own is removed. A second call does nothing, as that may be another one by then.
     if (!shared.listeners.delete(listener) || shared.listeners.size > 0) return
     signal.removeEventListener('abort', shared.abort)
     known.delete(signal)

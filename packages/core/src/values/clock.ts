@@ -48,9 +48,9 @@ export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   let startUs: number
   /**
-   * Reads the wall time, unless that was done. Checks whether a test has replaced `Date` or `performance` by fake timers, which do
-   * not move this clock, and warns once if so. Not if the clock was made with the fake one, nor with this project's own. Returns
-   * how many reads pass until the next check.
+   * Reads the wall time, unless that was done, and warns once if a test has replaced `Date` or `performance` by fake timers, which do
+   * not move this clock. It does not warn if the clock was made when `performance` was a fake, nor of this project's own fake clock.
+   * Returns how many reads pass until the next check.
    */
   const look = (): number => {
     startUs ??= (Date.now() - monotonic.now()) * 1000

@@ -6,7 +6,7 @@ export class Closing {
   /** Read with each call, so it is no accessor. */
   isClosed = false
 
-  /** A signal that aborts when the store is closed, or has aborted already. It is made when it is first asked for. */
+  /** A signal that aborts when the store is closed. It is made when it is first asked for, and is aborted then if that was later. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.isClosed) this.#controller.abort()

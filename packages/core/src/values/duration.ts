@@ -59,8 +59,8 @@ export function millisecondsOf(value: Duration): number {
 }
 
 /**
- * The end of a message about `value`, which is no number or duration: what to write in its place. Empty where that cannot be
- * seen.
+ * Returns the end of an error message about `value`, a text that is no valid number or duration: what to write instead. Empty if
+ * that cannot be guessed.
  */
 export function meantBy(value: unknown, isDuration = false): string {
   if (typeof value !== 'string') return ''

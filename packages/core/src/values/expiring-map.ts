@@ -14,8 +14,8 @@ export class ExpiringMap<V> {
   #youngSince = -Infinity
 
   /**
-   * A map of at most `most` entries, each kept for between one and two times `life`, in the unit of the `now` that `set` is
-   * given. Entries lie in two generations, each of which may have half of `most`.
+   * Makes an empty map of at most `most` entries, half of them in each of its two generations, but at least one. `life` is in the
+   * unit of the `now` that is passed to `set`.
    */
   constructor(
     most: number,
@@ -24,14 +24,14 @@ export class ExpiringMap<V> {
     this.#mostPerGeneration = Math.max(1, most >> 1)
   }
 
-  /** The value of a key, from the young generation or the old one; undefined if it was never set or has expired. */
+  /** The value of a key; undefined if it was never set or was discarded. It may be older than `life`, as only `set` discards. */
   get(key: string): V | undefined {
     return this.#young.get(key) ?? this.#old.get(key)
   }
 
   /**
-   * Sets the value of a key, in the young generation. If that is full, or was begun at least a `life` before `now`, it becomes
-   * the old generation first, and the entries of the former old one are forgotten, all at once.
+   * Sets the value of a key, in the young generation. If that is full, or was begun at least a `life` before `now`, it first becomes
+   * the old generation, and the former old one is discarded with all its entries.
    */
   set(key: string, value: V, now: number): void {
     if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.life) {

@@ -119,7 +119,7 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
 
-/** The message about an option that does not exist: it names the declared one that is near, and where those of others are found. */
+/** The message about an option that does not exist: names a similar one that does, and where to look up those of other packages. */
 function unknownOption(name: string, names: readonly string[], { what, advice }: About): string {
   const near = nearestTo(name, names)
   const own = near === undefined ? '' : `did you mean '${near}'? `
@@ -128,8 +128,8 @@ function unknownOption(name: string, names: readonly string[], { what, advice }:
 }
 
 /**
- * The one of `names` that `name` was probably meant to be: the one with the fewest edits between them, and at most a third of
- * the letters of `name`; upper and lower case count as equal. Undefined if there is none.
+ * Returns the one of `names` that `name` was probably meant to be: the one that is the fewest edits away, if these are at most a
+ * third of the letters of `name`; otherwise undefined. Upper and lower case count as equal.
  */
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
   const most = Math.floor((name.length + 1) / 3)

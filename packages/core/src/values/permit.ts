@@ -14,9 +14,7 @@ export class Permit {
   readonly waitMs: number
   #release: ReleasePermit | undefined
 
-  /**
-   * The answer to a call that waited `waitMs` milliseconds: a permit, which `release` gives back; without `release`, a denial.
-   */
+  /** Makes the answer to a call that waited `waitMs` milliseconds: a permit, which `release` gives back, or a denial without it. */
   constructor(waitMs: number, release: ReleasePermit | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs

@@ -7,13 +7,13 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
 }
 
 /**
- * Returns a function that runs tasks in the AsyncLocalStorage context of this call, each in a microtask: a reaction of a promise runs
- * in the context in which it was made. So the answer to many calls, which comes in the context of one of them, is reported in that of each.
+ * Returns a function that runs tasks in the AsyncLocalStorage context of this call, each in a microtask. The answer to many calls
+ * comes in the context of one of them; by this function it is reported to each call in its own.
  */
 export function inThisContext(): (task: () => void) => void {
   const tasks: (() => void)[] = []
   let wake!: () => void
-  /** Waits for the next tasks, in this context, as it is called here and in reactions that were made here. */
+  /** Runs the tasks and waits for the next, all in the context of this call: a `then` runs in that in which it was made. */
   const wait = (): void => {
     const woken = new Promise<void>((resolve) => (wake = resolve))
     woken.then(wait).catch(() => {})

@@ -1,9 +1,9 @@
-/** Values by lists of keys, which are looked up one after the other: this is the branch of a list, with those that go on from it. */
+/** Values by lists of keys. The keys of a list lead from branch to branch (`next`), and the last branch has the value. */
 export class Tree<Key, Value> {
   value: Value | undefined
   readonly next: Branches<Key, Tree<Key, Value>>
 
-  /** An empty tree, whose levels are Maps, or WeakMaps where the keys are objects that may go with all that is kept behind them. */
+  /** Makes an empty tree of Maps. If it `isWeak`, of WeakMaps: a key, an object, is then kept no longer than it is held elsewhere. */
   constructor(private readonly isWeak: boolean) {
     this.next = isWeak ? (new WeakMap() as unknown as Branches<Key, Tree<Key, Value>>) : new Map()
   }

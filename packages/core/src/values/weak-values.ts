@@ -4,9 +4,9 @@ export class WeakValues<V extends object> {
   #sweepAt = LEAST_SWEPT
 
   /**
-   * The value of an id. It is made by `make` if the id is new, or if the former value has been garbage-collected because only
-   * this map, which holds values weakly, still referred to it. The ids of collected values stay in the map until a sweep
-   * removes them: one runs when the number of all ids has doubled since the last sweep and is at least 256.
+   * Returns the value of an id. It is made by `make` if the id is new, or if the former value was garbage-collected because only this
+   * map, which holds values weakly, still referred to it. A sweep removes the ids of collected values: it runs when the number of all
+   * ids has doubled since the last sweep and is at least 256.
    */
   get(id: string, make: () => V): V {
     const existing = this.#held.get(id)?.deref()
@@ -34,8 +34,8 @@ export interface WeaklyHeld<V> {
 }
 
 /**
- * A reference to a value that does not keep it in memory. Where the runtime has no WeakRef, it does: Cloudflare
- * Workers have none under compatibility dates before May 2025.
+ * Returns a reference to a value that does not keep it in memory; in a runtime without WeakRef, one that does. Cloudflare Workers
+ * have none under compatibility dates before May 2025.
  */
 export function heldWeakly<V extends object>(value: V): WeaklyHeld<V> {
   return typeof WeakRef === 'function' ? new WeakRef(value) : { deref: () => value }

@@ -426,7 +426,7 @@ it('gives its units back with the epoch of the answer that brought them', async 
     decidedAt: filledBy.at,
     epoch: 7,
   })
-  expect(lease.take('k', 1, 1, true)!.booking).toMatchObject({ cost: 1, decidedAt: filledBy.at, epoch: 7 })
+  expect(lease.take('k', 1, 1)!.booking).toMatchObject({ cost: 1, decidedAt: filledBy.at, epoch: 7 })
 })
 
 it('leaves a memory store unchanged, which has nothing to lease', async () => {

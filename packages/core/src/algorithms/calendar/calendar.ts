@@ -62,7 +62,7 @@ export class Calendar {
   #latest: readonly number[] = []
 
   /**
-   * The calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
+   * Makes the calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
    * @throws {PolicyError} INVALID_OPTION for a zone or date that does not exist, or where there is no Temporal.
    */
   constructor(
@@ -88,19 +88,22 @@ export class Calendar {
     }
   }
 
-  /** The two boundaries at or before an instant and the two after it, in microseconds. Equal boundaries count as one. */
+  /**
+   * Returns the two boundaries at or before an instant and the two after it, in microseconds. Equal boundaries count as one. Which
+   * boundary is `near` is estimated by the mean period, so the eight around it are computed. The latest result is kept.
+   */
   around(instant: number): readonly number[] {
-    const known = this.#latest
-    if (instant >= known[1]! && instant < known[2]!) return known
+    const latest = this.#latest
+    if (instant >= latest[1]! && instant < latest[2]!) return latest
     const near = Math.floor((instant - this.#origin) / (PERIODS[this.every].mean * DAY_MS * 1000))
     const all = [...new Set([-3, -2, -1, 0, 1, 2, 3, 4].map((i) => this.#boundary(near + i)))]
-    const closes = all.findIndex((boundary) => boundary > instant)
-    return (this.#latest = all.slice(closes - 2, closes + 2))
+    const next = all.findIndex((boundary) => boundary > instant)
+    return (this.#latest = all.slice(next - 2, next + 2))
   }
 
   /**
-   * The instant, in microseconds, `i` whole periods after the anchor. A local time that the clocks show twice counts as the first
-   * of the two. For one that they skip it is the instant of the skip; Temporal would move the time by the length of the gap.
+   * Returns the instant, in microseconds, `i` whole periods after the anchor. Of a local time that the clocks show twice it is the
+   * first. Of a local time that they skip it is the instant of the skip; Temporal would move the time by the length of the gap.
    */
   #boundary(i: number): number {
     const { days = 0, months = 0 }: { readonly days?: number; readonly months?: number } = PERIODS[this.every]

@@ -210,9 +210,9 @@ export class Policy {
 }
 
 /**
- * Whether two lists of policies have equal limits, capacities and calendars. A limiter may decide a key by other numbers from call to call,
- * as for another tier: what was found under one list, such as a remembered denial or a lease, holds only under equal numbers.
- * Both lists must have equal length and shapes (algorithms and windows), which are not compared.
+ * Whether two lists of policies have equal limits, capacities and calendars. Both must have equal length and shapes (algorithms and
+ * windows), which are not compared. A limiter may decide a key by other numbers from call to call, as for another tier: what was
+ * found under one list, such as a remembered denial or a lease, holds only under equal numbers.
  */
 export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
   if (some === others) return true

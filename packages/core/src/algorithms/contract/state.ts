@@ -81,7 +81,7 @@ export class Ring {
     this.size = n
   }
 
-  /** Another ring with the same entries. */
+  /** Returns another ring with the same entries. */
   copy(): Ring {
     const ring = new Ring()
     ring.size = this.size

@@ -107,9 +107,9 @@ export const debt = {
   },
 
   /**
-   * Whether calls can have left this state, or it is corrupt. Its instant SINCE is not after `latest`, the last write or booking,
-   * and its debt (units x ticks, of `tick` microseconds each) can drain until the state expires: stores keep a state until it is
-   * full again under the limit of the last write, and FASTEST, the largest limit of the key, is at least that.
+   * Whether calls can have left this state; false means that it is corrupt. Its instant SINCE must not be after `latest`, the last
+   * write or booking, and its debt (units x ticks, of `tick` microseconds each) must have drained when the state expires: stores keep
+   * a state until it is full again under the limit of the last write, and FASTEST, the largest limit of the key, is at least that.
    */
   isValid(state, { tick }, latest, expiresAt) {
     const since = state.get(SINCE)
@@ -186,10 +186,10 @@ function drain(state: State, policy: Policy, at: number): number {
 }
 
 /**
- * The instant as of which a debt counts after it was drained until `at`, where `owed` is left: the new value of SINCE. A tick
- * drains `policy.limit` from the debt, and only whole ticks drain. So SINCE moves by whole ticks, and the rest of the time counts
- * towards the next tick. If the debt is over, or would be within that tick, SINCE moves to `at`: the rest is idle time, which
- * must not drain what is charged later.
+ * Returns the new value of SINCE, the instant as of which a debt counts, after the debt was drained until `at` and `owed` is left. A
+ * tick drains `policy.limit`, and only whole ticks drain. So SINCE moves by whole ticks, and the rest of the time counts towards the
+ * next tick. If the debt is over, or would be within that tick, SINCE moves to `at`: the rest is idle time, which must not drain what
+ * is charged later.
  */
 function advanced(since: number, at: number, owed: number, policy: Policy): number {
   if (owed === 0) return at
@@ -198,16 +198,14 @@ function advanced(since: number, at: number, owed: number, policy: Policy): numb
   return tick === 1 || owed <= policy.limit ? at : since + Math.floor((at - since) / tick) * tick
 }
 
-/**
- * The instant, in microseconds, at which a debt of `owed` units x ticks has drained if it begins to drain at `since`.
- */
+/** Returns the instant, in microseconds, at which a debt of `owed` units x ticks has drained if it begins to drain at `since`. */
 function drainedFrom(since: number, owed: number, policy: Policy): number {
   return since + Math.ceil(owed / policy.limit) * policy.tick
 }
 
 /**
- * Fills `view` for a debt of `owed` units x ticks that has drained at the instant `resetAt`. One unit weighs `windowTicks`, and a
- * unit that is owed in part is not available, hence rounding up. A debt above the capacity leaves fewer than 0 units.
+ * Fills `view` for a debt of `owed` units x ticks, which will have drained at the instant `resetAt`. One unit weighs `windowTicks`. A
+ * unit that is owed in part is not available, so the debt is rounded up. A debt above the capacity leaves fewer than 0 units.
  */
 function show(policy: Policy, owed: number, resetAt: number, view: View): void {
   view.remaining = policy.capacity - Math.ceil(owed / policy.windowTicks)

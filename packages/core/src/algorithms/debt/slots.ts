@@ -96,9 +96,9 @@ function forgetOtherLimits(state: State, policy: Policy): void {
 }
 
 /**
- * Begins to count charges in slots, which are equal parts of the last two windows, from the instant `at` on. At that instant
- * nothing may be owed: only then do the slots hold all charges of the debt, which is later computed from them. So the debt BEFORE
- * the oldest slot is 0, the slot of `at` is the newest, and all slots are empty.
+ * Begins to count charges in slots, which are equal parts of the last two windows, from the instant `at` on: the debt BEFORE the
+ * oldest slot is 0, the slot of `at` is the newest, and all slots are empty. Nothing may be owed at that instant: only then do the
+ * slots hold all charges of the debt, which is later computed from them.
  */
 function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
@@ -177,9 +177,7 @@ function debtBehind(state: State, policy: Policy, last: number): number {
   return debt
 }
 
-/**
- * The debt, in units x ticks, after `ticks` of draining and a charge of `units`; bounded, so that sums stay exact.
- */
+/** Returns what a debt, in units x ticks, has become after `ticks` of draining and a charge of `units`; bounded, to stay exact. */
 function behind(debt: number, ticks: number, units: number, policy: Policy): number {
   return Math.min(MOST_DEBT, Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks)
 }
@@ -197,7 +195,7 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
   return state.get(cellOf(policy, slot))
 }
 
-/** The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and take turns in as many cells as there are buckets. */
+/** The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and use `buckets` cells in turn. */
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
   return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch

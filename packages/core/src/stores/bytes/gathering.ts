@@ -7,8 +7,8 @@ export type Act<T> = (change: <R>(id: string, change: Change<R>) => R) => T
 export type Change<R> = (state: Uint8Array | undefined, now: number) => StateChange<R>
 
 /**
- * Returns the gathering of these `updates`, the functions by which a store changes the state of its ids. There is one for all
- * keyspaces that share them, so that calls of different limiters go together in an update.
+ * Returns the gathering of these `updates`, the functions by which a store changes the state of its ids, and makes it if there is
+ * none. All keyspaces that share the `updates` share it, so that calls of different limiters go together in an update.
  */
 export function gatheringOf(updates: Updates): Gathering {
   const known = GATHERINGS.get(updates) ?? new Gathering(updates)
@@ -42,16 +42,16 @@ export class Gathering {
   }
 
   /**
-   * Carries out `act`, a change of the states of these ids, and returns its result; a promise where the store's update returns
-   * one. Where one update may hold many ids, or an update of this id is under way, the call waits, to go together with others in
-   * the next. `act` may be carried out several times, if another process was faster to write; only the last time counts. `caller`
-   * says whether somebody still waits for the result.
+   * Carries out `act`, a change of the states of these ids, and returns its result, or a promise if the store's update returns one.
+   * If one update may hold many ids, or an update of this id is under way, the call waits, to go together with others in the next.
+   * `act` may be carried out several times, as another process may be faster to write; only the last time counts. `caller` says
+   * whether somebody still waits for the result.
    */
   run<T>(ids: readonly string[], act: Act<T>, caller?: Caller): MaybePromise<T> {
     const call = new GatheredCall<T>(ids, act, caller)
     if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
     else {
-      const lost = this.#ask([call])
+      const lost = this.#update([call])
       if (Array.isArray(lost)) return call.outcome()
       this.#follow([call], lost as Promise<readonly string[]>)
     }
@@ -71,22 +71,22 @@ export class Gathering {
   }
 
   /**
-   * Sends the calls that wait, in as many updates as may be under way at once. An update without an outcome for a minute
-   * (LOST_MS) is first taken as ended: otherwise it would hold its ids for ever.
+   * Sends the calls that wait, in as many updates as may be under way at once. Before that, an update without an outcome for a
+   * minute (LOST_MS) counts as ended: otherwise it would hold its ids for ever.
    */
   #sendWaiting(): void {
     this.#isDue = false
     for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#free(ids)
     for (let calls = this.#takeCalls(); calls.length > 0; calls = this.#takeCalls()) {
-      this.#follow(calls, new Promise((resolve) => resolve(this.#ask(calls))))
+      this.#follow(calls, new Promise((resolve) => resolve(this.#update(calls))))
     }
   }
 
   /**
-   * Takes out of the queue the calls that may go in the next update, none if enough updates are under way. A call fits if none of
-   * its ids is in another update and the update has room for those it adds. Calls on several keys go apart from those on one: where
-   * they lose a race the whole update is undone. A call that does not fit keeps later calls of its ids behind it, so that calls on
-   * an id are carried out in order. Calls whose caller is gone are failed and left out.
+   * Takes the calls for the next update out of the queue; none if enough updates are under way. A call fits if none of its ids is in
+   * another update and the update has room for the ids that it adds. Calls on several keys go apart from those on one, because the
+   * whole update is undone if one of their ids loses a race. A call that does not fit keeps later calls on its ids behind it, so that
+   * calls on an id are carried out in order. Calls whose caller is gone are failed and left out.
    */
   #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
@@ -114,7 +114,7 @@ export class Gathering {
    * Returns the ids that another process was faster to write: nothing was kept of them, and their calls are to be carried out
    * again. All ids are written or none if a call has several.
    */
-  #ask(calls: readonly GatheredCall<unknown>[]): MaybePromise<readonly string[]> {
+  #update(calls: readonly GatheredCall<unknown>[]): MaybePromise<readonly string[]> {
     const { updates } = this
     const ids = [...idsOf(calls)]
     for (const { caller } of calls) caller?.queued?.(false)
@@ -134,9 +134,9 @@ export class Gathering {
   }
 
   /**
-   * Waits for the update of these calls to end, and keeps their ids from any other update until then. After it, calls on a lost
-   * id (another process was faster to write it) go back to the front of the queue, MOST_TRIES times at most; the others get
-   * their answers, or the error of the update. Then the calls that wait are sent.
+   * Waits for the update of these calls to end, and keeps their ids out of any other update until then. Calls on a lost id (another
+   * process was faster to write it) then go back to the front of the queue, MOST_TRIES times at most; the others get their answers,
+   * or the error of the update. Then the calls that wait are sent.
    */
   #follow(calls: readonly GatheredCall<unknown>[], update: Promise<readonly string[]>): void {
     const busy = idsOf(calls)

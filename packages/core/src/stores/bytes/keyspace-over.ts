@@ -57,8 +57,8 @@ class KeyspaceOver implements Keyspace {
   readonly penalty: Penalty | undefined
   readonly #idPrefix: string
   /**
-   * While the clock stands less than `#still` behind the last write, time stands still; windows of a calendar, which have a stored end,
-   * need not that. From `#lost` on the state is discarded.
+   * While the clock stands less than `#still` behind the last write, time stands still. Windows of a calendar have a stored end, so
+   * they do not need that. A state whose last write is `#lost` or more ahead of the clock is discarded.
    */
   readonly #still: number
   readonly #lost: number
@@ -91,7 +91,7 @@ class KeyspaceOver implements Keyspace {
     const tables = TABLES.get(this.#gathering) ?? new WeakValues()
     TABLES.set(this.#gathering, tables)
     this.#table = tables.get(this.#idPrefix, () => new ScratchTable(policies, reservations !== undefined))
-    this.#list = this.#table.listOf(policies, penalty)
+    this.#list = this.#table.openList(policies, penalty)
     this.#reserving = reservations && this.#table.reserving(this.#list, reservations.max)
   }
 
@@ -120,18 +120,17 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * The means to decide a call on several keys in one atomic update; undefined where the store changes one key at a time. Each
-   * part (one key and its cost) is decided by a stand-in for its keyspace that answers at once, because the bytes of all parts
-   * are there while the update runs. Keyspaces with the same `program` can be decided together: here that is the gathering, which
-   * all keyspaces over the same `updates` share.
+   * The means to decide a call on several keys in one atomic update; undefined where the store changes one key at a time. Calls can
+   * go together if their keyspaces have the same `program`: here that is the gathering, which all keyspaces over the same `updates`
+   * share.
    */
   get together(): Together | undefined {
     const gathering = this.#gathering
     if (!gathering.takesMany) return undefined
     /**
-     * Decides the parts, each a key with its cost, in one update of all their ids. `act` is what the update carries out: it
-     * decides each part by a stand-in for its keyspace, which reads and replaces the bytes of its key by `changing`. The answers
-     * come as a promise, so no receiver is needed.
+     * Decides the parts, each a key with its cost, in one update of all their ids. The update carries out `act`, which decides each
+     * part by a stand-in for its keyspace. That answers at once, as the bytes of all parts are there while the update runs. The
+     * answers come as a promise, so no receiver is needed.
      */
     const decide: Together['decide'] = (given, _receiver, caller) => {
       const parts = given as readonly Part<KeyspaceOver>[]
@@ -196,8 +195,8 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * Returns how a booking stands whose turn has come: 'lost' if the state that it was made in is gone, which shows in another
-   * epoch (a random number of state begun anew), 'held' if the key is blocked or held now.
+   * Returns how a booking stands at its turn: 'lost' if the state that it was made in is gone, as another epoch shows (a random
+   * number of state begun anew); 'held' if the key is blocked or held now; otherwise 'stands'.
    */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const { key, epoch } = booking as KeptBooking
@@ -208,9 +207,9 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * Cancels a booking, once. True if nothing has charged the key since (`version`, random for each charge, is the booking's own),
-   * so that the state before it is restored. Otherwise only units that still count are released, and the result is false, as it
-   * is where the state is gone. A block, a hold or refusals that came since stay either way.
+   * Cancels a booking, once. If nothing has charged the key since (its `version`, random for each charge, is still the booking's),
+   * the state of before is restored, and the result is true. Otherwise the units that still count are released, if the state is not
+   * gone, and the result is false. A block, a hold or refusals that came since stay either way.
    */
   cancel(booking: Booking): MaybePromise<boolean> {
     if (this.#cancelled.has(booking)) return false
@@ -230,10 +229,9 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * Applies a correction to a key and returns the units that took effect, 0 for a change without units. Nothing is changed where
-   * there is nothing to correct: state that began after a charge was decided, or was last written before, as where the clock was set
-   * back, holds only others' units, so a release of that charge finds none; and a key without state is given one only by a charge, a
-   * block or a hold.
+   * Applies a correction to a key and returns the units that took effect, 0 for a change without units. A key without state is given
+   * one only by a charge, a block or a hold. A release gives nothing back if the state does not hold its charge: it began after the
+   * charge was decided, or was last written before, as where the clock was set back.
    */
   correct(change: Correction, caller?: Caller): MaybePromise<number> {
     return this.#change(change.key, caller, (state) => {
@@ -252,16 +250,16 @@ class KeyspaceOver implements Keyspace {
     })
   }
 
-  /** Has `operate` carried out on the state of `key`, in an update of its bytes, and returns its result. */
+  /** Carries out `operate` on the state of `key`, in an update of its bytes, and returns its result. */
   #change<T>(key: string, caller: Caller | undefined, operate: Operate<T>): MaybePromise<T> {
     return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate), caller)
   }
 
   /**
-   * Makes the act that loads the bytes of `key` into the table, has `operate` decide or correct there, and returns the new bytes
-   * if that has written, which an epoch and a version in its result say. `operate` gets the state, undefined for a key without
-   * one or with unreadable bytes, which are reported as healed once they are written over; `now`, which never lies before the
-   * last write; and `time`, what the clock says. Both are microseconds.
+   * Makes the act that loads the bytes of `key` into the table, has `operate` decide or correct there, and returns the new bytes if
+   * `operate` has written, which an epoch and a version in its result say. `operate` gets the state, or undefined for a key without
+   * one or with unreadable bytes, which are reported as healed once they are written over. It also gets two instants in
+   * microseconds: `now`, which lies before no write while time stands still, and `time`, what the clock says.
    */
   #operation<T>(key: string, operate: Operate<T>): Act<T> {
     const change: Change<T> = (bytes, clock) => {
@@ -282,9 +280,9 @@ class KeyspaceOver implements Keyspace {
   }
 
   /**
-   * Reads the state of a key from its bytes. Undefined if no call can have written them, and if the last write lies more than a
-   * window ahead of `time` (microseconds): the clock was set back since, and no caller is to be locked out until it has caught
-   * up.
+   * Reads the state of a key from its bytes. If the last write lies far ahead of `time` (microseconds), the clock was set back since,
+   * and no caller is to be locked out until it has caught up: what is left is what calendars keep, and from `#lost` on undefined.
+   * Undefined, too, for bytes that no call can have written.
    */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#table.layout)

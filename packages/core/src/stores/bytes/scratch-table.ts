@@ -23,17 +23,17 @@ export class ScratchTable implements TableOwner<Table> {
   #written = 0
 
   /**
-   * Makes a table with one row, the place of one key's state, for states of these shapes. Each key's state is loaded into that
-   * row in its turn.
+   * Makes a table for states of the shapes of these policies. It has one row, the place of one key's state, into which the state of
+   * each key is loaded in its turn.
    */
   constructor(policies: readonly Policy[], reserves: boolean) {
     this.#table = new Table(policies, this)
-    this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
+    this.#row = this.#table.rowFor(KEY, 0, this.openList(policies))
     const { cursor } = this.#table
     this.layout = { cells: cursor.cells().length, rings: cursor.rings().length, reserves }
   }
 
-  /** What decides on the loaded state, and reserves at most `max` times, under one list of policies. */
+  /** Makes what decides on the loaded state, and reserves there, under one list of policies, with at most `max` open reservations. */
   reserving(list: PolicyList, max: number): ReservingKeyspace {
     const open = () => ({ table: this.#table, list, written: this.#written })
     return new ReservingKeyspace(open, list.policies, undefined, max)
@@ -49,16 +49,17 @@ export class ScratchTable implements TableOwner<Table> {
   removed(): void {}
 
   /**
-   * Returns a list of policies (limits and a penalty) as the table decides by it. The smallest limits of all lists are noted: a
-   * key's state is kept until it would be full again under those.
+   * Makes the list of policies and a penalty by which the table decides calls. Notes the smallest limits of all lists: a key's
+   * state is kept until it would be full again under those.
    */
-  listOf(policies: readonly Policy[], penalty?: Penalty): PolicyList {
+  openList(policies: readonly Policy[], penalty?: Penalty): PolicyList {
     return this.#table.lists.open(policies, penalty)
   }
 
   /**
-   * Fills the table's one row with a state, as of the instant `now` in microseconds; with undefined, it is as for a key that has
-   * consumed nothing. Bookings, blocks, holds and counted refusals are restored only if they end after `now`.
+   * Fills the table's one row with a state, as of the instant `now` in microseconds, or with undefined as for a key that has
+   * consumed nothing. A booking, a block, a hold and counted refusals are restored only if they last beyond `now`. A block is
+   * restored as a penalty's, whoever began it, which makes a difference to eviction alone.
    */
   load(state: KeptState | undefined, now: number): void {
     const { cursor, restrictions, bookings, refusals, reserved } = this.#table
@@ -83,24 +84,24 @@ export class ScratchTable implements TableOwner<Table> {
     if (state.reserved) reserved.set(this.#row, KeyReservations.of(state.reserved))
   }
 
-  /**
-   * Decides a call on the loaded state. A booking waits at most `maxWait` microseconds. A denial also gets the instant at which
-   * one unit more than `remaining` would pass, which a cache of denials needs: before it, every larger cost is denied too.
-   */
+  /** Decides a call on the loaded state. A booking waits at most `maxWait` microseconds. A denial gets its `nextUnitAt`. */
   decide(by: PolicyList | ReservingKeyspace, ask: Ask, cost: number, maxWait: number): Answer {
-    if (by instanceof ReservingKeyspace) return this.withNextUnit(by.decide(ask, KEY, cost, maxWait), by)
-    return this.withNextUnit(this.#table.decide(by, ask, KEY, cost, maxWait), by)
+    return this.withNextUnit(this.#decide(by, ask, cost, maxWait), by)
   }
 
-  /** The answer, and if it is a denial `nextUnitAt`. */
+  /**
+   * Adds to a denial the instant at which one unit more than `remaining` would pass (`nextUnitAt`), which a cache of denials needs:
+   * before it, every larger cost is denied too. Returns any other answer as it is.
+   */
   withNextUnit(answer: Answer, by: PolicyList | ReservingKeyspace): Answer {
     if (answer.reason === undefined) return answer
-    const cost = answer.remaining + 1
-    const peek =
-      by instanceof ReservingKeyspace
-        ? by.decide('peek', KEY, cost, 0)
-        : this.#table.decide(by, 'peek', KEY, cost, 0)
-    return { nextUnitAt: peek.at, ...answer }
+    const { at } = this.#decide(by, 'peek', answer.remaining + 1, 0)
+    return { nextUnitAt: at, ...answer }
+  }
+
+  #decide(by: PolicyList | ReservingKeyspace, ask: Ask, cost: number, maxWait: number): Answer {
+    if (by instanceof ReservingKeyspace) return by.decide(ask, KEY, cost, maxWait)
+    return this.#table.decide(by, ask, KEY, cost, maxWait)
   }
 
   correct(list: PolicyList, change: Correction): number {
@@ -117,19 +118,24 @@ export class ScratchTable implements TableOwner<Table> {
   }
 
   /**
-   * The instant, in microseconds, after which the loaded state need not be kept any longer: when the key is full again under the
-   * smallest limits of all lists, or its refusals are forgotten, whichever is later, and a second more.
+   * The instant, in microseconds, after which the loaded state need not be kept: a second after the key is full again, its refusals
+   * are forgotten and its reservations have ended, whichever is last.
    */
   get expiresAt(): number {
-    const { refusals, lists } = this.#table
-    const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
-    const latestEnd = this.#table.reserved.get(this.#row)?.latestEnd ?? 0
-    return Math.max(resetAt, refusals.forgottenAt(this.#row), latestEnd) + GRACE
+    const { refusals, reserved } = this.#table
+    const latestEnd = reserved.get(this.#row)?.latestEnd ?? 0
+    return Math.max(this.#fullAt, refusals.forgottenAt(this.#row), latestEnd) + GRACE
+  }
+
+  /** The instant at which the key is full again under the smallest limits of all lists, as a peek of no units says. */
+  get #fullAt(): number {
+    const smallest = { policies: this.#table.lists.smallest, number: 0, penalty: undefined }
+    return this.#decide(smallest, 'peek', 0, 0).resetAt
   }
 
   /**
-   * Returns the state of the row, to be kept as bytes, under this epoch (random, of state that began anew) and version (random,
-   * of the latest charge). It is kept no shorter than until the instant `keptUntil`, which an earlier write has promised.
+   * Returns the loaded state, to be kept as bytes, with two random numbers: `epoch`, of state that began anew, and `version`, of the
+   * latest charge. It expires no earlier than at the instant `keptUntil`, which an earlier write has named.
    */
   save(epoch: number, version: number, keptUntil: number): KeptState {
     const { cursor, restrictions, bookings, refusals, reserved } = this.#table

@@ -63,9 +63,9 @@ export function bytesOf(state: KeptState): Uint8Array {
 }
 
 /**
- * Reads the state of a key back from the bytes that `bytesOf` made. `layout` says how many cells and rings (lists of instants,
- * each behind its length) they must have. Undefined if they are not of this format or layout, for example because they were cut
- * off or another program wrote them.
+ * Reads the state of a key back from the bytes that `bytesOf` made. `layout` says how many cells and rings (lists of instants, each
+ * behind its length) they must have, and whether a list of reservations may follow: 3 numbers, and ENTRY more for each. Undefined
+ * if they are not of this format or layout, for example because they were cut off or another program wrote them.
  */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
@@ -132,9 +132,10 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
 }
 
 /**
- * What is left at `time` of a state where the clock was set back by more than time stands still: the cells of calendars, whose windows
- * have a stored end, and what restricts the key. The state and its list of reservations began no later than `time`, so that what is
- * charged from now on can be given back. Beside another policy bookings that were made before are lost.
+ * Returns what is left of a state after the clock was set back, to `time`, by more than time stands still: the cells of calendars,
+ * whose windows have a stored end, and what restricts the key. The instants at which the state and its list of reservations began
+ * become `time` if they are later, so that what is charged from now on can be given back. If there are other policies too, what
+ * they have is cleared, and bookings that were made before are lost (`epoch` is 0).
  */
 export function keptByCalendars(state: KeptState, policies: readonly Policy[], time: number): KeptState {
   const cells = state.cells.slice()

@@ -6,9 +6,8 @@ export class Chunks<Table> {
   readonly list: Chunk<Table>[] = []
 
   /**
-   * Adds the 64 rows of `table` from row number `first` on, as a chunk. A store that is full draws a key to evict from the chunks
-   * of all its tables, and its sweep walks through them. The table keeps the returned chunk, to remove it when it gives up its
-   * rows.
+   * Adds the 64 rows of `table` from row number `first` on as a chunk, and returns it: the table removes it when it gives up its
+   * rows. A full store draws a key to evict from the chunks of all its tables, and its sweep walks through them.
    */
   add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.list.length }

@@ -35,7 +35,7 @@ export class Eviction {
 
   /**
    * Checks the next `count` rows, going round all tables, and frees the keys whose allowance is full again at `now`, at most
-   * `enough`. Returns how many were freed. `#isBarren` holds while a round has freed none.
+   * `enough` of them. Returns how many it freed.
    */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
@@ -53,15 +53,14 @@ export class Eviction {
   /**
    * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
    * next rows are searched for a full key, unless a whole round has just found none (`#restUntil`). Otherwise the victim is the
-   * key of the lowest rank (how much would be lost with it) in a sample. If even that was denied and ranks above what samples
-   * usually find (`#usual`), or is blocked, more keys are searched for a lesser one. `areAll` says when that is in vain: if
-   * all keys were blocked or held ('size'), one that only a penalty blocks suffices, and if operators block all ('bans'), any.
+   * key of the lowest rank (how much would be lost with it) in a sample. If even that one matters, all keys are searched for a
+   * lesser one: it was denied and ranks above what samples usually find (`#usual`), or is blocked. `areAll` says when that is in
+   * vain: if all keys were blocked or held ('size'), one that only a penalty blocks will do; if operators block all ('bans'), any.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#sample(now)
     const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
-    // Whether even the least of the sample matters more than keys usually do, and a lesser one can be there.
     const matters =
       rank < PENALIZED
         ? rank >= DENIED && rank > this.#usual
@@ -76,9 +75,9 @@ export class Eviction {
   }
 
   /**
-   * Draws random keys from all tables. Returns the lowest rank among them (how much would be lost with a key), and makes that key
-   * `#victim`. A rank as low as `#usual`, the lowest of the last evictions, ends the sample. The sample is 5 keys, or 64 while
-   * all of them are exhausted or nothing usual is known. Draws miss where rows are free, so their number is bounded too.
+   * Draws random keys from all tables, and makes the one of the lowest rank (how much would be lost with it) the `#victim`. Returns
+   * that rank. A sample is 5 keys, or 64 while all of them are exhausted or nothing usual is known. A rank as low as `#usual`, the
+   * lowest of the last evictions, ends it early. Draws miss where rows are free, so their number is bounded too.
    */
   #sample(now: number): number {
     if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
@@ -202,11 +201,11 @@ const MOST_TRIES = 8192
 const NEARBY_WALK = 256
 
 /**
- * How much would be lost with a key at `now`, under the limits it was last decided with: a key of a low rank is evicted first.
- * FULL: nothing. Below EXHAUSTED: the fraction of its allowance that is spent; LEAST if any is spent only under the smallest
- * limits of all lists. EXHAUSTED, plus one for each of up to seven denials: the allowance is empty, or refusals are counted for a
- * penalty. AWAITED: the key has bookings in the future or reservations, or is held, which means that calls pass only after a pause. PENALIZED: a
- * penalty has blocked the key, so that every call is denied. BANNED: an operator has blocked it.
+ * Returns the rank of a key: how much would be lost with it at `now`, under the limits it was last decided with. A key of a low rank
+ * is evicted first. FULL: nothing would be lost. Below EXHAUSTED: the fraction of its allowance that is spent; LEAST if any is spent
+ * only under the smallest limits of all lists. EXHAUSTED, plus one for each of up to seven denials: the allowance is empty, or
+ * refusals are counted for a penalty. AWAITED: the key has bookings in the future or open reservations, or is held (paused).
+ * PENALIZED: a penalty has blocked the key. BANNED: an operator has blocked it.
  */
 function rankOf(table: Table, row: number, now: number): number {
   const { cursor, restrictions, bookings, lists } = table
@@ -278,11 +277,10 @@ export class Overflow {
   constructor(private readonly maxKeys: number) {}
 
   /**
-   * Counts an evicted key that still mattered. Returns the warning to report, if one is due. One is due for the first such key of
-   * its table. More are due for exhausted keys, each time that the `maxKeys` which would have held all keys (`needed`) is twice
-   * what was last reported. It is estimated as `maxKeys` plus the keys that were evicted within one span. A span ends when the
-   * first key evicted in it would have been full again, and so would have made room. Of the last two spans the one with more
-   * evicted keys counts.
+   * Counts an evicted key that still mattered. Returns the warning to report, if one is due: for the first such key of its table,
+   * and for exhausted keys each time that `needed`, the `maxKeys` which would have held all keys, is twice what was last reported.
+   * It is estimated as `maxKeys` plus the keys that were evicted within one span. A span ends when the first key evicted in it would
+   * have been full again, and so would have made room. Of the last two spans the one with more evicted keys counts.
    */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {

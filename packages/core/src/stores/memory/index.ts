@@ -95,7 +95,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly program = this
 
   /**
-   * A store that keeps up to `maxKeys` keys in this process. It starts no timer: the first key that is added does.
+   * Makes a store that keeps up to `maxKeys` keys in this process. It starts no timer: the first key that is added does.
    * @throws {PolicyError} INVALID_OPTION for options that are not valid.
    */
   constructor(options: MemoryStoreOptions) {
@@ -113,7 +113,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
 
   /**
    * Opens the state of the limiter `name` under one list of policies. Lists of equal shapes (algorithms and windows) share one
-   * table of keys. The keyspace has `open` find or make it, now and after it was dropped. `report` gets notices, as of evictions.
+   * table of keys. The keyspace finds or makes it by `open`, now and whenever the store has dropped it. `report` gets notices, such
+   * as of evictions.
    */
   keyspace(
     name: string,
@@ -140,8 +141,9 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   }
 
   /**
-   * Decides a call on several keys of this store: all are charged, or none. A part is one key and its cost. Returns one answer a
-   * part. All steps share one instant: the clock stands still meanwhile, because reading it takes as long as a step.
+   * Decides a call on several keys of this store: all are charged, or none. Returns one answer a part, which is one key and its
+   * cost. The clock stands still meanwhile, so that all steps share one instant, and because reading it takes as long as a step. It
+   * goes on afterwards, unless the store was closed meanwhile.
    */
   decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
     this.now()
@@ -210,9 +212,9 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   }
 
   /**
-   * Frees keys whose allowance is full again, in the background, for at most 1 ms. Returns whether more than a quarter of the
-   * rows that it checked had one, so that more are likely. A third of the time goes to bookings that have passed. `#purging`
-   * yields true after a round over them. While little of the store is in use, keys that became full less than 5 s ago stay.
+   * Frees keys whose allowance is full again, for at most 1 ms, and returns whether more are likely: it freed more than a quarter of
+   * the rows that it checked. Up to a third of the time goes to forgetting bookings that have passed; `#purging` yields true after a
+   * round over them. While little of the store is in use, keys that became full less than 5 s ago stay.
    */
   sweep(): boolean {
     const now = this.now()
@@ -270,8 +272,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   }
 
   /**
-   * Frees one key of the full store. If its allowance was not full again, something is lost with it: then its limiter's keyspaces
-   * get the notice 'evicted', and from time to time a warning that `maxKeys` is too small.
+   * Frees one key of the full store. If its allowance was not full again, something is lost with it: its limiter's keyspaces get the
+   * notice 'evicted' then, and from time to time a warning that `maxKeys` is too small.
    */
   #evict(now: number): void {
     const evicted = this.#eviction.evict(now, (of) => this.#areAll(of))
@@ -283,7 +285,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether all keys were blocked or held at some time ('size'), or are banned ('bans'): no key that matters less can be found. */
+  /** Whether no key that matters less can be found: all were blocked or held at some time ('size'), or all are banned ('bans'). */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
@@ -341,7 +343,7 @@ class MemoryKeyspace implements Keyspace {
     return { table: this.#openTable(), list: this.#list }
   }
 
-  /** Returns the keyspace's table. If the store dropped it, as it held no keys, opens one, which numbers the policies anew. */
+  /** Returns the keyspace's table. If the store has dropped it, as it held no keys, opens it anew, with a number for the list. */
   #openTable(): Table {
     if (this.#table.isDropped) {
       this.#table = this.open()
@@ -354,13 +356,13 @@ class MemoryKeyspace implements Keyspace {
 const LOOKS = 16
 
 /**
- * Has the store free keys that are full again: each second, or after 5 ms while it finds many. The timer keeps neither process
- * nor store alive. After a store that was not closed is collected, no timer is set again. Returns a function that stops it.
+ * Has the store free keys that are full again: each second, or after 5 ms while it finds many. Returns a function that stops that.
+ * The timer keeps neither the process nor the store alive: once a store is garbage-collected, it is not set again.
  */
 function sweepInBackground(store: Memory): () => void {
   const weak = heldWeakly(store)
   let timer: ReturnType<typeof setTimeout>
-  /** Sets the timer of the next sweep, which then sets it again: for soon if many keys could be freed, else for in a second. */
+  /** Sets the timer of the next sweep. After that sweep it is set again: for soon if more keys can be freed, else for a second. */
   const schedule = (delayMs: number): void => {
     timer = setTimeout(() => {
       const alive = weak.deref() // undefined if the store was garbage-collected: then the sweeps end

@@ -28,8 +28,8 @@ export class KeyIndex {
   }
 
   /**
-   * Returns the row of `key`, 0 if it has none, out of the segments (parts of the hash table). A slot is two numbers, a row and
-   * the hash of its key. The search begins at the slot that follows from the hash and ends at the first free one: a key never
+   * Looks `key` up in the segments (parts of the hash table), and returns its row, 0 if it has none. A slot is two numbers, a row
+   * and the hash of its key. The search begins at the slot that follows from the hash and ends at the first free one: a key never
    * lies behind that. A key that found no slot within REACH is in the Map `misplaced`.
    */
   #search(key: string): number {
@@ -52,7 +52,7 @@ export class KeyIndex {
   add(key: string, row: number): void {
     const few = this.#few
     if (few === undefined) this.#place(key, hashOf(key), row)
-    else if (few.set(key, row).size > FEW) this.#leave(few)
+    else if (few.set(key, row).size > FEW) this.#moveToSegments(few)
   }
 
   /**
@@ -67,10 +67,10 @@ export class KeyIndex {
   }
 
   /**
-   * Leaves the Map of few keys for a hash table of segments, in which all keys are placed by their hashes. Hashes use random
-   * numbers of this process, which the first index to come here draws: the last of them is still 0 before.
+   * Moves the keys of the Map `few` to a hash table of segments, and places each by its hash. Hashes use random numbers of this
+   * process, which the first index to come here draws; until then the last of them is 0.
    */
-  #leave(few: ReadonlyMap<string, number>): void {
+  #moveToSegments(few: ReadonlyMap<string, number>): void {
     if (randoms[LONGEST] === 0) crypto.getRandomValues(randoms)
     this.#few = undefined
     this.#segments = [new Segment(0)]
@@ -78,9 +78,9 @@ export class KeyIndex {
   }
 
   /**
-   * Puts a key with its row into the segment that the lowest bits of its hash name. A segment that has no slot for it is split in
-   * two, and the key is placed again. A split does not help if the segment has few keys, whose hashes are alike then, or has been
-   * split often enough: the key goes into its Map of misplaced ones.
+   * Puts a key with its row into the segment that the lowest bits of its hash name. If the segment has no slot for it, it is split
+   * in two, and the key is placed again. If a split would not help, because the segment has few keys and their hashes are alike, or
+   * was split often enough, the key goes into the segment's Map of misplaced keys.
    */
   #place(key: string, hash: number, row: number): void {
     const segment = this.#segments[hash & this.#mask]!
@@ -92,10 +92,10 @@ export class KeyIndex {
   }
 
   /**
-   * Replaces a segment by two, which share its keys by the next bit of their hashes. `depth` is how many of the lowest bits the
-   * keys of the segment share; `#segments` has a place for each value of the lowest bits in `#mask`, so a segment that shares
-   * fewer stands in several places, and the list is doubled when no further bit is left. `hash` is that of the key to be added,
-   * which shares these bits.
+   * Replaces a segment by two, each of which takes the keys with one value of the next bit of their hashes. `depth` is how many of
+   * the lowest bits all keys of the segment have in common, also the key to be added, whose hash is `hash`. `#segments` has a place
+   * for each value of the bits in `#mask`. A segment with a smaller `depth` stands in several places; when there is only one place
+   * left, the list is doubled.
    */
   #split({ slots, depth, misplaced }: Segment, hash: number): void {
     if (1 << depth > this.#mask) {
@@ -145,8 +145,8 @@ class Segment {
 
   /**
    * Removes `row`, whose key has this hash, from the slots. Returns whether it was there. A search ends at the first free slot,
-   * so no hole may lie between a row and the first slot of its hash. Each later row, up to the next free slot, therefore moves
-   * into the hole and leaves a new one, unless it would lie before its first slot then. Slots are circular.
+   * so no hole may lie between the first slot of a hash and its row. Therefore each later row, up to the next free slot, moves into
+   * the hole and leaves a new one, unless that would put it before its first slot. After the last slot comes the first.
    */
   remove(hash: number, row: number): boolean {
     const { slots } = this
@@ -177,9 +177,9 @@ function firstSlotOf(hash: number): number {
 }
 
 /**
- * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process, without which no caller can make keys that
- * collide, as one can for every hash that is a polynomial of the characters. Two keys have the same hash with a probability of at
- * most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
+ * Returns the NH hash of UMAC (RFC 4418) of all characters of a key. It uses random numbers of this process, so that no caller can
+ * make keys that collide, as he could for a hash that is a polynomial of the characters. Two keys have the same hash with a
+ * probability of at most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
  */
 function hashOf(key: string): number {
   const { length } = key

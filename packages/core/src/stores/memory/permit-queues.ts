@@ -27,9 +27,9 @@ export interface PermitHolder {
 export type HolderTickets = Map<number, Tickets>
 
 /**
- * The permits of a semaphore whose store is in this process, shared by all semaphores of that `name` with the same store. They
- * are kept beside the store, in a map by store, and not in it: a bundle without semaphores does not contain them. `listener` is
- * called with each waiting ticket (a call, by number) that gets a permit.
+ * Returns the permits of a semaphore whose store is in this process, which all semaphores of that `name` with this store share.
+ * They are kept beside the store, in a map by store, and not in it, so that a bundle without semaphores does not contain them. The
+ * function passed to `listen` is called with each waiting ticket (a call, by number) that gets a permit.
  */
 export function permitsBeside(store: object, name: string): Permits {
   const queues = QUEUES.get(store) ?? new PermitQueues(() => 0) // time stands still: they need no leases
@@ -72,9 +72,9 @@ export class PermitQueues {
   }
 
   /**
-   * Carries out a step, such as 'take' or 'release', on the queue of one semaphore's name and key, which is made if there is
-   * none. Returns how the call's tickets stand then. `holder` is the process that owns them. Last it calls the holders whose
-   * waiting tickets got permits by the step. Until `#graceUntil`, after a loss of state, only holders that renew get permits.
+   * Carries out a step, such as 'take' or 'release', on the queue of one semaphore's name and key, and makes the queue if there is
+   * none. Returns how the call's tickets stand then; `holder` is the process that owns them. Last, calls the holders whose waiting
+   * tickets got permits by the step. Until `#graceUntil`, after a loss of state, only holders that renew get permits.
    */
   carryOut(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     const id = `${call.name}\n${call.key}` // names have no line breaks
@@ -87,10 +87,9 @@ export class PermitQueues {
   }
 
   /**
-   * Releases all tickets of a holder (a process) that is gone, and grants their permits to the oldest waiting tickets. `serve` is
-   * called with limit 0 because no new ticket is about to take one. Within the time of grace after a loss of state it is not
-   * called: other holders may still renew permits that are unknown here, and the first step after that serves. `#finish` removes
-   * queues that are empty and calls the holders of new permits.
+   * Releases all tickets of a holder (a process) that is gone, and grants their permits to the oldest waiting tickets. `serve` gets
+   * the limit 0, as no new ticket is about to take one. Within the time of grace after a loss of state nothing is granted, as other
+   * holders may still renew permits that are unknown here; the first step after it grants them.
    */
   leave(holder: PermitHolder): void {
     const now = this.now()
@@ -179,11 +178,11 @@ class PermitQueue {
 
   /**
    * Grants permits to waiting tickets, the oldest first, while fewer are held than the limit of the ticket's own semaphore. The
-   * first ticket that has to wait delays all behind it. When the turn of a ticket comes whose semaphore has not polled in time
-   * (`aliveUntil` has passed), it is removed, as it would delay the others in vain. `limit` is that of a new ticket, 0 without
-   * one, which may take a permit if the line is empty after this. Nothing is done unless a permit is free under the widest limit,
-   * that of the new ticket or of a semaphore that is alive, because otherwise none of them could get one. Granted tickets have
-   * CLAIM_US to notice their permit, and are listed in `#granted` for their holders.
+   * first ticket that has to wait delays all behind it. A ticket whose semaphore has not polled in time (`aliveUntil` has passed) is
+   * removed when its turn comes, as it would delay the others in vain. `limit` is that of a new ticket, which may take a permit if
+   * the line is empty after this; 0 without one. Stops when as many permits are held as the widest limit allows, that of the new
+   * ticket or of a semaphore that is alive: no ticket could get one then. Granted tickets have CLAIM_US to notice their permit, and
+   * are listed in `#granted` for their holders.
    */
   serve(limit: number, now: number): void {
     if (!this.#line) return

@@ -16,9 +16,9 @@ export interface PlainCalls {
 }
 
 /**
- * Makes the decider of plain calls (`consume` or `book` for a key without bookings), which has each algorithm decide and charge
- * in one pass, by its `take`. Undefined if one of the algorithms has no `take`. One policy, the usual case, has a faster decider
- * of its own. The rest is what the table decides with: its current row, its blocks and holds, and its lists of policies.
+ * Makes what decides plain calls (`consume` or `book` for a key without bookings): by `take`, with which an algorithm decides and
+ * charges in one pass. Undefined if one of the algorithms has no `take`. For one policy, the usual case, there is a faster one. The
+ * other parameters are the table's own: its current row, its blocks and holds, and its lists of policies.
  */
 export function plainCallsOf(
   policies: readonly Policy[],
@@ -48,7 +48,7 @@ export class MemoryAnswer implements Answer {
   epoch: number | undefined
 
   /**
-   * An answer decided at `now`, for a call that passes at `at` (Infinity: never); `reason` says why it is denied. Fields that few
+   * Makes an answer at `now` to a call that passes at `at` (Infinity: never); `reason` says why it is denied. Fields that few
    * answers have are empty here and set afterwards, so that all objects have one hidden class of V8.
    */
   constructor(
@@ -73,8 +73,8 @@ class CallsUnderOne implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
   /**
-   * A decider for one policy, whose algorithm decides and charges by `take`. It works on the row that `cursor` points at, so it
-   * keeps the State (a view of that row's cells) of the one policy.
+   * Prepares to decide calls under one policy, whose algorithm decides and charges by `take`, on the row that `cursor` points at.
+   * Keeps the one policy's State, a view of that row's cells.
    */
   constructor(
     private readonly take: Take,
@@ -87,10 +87,9 @@ class CallsUnderOne implements PlainCalls {
 
   /**
    * Decides a plain call under one policy, for the key in `row`, which the cursor is on. Undefined, with nothing written, where
-   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal. If exactly the
-   * cost is missing after the charge, the key was full before. `renew` then begins its state anew, so that a later release of an
-   * older charge, which counts no more, gives nothing back. The number of the list of policies is noted in the row only if the
-   * table has several lists.
+   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal. If only the cost is
+   * missing after the charge, the key was full before. Its state begins anew then (`renew`), so that a later release of an older
+   * charge gives nothing back. If the table has several lists of policies, the row notes under which its key was decided.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     if (this.restrictions.live > 0 && this.restrictions.has(row, now))
@@ -105,9 +104,9 @@ class CallsUnderOne implements PlainCalls {
   }
 
   /**
-   * The answer to a call that passes at `at` at the earliest; Infinity: never. Undefined if the table has to decide it: a penalty
-   * counts the refusal, the call may be booked, as `at` is no more than `maxWait` microseconds away, or more counts than the
-   * capacity. `#view` has been filled.
+   * Denies a call that passes at `at` at the earliest (Infinity: never); `take` has filled `#view`. Undefined if the table has to
+   * decide: a penalty counts the refusal, the call may be booked, as `at` is no more than `maxWait` microseconds away, or more units
+   * count than the capacity (`remaining` is below 0).
    */
   #denied(list: PolicyList, row: number, now: number, at: number, maxWait: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
@@ -119,8 +118,8 @@ class CallsUnderOne implements PlainCalls {
   }
 
   /**
-   * The answer to a call on a blocked key: denied, with the earliest instant at which the cost passes once block and hold are
-   * over (`until`). Undefined if the key is only held, which the table decides. A cost that never fits has the reason 'cost'.
+   * Denies a call on a blocked key, with the earliest instant at which the cost passes once block and hold are over (`until`), and
+   * the reason 'cost' if it never fits. Undefined if the key is only held, which the table decides.
    */
   #blocked(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
@@ -146,7 +145,7 @@ class CallsUnderOne implements PlainCalls {
 class CallsUnderSeveral implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  /** A decider for several policies, by the `take` of each one's algorithm, on the row of a key that `cursor` points at. */
+  /** Prepares to decide calls under several policies by the `take` of each one's algorithm, on the row that `cursor` points at. */
   constructor(
     private readonly takes: readonly Take[],
     private readonly cursor: Cursor,
@@ -156,10 +155,10 @@ class CallsUnderSeveral implements PlainCalls {
 
   /**
    * Decides a plain call under several policies, for the key in `row`, which the cursor is on. Undefined, with nothing written,
-   * where the table has to decide: the key is blocked or held, or see `#denied`. All but the first policy are asked before, so
-   * only the first can deny while charging. `parts` gets three numbers a policy: earliest instant, remaining, resetAt. If every
-   * policy misses exactly the cost after the charge, the key was full before. `renew` then begins its state anew, so that a later
-   * release of an older charge, which counts no more, gives nothing back.
+   * where the table has to decide: the key is blocked or held, or see `#denied`. All policies but the first are asked before any is
+   * charged, so only the first, which is charged first, can still deny. `parts` has three numbers a policy: earliest instant,
+   * remaining, resetAt. If under each policy only the cost is missing after the charge, the key was full before. Its state begins
+   * anew then (`renew`), so that a later release of an older charge gives nothing back.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const { policies } = list
@@ -202,8 +201,9 @@ class CallsUnderSeveral implements PlainCalls {
   }
 
   /**
-   * The answer to a call that passes under the policies at the cursor's `instants`, of which the latest binds. Where `take` denies
-   * it charges nothing, and fills the view in the same pass. Undefined as under one policy.
+   * Denies a call that passes under each policy at the earliest at the cursor's `instants`, of which the latest binds. A `take` that
+   * denies charges nothing, and fills the view. Undefined if the table has to decide: a penalty counts the refusal, the call may be
+   * booked within `maxWait`, or more units count than a capacity.
    */
   #denied(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const { policies, penalty } = list

@@ -19,8 +19,8 @@ export class Restrictions {
   }
 
   /**
-   * Whether the key in `row` is blocked (every call is denied) or held (a pause) at `now`. If both have ended, the entry becomes
-   * `OVER`, so that `live`, the number of other entries, can return to 0 and calls check no more than that.
+   * Whether the key in `row` is blocked (every call is denied) or held (a pause) at `now`. If both have ended, replaces its entry by
+   * `OVER`, so that `live`, the number of other entries, can return to 0: calls then check no more than that number.
    */
   has(row: number, now: number): boolean {
     const last = this.lastOf(row)
@@ -36,7 +36,7 @@ export class Restrictions {
 
   /**
    * Blocks the key in `row` until the instant `until`. An operator's block replaces any other, even a longer one. A penalty's
-   * block never shortens a block that lasts at `now`, and leaves it an operator's (`isBan`) if it was one.
+   * block (`isPenalty`) never shortens a block that lasts at `now`, and if that is an operator's (`isBan`), it stays one.
    */
   block(row: number, now: number, until: number, isPenalty: boolean): void {
     const { blockedUntil, heldUntil, isBan } = this.lastOf(row)

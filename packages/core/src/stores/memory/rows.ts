@@ -72,8 +72,8 @@ export class Cursor {
   }
 
   /**
-   * The instant, in microseconds, at which the current key's state began: that of the last charge that found it full. It is the
-   * header cell, in front of the cells of the first policy. Charges decided earlier are not in the state.
+   * The instant, in microseconds, at which the current key's state began: that of the last charge that found the key full. Charges
+   * that were decided earlier are not in the state. It lies in the header cell, in front of the cells of the first policy.
    */
   get born(): number {
     const { cells, base } = this.states[0]!
@@ -163,8 +163,8 @@ export class Cursor {
   }
 
   /**
-   * Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. Rings are
-   * looked at as copies, as bookings know by the slots what they have overwritten there.
+   * Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. It works
+   * on copies of the rings, as bookings hold what was overwritten in the rings themselves.
    */
   tentatively<T>(row: number, look: (cursor: this) => T): T {
     this.select(row)
@@ -268,10 +268,10 @@ class Rows {
   }
 
   /**
-   * Gives a new key a row, a free one or else the next that was never used, and adds it to the index by which keys are found.
-   * Returns the row's number. Free rows form a list: `#free` is the first, and the first cell of each holds the number of the next.
-   * A row that was never used may need a new page, or a larger first page. `ownText` copies the key: otherwise a longer text, of
-   * which it is a part, could stay in memory.
+   * Gives a new key a row, a free one or else the next that was never used, and adds the key to the index. Returns the row's number.
+   * Free rows form a list: `#free` is the first, and the first cell of each holds the number of the next. A row that was never used
+   * may need a new page, or a larger first page. The key is copied (`ownText`): otherwise a longer text, of which it is a part, could
+   * stay in memory.
    */
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
@@ -322,7 +322,7 @@ class Rows {
     return page
   }
 
-  /** A page of blank cells and notes for this many rows. Only the first is made with few, and doubled as it fills. */
+  /** Makes a page of blank cells and notes for this many rows. Only the first page is made with few, and doubled as it fills. */
   #newPage(rows: number): RowPage {
     return { cells: new Float64Array(rows * this.stride), notes: new Uint16Array(rows), keys: [], rings: [] }
   }

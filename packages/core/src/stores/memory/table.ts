@@ -9,7 +9,10 @@ import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
 import { Cursor } from './rows.js'
 
-/** The state of every key of one limiter under lists of the same shapes. Limits may differ, so each call passes its list. */
+/**
+ * The state of every key of one limiter under lists of policies of the same shapes (algorithms and windows). Lists may differ in
+ * limits, so each call passes its own.
+ */
 export class Table {
   readonly cursor: Cursor
   readonly restrictions = new Restrictions()
@@ -26,10 +29,10 @@ export class Table {
   hasWarned = false
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
-  /** Decides nearly every call in one pass; undefined if an algorithm cannot. */
+  /** Decides plain calls, which are nearly all, in one pass; undefined if an algorithm cannot. */
   readonly #plain: PlainCalls | undefined
 
-  /** Makes an empty table of the store `owner`, for lists of the algorithms and windows of `policies`; limits may differ. */
+  /** Makes an empty table of the store `owner`, for all lists of policies that have the shapes of these. */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner<Table>,
@@ -40,9 +43,10 @@ export class Table {
   }
 
   /**
-   * Decides a call as `ask` says, for `cost` units of a key; it may wait up to `maxWait` microseconds. A row holds a key's state.
-   * A key without one is decided on row 0, which stays blank. A plain call (one that consumes or books) adds a row first if it
-   * surely passes. `#plain` decides it in one pass where it can, if the key has no bookings (charges for later, or to be undone).
+   * Decides a call of the kind `ask` for `cost` units of a key; a booking may wait up to `maxWait` microseconds. A key's state lies
+   * in a row. A key without one gets a row first if its call charges and surely passes, and is decided on row 0 otherwise, which
+   * stays blank. A call that charges is decided in one pass by `#plain` where that is possible: the key has a row and no bookings
+   * (charges for later, or to be undone). Any other call takes the long way (`#decideAny`).
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
@@ -58,19 +62,19 @@ export class Table {
     return this.#dated(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
   }
 
-  /** Gives a key without state a row (a place for it) if its call surely passes. Otherwise returns 0: denials take no memory. */
+  /** Gives a key without state a row if its call surely passes, and returns it. Otherwise returns 0: denials take no memory. */
   #addIfFits(list: PolicyList, key: string, now: number, cost: number): number {
     return this.#plain && fitsWithin(list.policies, cost) ? this.#add(key, now) : 0
   }
 
-  /** Makes a denial's `now` the clock's own time: its caller's wait, `at - now`, then includes what the clock has to catch up. */
+  /** Returns an answer whose `now`, if it is a denial, is the clock's own time: the wait then includes what the clock is behind. */
   #dated(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { behind } = this.owner // above 0 after the clock was set back, as the store's time never runs back
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer
   }
 
-  /** Whether a call surely passes now; charges nothing. False for a key with a block, hold or booking: `decide` can tell. */
+  /** Whether a call surely passes now; charges nothing. False for a key with a block, hold or booking: only `decide` can tell. */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
@@ -80,8 +84,9 @@ export class Table {
   }
 
   /**
-   * Decides any call in full: finds its instant, charges it there unless it only asks ('peek', 'try'), and makes the answer. A
-   * limit's denial, save of 'peek' or 'commit', is noted in the key's row, if any, and counts for its penalty until `forgetAt`.
+   * Decides any call: finds the instant at which it passes, charges it then unless it only asks ('peek', 'try'), and makes the
+   * answer. A denial by a limit, but not of 'peek' or 'commit', is noted in the key's row if it has one, and counts as a refusal for
+   * a penalty, until the key has been full for `forgetAfter`.
    */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -108,8 +113,8 @@ export class Table {
   }
 
   /**
-   * Finds the instant `call.at` at which the call passes, the latest of those of the policies (`cursor.instants`), and the policy
-   * that admits it last (`binding`). It is not before the end of a block or hold, nor, for a cost, before the last booking.
+   * Sets `call.at`, the instant at which the call passes, to the latest of the instants of all policies (`cursor.instants`), and
+   * `call.binding` to the policy that has it. It is not before the end of a block or hold, nor, for a cost, before the last booking.
    */
   #findInstant(call: OpenCall): void {
     const { row, cost, restrictedUntil } = call
@@ -132,8 +137,9 @@ export class Table {
   }
 
   /**
-   * Charges the call at `call.at`; a full key begins anew. If that is after now, or the call `mayBeUndone`, returns a booking.
-   * Its `undo` has the cells before, and what the rings (logs) overwrite until `seal`. Else `bumpVersion` outdates earlier ones.
+   * Charges the call at the instant `call.at`; the state of a full key begins anew. Returns a booking if that instant is after now
+   * or the call `mayBeUndone`: its `undo` holds the cells of before, and what the rings (logs) overwrite until `seal`. Any other
+   * charge gives the key a new version, so that no earlier booking can be undone by what it holds.
    */
   #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
@@ -154,14 +160,14 @@ export class Table {
     return { key, at, cost, decidedAt: now, undo, isCancelled: false }
   }
 
-  /** Whether the key in `row` is full and has no booking ahead: it is charged as a new one, as its row might have been freed. */
+  /** Whether the key in `row` is full and has no booking ahead. Its row might have been freed, so it is charged as a new key. */
   #isFull(policies: readonly Policy[], row: number, now: number): boolean {
     return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
 
   /**
    * Counts a refused call for the penalty, which may block the key: the call then passes when the block ends (`until`). With
-   * `then: 'fresh'` the block also clears what the key has consumed, and marks its bookings as lost.
+   * `then: 'fresh'` the block also clears the key's state, and marks its bookings as lost.
    */
   #penalize(call: OpenCall, penalty: Penalty): void {
     const { instants } = this.cursor
@@ -179,10 +185,10 @@ export class Table {
   }
 
   /**
-   * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies. If they are several, `parts` has the
-   * values of each. While the key is blocked, held or booked ahead, nothing remains, and `resetAt` is found as of the end of that
-   * (`openFrom`); what is `used` counts now, or with a booking ahead at its instant (`counted`). The policy with the least left is
-   * the binding one; for a denial (`reason`) it is the one that admits last.
+   * Makes the answer: the smallest `remaining` and the latest `resetAt` of all policies. If there are several, `parts` has the
+   * values of each. While the key is blocked, held or booked ahead, nothing remains, and `resetAt` is that of a key that stands at
+   * the end of all that (`openFrom`) as it does now. `used` is what counts now, or with a booking ahead at its instant (`counted`).
+   * The policy with the least left is binding; for a denial (`reason`) it is the one that admits the call last.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
@@ -216,7 +222,7 @@ export class Table {
     return answer
   }
 
-  /** Whether a call that has waited may go on. 'lost': the state with its booking is gone. 'held': its key is held or blocked. */
+  /** Returns how a booking stands at its turn: 'lost' if the state with it is gone, 'held' if its key is held or blocked now. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
@@ -224,8 +230,8 @@ export class Table {
   }
 
   /**
-   * Cancels a booking, once. Returns true if no call has written the key's state since, so that the copy of before (`undo`) is
-   * restored. Otherwise gives back the units that still count, unless the state that held them was discarded (`isLost`).
+   * Cancels a booking, once. If no call has written the key's state since, restores the copy of before (`undo`) and returns true.
+   * Otherwise gives back the units that still count, unless the state that held them was discarded (`isLost`), and returns false.
    */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
     const now = this.owner.now()
@@ -245,7 +251,8 @@ export class Table {
 
   /**
    * Applies a correction to a key, and returns the units that took effect; 0 for a block, hold or reset. A key without state has
-   * row 0: most kinds make it a row. Whatever writes units bumps the version, so that no older booking is undone by its copy.
+   * row 0; a charge, a block and a hold make it a row. Whatever writes units gives the key a new version, so that no earlier booking
+   * is undone by its copy. A penalty's block of duration 0 clears the count of refusals, and nothing else.
    */
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
@@ -289,8 +296,8 @@ export class Table {
   }
 
   /**
-   * Gives back up to `units` units of a charge, as far as they still count, and returns how many; none if the state is younger.
-   * They are released as of the last booking if one lies ahead: a state is never written at an earlier instant.
+   * Gives back up to `units` units of a charge, as far as they still count, and returns how many: none if the state began after the
+   * charge was decided. If a booking lies ahead, they are released as of its instant, as a state is never written at an earlier one.
    */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
@@ -325,7 +332,10 @@ export class Table {
     })
   }
 
-  /** The instant at which `cost` units of a key pass, after its block and hold, if its open reservations end unsettled. */
+  /**
+   * The instant at which `cost` units of a key pass, after its block and hold, if its open reservations end unsettled. Tries it out:
+   * ends one reservation after the other, until the cost passes before the next one ends.
+   */
   passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
     const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
     const last = this.bookings.lastOf(row)
@@ -363,7 +373,7 @@ export class Table {
     this.free(row)
   }
 
-  /** Discards all keys, row by row from the top. `discard` marks their bookings as lost, so that waiting calls book again. */
+  /** Discards all keys, as `discard` does with one, row by row from the top. */
   discardAll(): void {
     const { rows } = this.cursor
     for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.discard(row)
@@ -384,7 +394,7 @@ export class Table {
     this.owner.removed()
   }
 
-  /** Selects the key's row, a new one if `known` is 0. Notes the list in it: its limits tell later whether the key is full. */
+  /** Selects the row of a key, a new one if `known` is 0, and returns it. Notes the list in it, by whose limits eviction judges. */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)

@@ -25,8 +25,8 @@ export class Batch {
   }
 
   /**
-   * Adds a call and returns true; false if there is no room, or if its key has another call in the batch that differs from it.
-   * An equal call on the same key becomes a duplicate of the first, which the script then makes several times.
+   * Adds a call and returns true. Returns false if there is no room, or if a different call on its key is in the batch. An equal
+   * call on its key becomes a duplicate of that call: the script then makes the call several times.
    */
   add(call: ScriptCall): boolean {
     if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
@@ -70,10 +70,11 @@ const MOST_KEYS = 64
 export const MOST_CALLS = 128
 
 /**
- * The calls of a batch, with the keys and the script's arguments in the same order. Calls on one key each get a new order: those
- * that share an argument (the same cost and limits), usually all, come last, as the script uses the last argument for all
- * remaining keys. A call with duplicates has an argument of its own. Calls on several keys may have keys in common, so they stay
- * in their order: an empty argument is that of the call before, and one at the end says that some do.
+ * Returns what a batch is sent as, the keys and the arguments of the script, and its calls in the order of the replies. The script
+ * uses the last argument for all remaining keys. So calls on one key each are put into a new order: those that share an argument
+ * (the same cost and limits), usually nearly all, come last; a call with duplicates has an argument of its own. Calls on several
+ * keys keep their order, as they may have keys in common. In their place an empty argument stands for that of the call before,
+ * and one at the end says that some keys are in common.
  */
 export function packBatch(gathered: readonly ScriptCall[]) {
   const keys: string[] = []
@@ -104,8 +105,8 @@ export function packBatch(gathered: readonly ScriptCall[]) {
 }
 
 /**
- * Gives each call of a batch its answer: in the packed reply that all share, or where a mark stands there, in the next reply of
- * `own`, which may be an error. A reply that makes no sense fails its call alone.
+ * Gives each call of a batch its answer: the next one in the packed reply, which all calls share. A mark in its place there says
+ * that the call has a reply of its own, the next of `own`, which may be an error. A reply that makes no sense fails its call alone.
  */
 export function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
   let next = 0

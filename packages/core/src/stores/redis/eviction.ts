@@ -43,8 +43,8 @@ export class EvictionCheck {
   }
 
   /**
-   * Keeps whether Redis's eviction policy, as Redis has answered, evicts keys; '' stands for one that is unknown, or for memory that
-   * is not bounded. If so, warns the limiters that asked before the answer came, by their callbacks (`#reports`).
+   * Keeps whether Redis evicts keys under this eviction policy, as it has answered; '' stands for memory without a bound, or an
+   * unknown policy. If it does, warns the limiters that wait for the answer (`#reports`).
    */
   #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'

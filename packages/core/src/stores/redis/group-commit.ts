@@ -2,7 +2,7 @@ import { storeClosed } from '../../values/closing.js'
 import type { Receiver } from '../store.js'
 import { type Batch, gather, MOST_CALLS, packBatch, settleAll } from './batch.js'
 import { isRefusedBy } from './clients/failure.js'
-import { failAll, noteSent, type ScriptCall, stillWaitedFor } from './script-call.js'
+import { failAll, noteSent, rejectAbandoned, type ScriptCall } from './script-call.js'
 import type { Replies, ScriptRunner } from './script/runner.js'
 
 export interface GroupCommitOptions {
@@ -49,13 +49,13 @@ export class GroupCommit {
   #justAnswered = 0
   /** Calls whose batches came back in the turn before. */
   #answeredBefore = 0
-  /** Calls at which a batch is sent before the turn ends. */
-  #part = MOST_CALLS
+  /** The number of calls at which a batch is sent before the turn ends. */
+  #batchSize = MOST_CALLS
   #closed = false
   /** When a batch was last sent. */
   lastUse: number
 
-  /** Batches calls of `script`: `runner` runs a batch as one script call. Outside a Cluster the batches in flight are bounded. */
+  /** Makes the group of the calls of `script`. `runner` runs a batch of them as one script call. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     public script: string | undefined,
@@ -67,7 +67,7 @@ export class GroupCommit {
     this.lastUse = this.#now()
   }
 
-  /** Whether no call waits to be sent or for its answer. Calls without an answer for a minute count as lost, and do not. */
+  /** Whether no call waits to be sent or for its answer. A call without an answer for a minute is lost, and waits no longer. */
   get isIdle(): boolean {
     this.#dropLost()
     return this.#waiting.size === 0 && this.#inFlight === 0
@@ -80,9 +80,9 @@ export class GroupCommit {
 
   /**
    * Sends a call: at once by itself while few are in flight or were answered in this turn of the event loop, else in a batch. A
-   * batch is sent when it is full, when it has `#part` calls (which answers in this turn set to a share of all by #partSize), or
-   * at the end of the turn, but not while MOST_BATCHES are in flight; the last of these are kept for the end of the turn. In a
-   * Cluster only calls of one hash tag go together, and only at the end of the turn, so that each server gets all in one write.
+   * batch is sent when it is full or has `#batchSize` calls, or else at the end of the turn. At most MOST_BATCHES are in flight, of
+   * which the last few are kept for the end of the turn. In a Cluster only calls of one hash tag go together, and all at the end of
+   * the turn, so that each server gets them in one write.
    * @throws {StoreError} CLOSED.
    */
   add(call: ScriptCall): void {
@@ -96,9 +96,8 @@ export class GroupCommit {
     if (waiting.length === 0) this.#waiting.set(tag, waiting)
     gather(call, waiting)
     if (!this.#hasRoom()) return
-    // In a Cluster none is sent before the end of the turn: each server then gets all in one write.
     const [oldest] = waiting
-    const isReady = oldest!.isFull || oldest!.size >= this.#part
+    const isReady = oldest!.isFull || oldest!.size >= this.#batchSize
     if (isReady && takesManyKeys && this.#batches < MOST_BEFORE_TURN_END) {
       this.#send(waiting.shift()!.calls)
       if (waiting.length === 0) this.#waiting.delete(tag)
@@ -122,19 +121,18 @@ export class GroupCommit {
   }
 
   /**
-   * Sends the waiting calls, at a turn's end or once a batch is back: in a Cluster all for a server in one write, and a turn
-   * later while replies bring more (`isFilling`). Counts answers from 0 again, and no longer counts calls unanswered for a minute.
+   * Sends the waiting calls, at the end of a turn or once a batch is back, and counts answers from 0 again. In a Cluster each server
+   * gets its calls in one write. Its servers reply one after the other, and callers that were answered ask again: so if all waiting
+   * calls have a hash tag, they wait until a turn brings no more replies (`isFilling`), and their batches grow.
    */
   #flushAll(): void {
     this.#isFlushDue = false
-    // Nodes of a Cluster reply one after the other, and answered callers ask again: where all waiting calls have a hash tag, which
-    // puts keys on one node, they are held back until a turn brings no more replies, so that their batches grow.
     const isFilling = this.#justAnswered > this.#answeredBefore && this.#inFlight > 0
     this.#answeredBefore = this.#justAnswered
     if (isFilling && this.#waiting.size > 0 && !this.#waiting.has('')) return this.#flushLater()
     this.#justAnswered = 0
     this.#answeredBefore = 0
-    this.#part = MOST_CALLS
+    this.#batchSize = MOST_CALLS
     if (this.#waiting.size === 0) return
     this.#dropLost()
     if (this.runner.takesManyKeys) this.#sendWaiting()
@@ -142,11 +140,11 @@ export class GroupCommit {
   }
 
   /**
-   * Sends waiting calls while there is room for more batches in flight. A batch with a hash tag goes whole. Others are divided
-   * into equal parts of at most `#partSize` keys, so that Redis works on one while the process reads the reply to another.
+   * Sends waiting batches while there is room for more in flight. A batch of one hash tag is sent whole. Any other is divided into
+   * equal parts of about `most` keys, so that Redis works on one while the process reads the reply to another.
    */
   #sendWaiting(): void {
-    const most = this.#partSize()
+    const most = this.#bestBatchSize()
     for (const [tag, waiting] of this.#waiting) {
       while (waiting.length > 0 && this.#hasRoom()) {
         const { calls, keys } = waiting.shift()!
@@ -160,22 +158,22 @@ export class GroupCommit {
 
   /**
    * Returns the number of calls at which a batch is large enough: a quarter of all calls that are in flight, answered in this
-   * turn or waiting, half if they are more than 64; at least two. So several batches are under way at once, and Redis and this
-   * process work at the same time. Each of several equal calls counts.
+   * turn or waiting; half of them if they are more than 64; at least two. So several batches are under way at once, and Redis and
+   * this process work at the same time. Each of several equal calls counts.
    */
-  #partSize(): number {
+  #bestBatchSize(): number {
     let calls = this.#inFlight + this.#justAnswered
     for (const { size } of this.#waiting.get('') ?? []) calls += size
-    return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
+    return Math.max(LEAST_BATCH, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
-  /** Whether one more batch may be in flight. Where there is no room, those that are lost are left out first. */
+  /** Whether one more batch may be in flight. If there is no room, first leaves out batches that are lost. */
   #hasRoom(): boolean {
     if (this.#batches >= MOST_BATCHES) this.#dropLost()
     return this.#batches < MOST_BATCHES
   }
 
-  /** Leaves out what is lost: some clients never settle a call after its connection broke. */
+  /** Stops counting batches without an outcome for a minute: some clients never settle a call after its connection broke. */
   #dropLost(): void {
     const lost = this.#now() - LOST_MS
     while (this.#sent[0] && this.#sent[0].sentAt <= lost) this.#end(this.#sent[0])
@@ -192,27 +190,27 @@ export class GroupCommit {
   }
 
   /**
-   * Sends calls that have waited and whose callers still do: as one batch where the server takes several keys in a call. In a Cluster calls with one
-   * hash tag, whose keys lie in one slot, go together too, but take no room from others; without a tag each goes by itself.
+   * Sends the gathered calls, without those whose callers have given up: as one batch where the server takes several keys in a call.
+   * In a Cluster only calls of one hash tag, whose keys lie in one slot, go as one batch, and each other call by itself. Batches
+   * there take no room: a node that does not answer must not hold up calls to the others.
    */
   #send(gathered: ScriptCall[], tag = ''): void {
-    const calls = stillWaitedFor(gathered)
+    const calls = rejectAbandoned(gathered)
     if (calls.length === 0) return
     calls.forEach(noteSent)
-    // Not counted in a Cluster: a node that does not answer must not hold up calls to the others.
     const { takesManyKeys } = this.runner
     if (takesManyKeys || tag !== '') return this.#sendBatch(calls, takesManyKeys)
     for (const call of calls) this.#sendBatch([call], false)
   }
 
   /**
-   * Sends calls as one script call. `takesRoom` says whether it counts against the bound of batches in flight. If Redis refuses
-   * the batch because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its calls are
-   * sent again, one by one. Any other failure fails them all.
+   * Sends the gathered calls as one script call. `takesRoom` says whether this batch counts against the bound of batches in flight.
+   * If Redis refuses it because its keys lie in several slots of a Cluster, or a slot is being moved, nothing was carried out: its
+   * calls are sent again, one by one. Any other failure fails them all.
    */
   #sendBatch(gathered: ScriptCall[], takesRoom: boolean): void {
     const { calls, keys, args } = packBatch(gathered)
-    let size = keys.length // each counts of equal calls, which are sent as one, and each key of a call on several
+    let size = keys.length // of equal calls, which are sent as one, each counts; of a call on several keys, each key
     for (const { duplicates } of calls) if (duplicates) size += duplicates.length
     const batch: SentBatch = {
       size,
@@ -225,7 +223,7 @@ export class GroupCommit {
       failed: (error) => {
         this.#returned(batch)
         const areApart = calls.length > 1 && this.script && isApart((error as Error).cause)
-        if (areApart) for (const call of stillWaitedFor(gathered)) this.#sendBatch([call], false)
+        if (areApart) for (const call of rejectAbandoned(gathered)) this.#sendBatch([call], false)
         else for (const call of calls) failAll(call, error)
       },
     }
@@ -237,20 +235,21 @@ export class GroupCommit {
   }
 
   /**
-   * Notes that calls sent together were answered or failed, and sends those that wait for room. The number of these callers, who
-   * usually ask again in this turn, helps to set the size of the next batch (`#part`).
+   * Notes that the calls of a batch were answered or failed, and sends calls that wait for its room. Its callers usually ask again
+   * in this turn, so they still count until the end of the turn, and for the size of the next batch. Does nothing for a batch that
+   * was lost: its room went to others before.
    */
   #returned(batch: SentBatch): void {
-    if (!this.#end(batch)) return // as it was lost, others were sent in its place before
+    if (!this.#end(batch)) return
     if (!this.#isFlushDue && this.#waiting.size > 0) this.#flushAll()
-    if (batch.size < LEAST_PART) return
+    if (batch.size < LEAST_BATCH) return
     this.#justAnswered += batch.size
-    this.#part = this.#partSize()
+    this.#batchSize = this.#bestBatchSize()
     this.#flushLater()
   }
 }
 
-/** Calls in flight together, `size` in number; `takesRoom` says whether the number of such batches is bounded. */
+/** A batch in flight, of `size` calls. `takesRoom` says whether it counts against the bound of batches. */
 interface SentBatch extends Receiver<Replies> {
   readonly size: number
   readonly sentAt: number
@@ -262,7 +261,7 @@ const FEW_CALLS = 10
 /** So many pending calls are divided into four batches, which keeps this process and Redis busy; more into two, cheaper, ones. */
 const MANY_CALLS = 64
 /** The fewest calls that make a batch. */
-const LEAST_PART = 2
+const LEAST_BATCH = 2
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
 /** Where few callers were answered and many ask in the same turn, small batches do not take the room of all that follow. */

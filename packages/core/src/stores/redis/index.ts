@@ -14,7 +14,7 @@ import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Board, DenialCacheBounds, Keyspace, Notice, Records, Report, Store } from '../store.js'
 import { redisBoard } from './board.js'
-import { connectionOf, type RedisClient } from './clients/detect.js'
+import { connectionOver, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
 import type { RedisOptions } from './connection/endpoint.js'
 import { OwnConnection } from './connection/own.js'
@@ -162,9 +162,9 @@ class StoreInRedis implements RedisStore {
   readonly #closing = new Closing()
 
   /**
-   * Takes over the client that was handed in, or makes a connection of its own, which begins to connect unless the store is
-   * `lazy`. Calls of one script are sent by a group, which combines them (`#groups`). The script of calls on several keys is
-   * composed when the first such call comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
+   * Uses the client that was handed in, or makes a connection of its own, which begins to connect unless the store is `lazy`. Each
+   * script has a group, which sends its calls (`#groups`). The script of calls on several keys is composed when the first such call
+   * comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
    */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
@@ -176,7 +176,7 @@ class StoreInRedis implements RedisStore {
     this.#now = clock ?? machineClock()
     if (denialCache) this.denialCache = denialCache
     this.#client = client as object
-    this.#connection = connectionOf(client) ?? (this.#own = new OwnConnection(client))
+    this.#connection = connectionOver(client) ?? (this.#own = new OwnConnection(client))
     if (!lazy && this.#own) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, Buffer.from(`${prefix}:`))
     const onReadonly = this.#own
@@ -191,9 +191,9 @@ class StoreInRedis implements RedisStore {
 
   /**
    * Opens the state of the limiter `name` under one list of policies. Its script is composed now, so that a mistake in it is
-   * found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and penalty
-   * share a script. Those of one name and equal shapes share state, which Redis keeps until it would be full under the smallest
-   * of their limits. Without calls on several keys, as in a Cluster, `together` is undefined. `report` gets warnings.
+   * found at set-up. Lists of equal shapes (algorithm, window and whatever else state depends on) and equal penalty share a script.
+   * Lists of one name and equal shapes share state, which Redis keeps until it would be full under the smallest of their limits.
+   * Where a call may have one key only, as in a Cluster, `together` is undefined. `report` gets warnings.
    */
   keyspace(
     name: string,
@@ -241,7 +241,7 @@ class StoreInRedis implements RedisStore {
 
   /**
    * Connects before the first call. The promise settles when the connection is made, has failed, or has taken `startTimeout`; the
-   * deadlines of the first calls count from then. Undefined if there was nothing to wait for when it was asked first.
+   * deadlines of the first calls count from then. Undefined if there was nothing to wait for when this was first called.
    */
   start(): Promise<unknown> | undefined {
     if (this.#started) return this.#started.ended
@@ -329,39 +329,42 @@ function warnOfClient(notice: Notice): void {
   if (notice.event === 'warning') warnProcess(notice.code, notice.message)
 }
 
-/** The scripts of a store by their shapes and penalty, each with the group that sends its calls. */
+/** The groups of a store: each has a script, which it sends the calls of. They are found by the id of the script. */
 class Groups {
-  readonly #byShapes = new Map<string, GroupCommit>()
+  readonly #byId = new Map<string, GroupCommit>()
   #isClosed = false
 
-  /** Makes groups that send by `runner`, and combine calls if `gathers`. To save memory, idle ones beyond `most` are dropped. */
+  /** Holds no group yet. Each will send by `runner`, and combine calls if `gathers`. Idle groups beyond `most` are dropped. */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,
     readonly most: number,
   ) {}
 
-  /** Returns the group of script `id`, composed if it is not held. If that drops others, warns that shapes exceed `most`. */
+  /** Returns the group with this id, or makes one, whose script is composed. If others are dropped for it, reports a warning. */
   get(id: string, compose: () => string, report: Report): GroupCommit {
-    const held = this.#byShapes.get(id)
+    const held = this.#byId.get(id)
     if (held) return held
     const group = new GroupCommit(this.runner, compose(), { gathers: this.gathers })
     if (this.#isClosed) group.close()
-    this.#byShapes.set(id, group)
-    if (this.#trim(group)) report({ event: 'warning', ...SHAPES })
+    this.#byId.set(id, group)
+    if (this.#dropIdle(group)) report({ event: 'warning', ...SHAPES })
     return group
   }
 
-  /** Drops the least recently used scripts beyond `most`, but not the one that was just added nor those with calls in flight. */
-  #trim(added: GroupCommit): boolean {
-    const surplus = this.#byShapes.size - this.most
+  /**
+   * Drops groups beyond `most`, the least recently used first, but neither `added`, the newest, nor any with calls in flight. Their
+   * scripts are forgotten with them. Returns whether any was dropped.
+   */
+  #dropIdle(added: GroupCommit): boolean {
+    const surplus = this.#byId.size - this.most
     if (surplus <= 0) return false
-    const idle = [...this.#byShapes].filter(([, group]) => group !== added && group.isIdle)
-    const dropped = idle.toSorted(([, one], [, other]) => one.lastUse - other.lastUse).slice(0, surplus)
+    const idle = [...this.#byId].filter(([, group]) => group !== added && group.isIdle)
+    const dropped = idle.toSorted(([, a], [, b]) => a.lastUse - b.lastUse).slice(0, surplus)
     for (const [id, group] of dropped) {
       this.runner.forget(group.script!)
       group.drop()
-      this.#byShapes.delete(id)
+      this.#byId.delete(id)
     }
     return dropped.length > 0
   }
@@ -369,6 +372,6 @@ class Groups {
   /** Rejects all calls that wait to be sent, and all later ones. */
   close(): void {
     this.#isClosed = true
-    for (const group of this.#byShapes.values()) group.close()
+    for (const group of this.#byId.values()) group.close()
   }
 }

@@ -10,9 +10,9 @@ export const STATE_FORMAT = 4
 const LONGEST = 128 // bytes of the caller's part of a key
 
 /**
- * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`.
- * `keyspace` is the part up to the shapes. Escapes keep keys of two callers apart, and their braces from choosing a Cluster slot. The
- * caller's part comes last, so that its colons need none.
+ * Returns the Redis key of a caller's key: `prefix:format:name:shapes:key`; in a store with groups a hash tag stands before `key`.
+ * `keyspace` is the part up to the shapes. The caller's key is escaped, so that no two of them are one key in Redis and that braces
+ * choose no Cluster slot. Its colons need no escape, as it comes last.
  */
 export function redisKey(keyspace: string, key: string, tag = ''): string {
   return `${keyspace}:${tag}${callerPart(key)}`
@@ -59,7 +59,7 @@ function unescaped(text: string): string {
   return text.replace(/%([\da-f]{2})/g, (_, code: string) => String.fromCharCode(parseInt(code, 16)))
 }
 
-/** Returns a key escaped, or its digest if that is too long, or if it has lone surrogates, which UTF-8 writes all alike. */
+/** Returns a key escaped; its digest if that is too long or the key has lone surrogates, which UTF-8 writes all alike. */
 function callerPart(key: string): string {
   const ascii = escapedAscii(key)
   if (ascii !== undefined && ascii.length <= LONGEST) return ascii
@@ -73,7 +73,7 @@ function escaped(text: string): string {
   return text.replace(/[%{}\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** Escapes controls and what has a meaning in Redis keys, as `{`, like `escaped` but faster. Undefined for a key beyond ASCII. */
+/** Returns what `escaped` returns, but faster. Undefined for a text with characters beyond ASCII. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

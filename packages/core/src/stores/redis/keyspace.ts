@@ -44,11 +44,11 @@ export class RedisKeyspace implements Keyspace {
   /** A call of more units would write more entries of a sliding log, one for each, than one script call may. */
   readonly #mostUnits: number
   #group: GroupCommit
-  /** The latest plain call, and the smallest limits at that time: most calls of a keyspace have the same cost. */
-  #consumption: KeyspaceRequest<Answer> | undefined
+  /** The request of the latest plain `consume`, and the smallest limits at that time. */
+  #lastConsume: KeyspaceRequest<Answer> | undefined
   #smallestThen: readonly number[] = []
 
-  /** Opens a limiter's state and notes its limits: Redis keeps a key until full under the smallest, which refill slowest. */
+  /** Opens a limiter's state and notes its limits: Redis keeps a key until it is full under the smallest, which refill slowest. */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -60,8 +60,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The reservations of a keyspace that reserves. A real cost is not bounded as that of a call is: it has to be charged in one step,
-   * together with its mark.
+   * The reservations of a keyspace that reserves; undefined for any other. A change carries a cost to settle at, or -1 and the new
+   * ttl to extend by, in which an `atEnd` of -1 stays as it is. The cost to settle at is not bounded as that of a call is: it has to
+   * be charged in one step, together with the mark that the reservation leaves.
    */
   get reservations(): Reservations | undefined {
     const { max } = this.options
@@ -87,7 +88,7 @@ export class RedisKeyspace implements Keyspace {
 
   /**
    * Decides a call of `cost` units on `key` in one script call. A booking waits at most `maxWait` microseconds. A sliding log
-   * writes an entry for each unit: a cost of more entries than one script call may write is refused, unless the call only reads.
+   * writes an entry for each unit, so a cost of more than one script call may write is rejected, unless the call only reads.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && ask !== 'try' && cost > this.#mostUnits) return Promise.reject(tooCostly(cost))
@@ -100,32 +101,33 @@ export class RedisKeyspace implements Keyspace {
    */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (cost > this.#mostUnits) throw tooCostly(cost)
-    this.send(new KeyspaceCall(this, key, this.#consume(cost), receiver, caller))
+    this.send(new KeyspaceCall(this, key, this.#consumeRequest(cost), receiver, caller))
   }
 
   /**
-   * Returns the part of one key in a call on several. `list` is the number of its list of policies in their script. The part's
-   * share of Redis's time, `units`, is 1, or its cost on a log.
+   * Returns what a call on several keys sends for this part, one key and its cost. `list` is the number of the keyspace's list of
+   * policies in the script. `units`, the part's share of Redis's time, is 1, or its cost on a sliding log.
    * @throws {InputError} INVALID_COST for a cost that would write too many entries of a log, one for each unit.
    */
   partOf({ key, cost, enforce }: Part, list: number): WholePart {
     if (cost > this.#mostUnits) throw tooCostly(cost)
     const units = this.hasLog ? cost : 1
-    return { keyspace: this, key, list, request: this.#consume(cost), enforce, units }
+    return { keyspace: this, key, list, request: this.#consumeRequest(cost), enforce, units }
   }
 
   /**
-   * Asks whether a booking whose turn has come still stands: 'lost' if its key's state is gone, 'held' if the key is blocked or
-   * held now. The first 16 bytes of the token are two random numbers that name the booking: the epoch of the state, and the version
-   * of the write.
+   * Asks Redis how a booking stands at its turn: 'lost' if the state that it was made in is gone, 'held' if the key is blocked or
+   * held now, otherwise 'stands'. Of the booking's token only the first 16 bytes are sent, the two random numbers by which the
+   * script finds that out; the rest is what `cancel` would restore.
    */
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16), read: unpackConfirmation }, key)
   }
 
   /**
-   * Cancels a booking, once. True if Redis has restored the key's state as it was before. False if another call has charged the
-   * key since: then only its units that still count are given back. False, too, if the state is gone or it was cancelled before.
+   * Cancels a booking, once. Resolves to true if Redis has restored the key's state as it was before. If another call has charged
+   * the key since, only the booking's units that still count are given back, and the result is false. It is false, too, if the state
+   * is gone or the booking was cancelled before.
    */
   async cancel(booking: RedisBooking): Promise<boolean> {
     if (cancelled.has(booking)) return false
@@ -143,9 +145,9 @@ export class RedisKeyspace implements Keyspace {
 
   /**
    * Charges a key, whether the cost fits or not, and returns the units that took effect. On a sliding log, which writes an entry
-   * for each unit, a large cost takes several calls of at most MOST_ENTRIES units, so that none keeps Redis busy for longer than a
-   * decision. `counted` is called after each, with the numbers of the earlier ones included. Once the first is sent, the others are
-   * sent too, whether or not the `caller` still waits.
+   * for each unit, a large cost takes several requests of at most MOST_ENTRIES units, so that none keeps Redis busy for longer than
+   * a decision. `counted` is called after each with what counts then; for that, the request has in `span` 1 plus the units that
+   * earlier ones have charged. Once the first is sent, the others are sent too, whether or not the `caller` still waits.
    */
   async #charge(key: string, cost: number, counted?: ChargeCounts, caller?: Caller): Promise<number> {
     const most = this.#mostUnits
@@ -157,7 +159,7 @@ export class RedisKeyspace implements Keyspace {
         effect += await this.#ask({ read: unpackEffect, ...request }, key, left === cost ? caller : undefined)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
-        // An earlier call was carried out, so it is no longer true that nothing was sent.
+        // An earlier request was carried out, so it is no longer true that nothing was sent.
         throw new StoreError(error.code, error.message, { cause: error, sent: true })
       }
     }
@@ -184,18 +186,17 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns the request of a plain `consume`. `slowest` has the smallest limits that were used on this state, if below its own:
-   * under them a key takes longest to be full again, and Redis must keep it so long. Most calls have the numbers of the last
-   * one, and get the same object, which is quick to compare.
+   * Returns the request of a plain `consume`. If smaller limits than its own were used on this state, it carries them (`slowest`),
+   * as any other request does. Most calls have the cost of the last one and get the same object, which is quick to compare.
    */
-  #consume(cost: number): KeyspaceRequest<Answer> {
+  #consumeRequest(cost: number): KeyspaceRequest<Answer> {
     const { policies } = this
     const { smallestLimits } = this.options
-    const known = this.#consumption
-    if (known?.cost === cost && this.#smallestThen === smallestLimits.all) return known
+    const last = this.#lastConsume
+    if (last?.cost === cost && this.#smallestThen === smallestLimits.all) return last
     this.#smallestThen = smallestLimits.all
     const slowest = smallestLimits.below(policies)
-    return (this.#consumption = { operation: 'consume', policies, cost, slowest, read: unpackAnswer })
+    return (this.#lastConsume = { operation: 'consume', policies, cost, slowest, read: unpackAnswer })
   }
 }
 
@@ -210,8 +211,8 @@ interface KeyspaceRequest<T> extends ScriptRequest {
 type Asked<T> = Omit<KeyspaceRequest<T>, 'policies' | 'slowest'>
 
 /**
- * Returns the cost, duration and token of the request for a correction. A release names its charge by a token. For a block, a
- * cost of 1 says that a penalty began it, so that it never shortens another block, and 0 that an operator did.
+ * Returns what the request for a correction carries: units as `cost`, a duration as `span`, and for a release its charge as the
+ * token. A block has no units: its cost says whether a penalty began it (1), so that it shortens no other block, or an operator (0).
  */
 function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'token'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
@@ -234,7 +235,7 @@ class KeyspaceCall<T> implements ScriptCall {
   readonly tag: string
   readonly #context: RedisKeyspaceOptions
 
-  /** A call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
+  /** Makes a call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
   constructor(
     private readonly owner: RedisKeyspace,
     readonly callerKey: string,
@@ -258,7 +259,7 @@ class KeyspaceCall<T> implements ScriptCall {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /** Adds its key. With groups that has a hash tag, which puts all keys of a group into one Cluster slot. */
+  /** Adds its Redis key to `keys`, and to `args`, if given, the request as the script's argument. */
   addTo(keys: string[], args?: Buffer[]): void {
     const { duplicates, request } = this
     keys.push(redisKey(this.keyspace, this.callerKey, this.tag))
@@ -267,7 +268,7 @@ class KeyspaceCall<T> implements ScriptCall {
     args.push(packRequest(made, this.#context.clock?.() ?? REDIS_TIME, nonce()))
   }
 
-  /** Gives this call and its duplicates (equal calls on the key) their answers. Reports that unreadable state was discarded. */
+  /** Gives this call and its duplicates (equal calls on its key) their answers. Reports unreadable state that was discarded. */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.#context.report({ event: 'healed', key: callerKey })
@@ -285,7 +286,7 @@ class KeyspaceCall<T> implements ScriptCall {
     if (duplicates) for (const call of duplicates) call.receiver.answered(reply.passed(length))
   }
 
-  /** Fails this call alone; its duplicates are failed by the sender. One that is outside of its boundaries is sent once more. */
+  /** Fails this call, or sends it once more if the boundaries of its calendar were too far from Redis's clock (`outsideAt`). */
   fail(error: unknown): void {
     const { owner, callerKey, request, receiver, caller } = this
     const around = outsideAt(error)
@@ -302,7 +303,7 @@ export interface WholePart extends ScriptPart {
   readonly units: number
 }
 
-/** Whether two requests are plain `consume` calls with the same cost, limits, capacities, and smallest limits seen. */
+/** Whether two requests are plain `consume` calls with the same numbers: cost, limits, capacities, smallest limits, boundaries. */
 export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
   if (a.operation !== 'consume' || b.operation !== 'consume') return false
   const areEqual = a.cost === b.cost && a.slowest === b.slowest && a.around === b.around
@@ -327,12 +328,12 @@ export class SmallestLimits {
   /** Another list whenever one of them may have changed. */
   all: readonly number[] = []
 
-  /** Lowers the smallest limits to those of a list, where smaller: Redis keeps state until the allowance is full under all. */
+  /** Lowers the smallest limits to those of a list where these are smaller. */
   observe(policies: readonly Policy[]): void {
     this.all = policies.map(({ limit }, i) => Math.min(limit, this.all[i] ?? limit))
   }
 
-  /** Returns the smallest limits seen if one is below that of its policy here; otherwise undefined, as nothing need be sent. */
+  /** Returns the smallest limits if one of them is below the limit of its policy here; otherwise undefined: none need be sent. */
   below(policies: readonly Policy[]): readonly number[] | undefined {
     return policies.some(({ limit }, i) => limit > this.all[i]!) ? this.all : undefined
   }

@@ -72,8 +72,8 @@ function hostAndPort(server: unknown): string {
 }
 
 /**
- * Warns that a client may send a call again whose reply was lost (`replays`), so that it is charged twice. Once per client,
- * however many stores and limiters use it, also those of another copy of this package.
+ * Warns, if a client may send a call again whose reply was lost (`replays`), that such a call is charged twice. Warns once per
+ * client, however many stores and limiters use it, also those of another copy of this package.
  */
 export function warnOfReplays(client: object, { replays }: RedisConnection, report: Report): void {
   const message =
@@ -83,9 +83,9 @@ export function warnOfReplays(client: object, { replays }: RedisConnection, repo
 }
 
 /**
- * Makes the function to be called each time that a replica refuses a call of a client that was handed in. Where it goes on for
- * STAYS_MS, the client stays connected to a master that has become a replica, as behind an address that points elsewhere since,
- * and `report` gets a warning, once per client. Refusals with a pause between them are of two failovers.
+ * Returns a function that is to be called each time a replica refuses a call of a client that was handed in. If refusals go on for
+ * STAYS_MS, the client is still connected to a master that has become a replica, for example because its address points elsewhere
+ * now: `report` gets a warning then, once per client. Refusals with a pause of PAUSE_MS between them belong to two failovers.
  */
 export function watchForReplica(client: object, report: Report): () => void {
   let [since, latest] = [0, -Infinity]

@@ -36,23 +36,23 @@ export function noteSent({ caller, duplicates }: ScriptCall): void {
   duplicates?.forEach(noteSent)
 }
 
-/** Fails a call and its duplicates, which are the equal calls on the same key that travel with it. */
+/** Fails a call and its duplicates, the equal calls on the same key that travel with it. */
 export function failAll(call: ScriptCall, error: unknown): void {
   for (const each of [call, ...(call.duplicates ?? [])]) {
     try {
       each.fail(error)
     } catch (closed) {
-      each.fail(closed) // one that was to be sent once more
+      each.fail(closed) // it was to be sent once more, and the store is closed
     }
   }
 }
 
 /**
- * Returns the calls whose callers still wait for an answer; the others are rejected, with an error that says that they were not
- * sent. If the caller of a call is gone but not those of its duplicates (equal calls on the same key that travel with it), the
- * first of them takes its place.
+ * Rejects the calls whose callers have given up, with an error that says that they were not sent, and returns the others. If the
+ * caller of a call is gone but not all callers of its duplicates (equal calls on the same key that travel with it), the first of
+ * these duplicates takes the place of the call.
  */
-export function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
+export function rejectAbandoned(calls: ScriptCall[]): ScriptCall[] {
   if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
   const gaveUp = new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
   return calls.flatMap((call) => {

@@ -14,9 +14,10 @@ import { hasHealed, type NumberReader, packWhole, REDIS_TIME, unpackAnswer } fro
 export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
 
 /**
- * Decides parts in one Redis server by one script call. A script is made for a set of lists of policies, which its calls name by
- * number. Callers may choose which of their keys go together, in any order, and Redis keeps each script. So a call takes the first
- * script that knows its lists; one is made only if there is none, and from the ninth on it knows all lists that were met.
+ * Decides calls on several keys of one Redis server, each by one script call. A program is such a script: it knows some lists of
+ * policies, which a call names by number. Callers may choose which of their keys go together, in any order, and Redis keeps each
+ * script. So a call takes the first program that knows its lists. One is made only if there is none, and from the ninth on it knows
+ * all lists that were met.
  */
 export class RedisTogether implements Together {
   readonly program = this
@@ -31,43 +32,46 @@ export class RedisTogether implements Together {
 
   constructor(private readonly groupFor: GroupFor) {}
 
-  /** Finds or makes a program for calls on keys of these keyspaces. False if there is no room for one; the first time, it warns. */
+  /** Finds or makes a program for calls on keys of these keyspaces. If no more may be made, returns false, and warns once. */
   prepare(keyspaces: readonly RedisKeyspace[]): boolean {
-    if (this.#findProgram(keyspaces)) return true
+    if (this.#findOrMake(keyspaces)) return true
     if (!this.#isFull) keyspaces[0]!.options.report({ event: 'warning', ...PROGRAMS })
     this.#isFull = true
     return false
   }
 
   /**
-   * Adds a call on several keys to the next batch of its kind; one script call then charges all of the keys or none. `given` has a
-   * part for each key, and `prepare` was called for their keyspaces. `receiver` gets the answers, one for each part.
+   * Has the group of the call's program send it, by itself or in a batch of such calls; the script charges all of its keys or none.
+   * `given` has a part for each key, and `prepare` was called for their keyspaces. `receiver` gets the answers, one a part.
    */
   decide(given: readonly Part<RedisKeyspace>[], receiver: WholeReceiver, caller?: Caller): undefined {
-    const { id, lists } = this.#findProgram(given.map(({ keyspace }) => keyspace))!
+    const { id, lists } = this.#findOrMake(given.map(({ keyspace }) => keyspace))!
     const parts = given.map((part, i) => part.keyspace.partOf(part, this.#numbers[i]!))
     const group = this.groupFor(id, lists, given[0]!.keyspace.options.report)
     group.add(new WholeCall(group, parts, receiver, caller))
   }
 
-  /** Returns the first program that knows the lists of these keyspaces, or makes one; undefined if there are MOST_PROGRAMS. */
-  #findProgram(keyspaces: readonly RedisKeyspace[]): Program | undefined {
+  /**
+   * Returns the first program that knows the lists of these keyspaces, or else a new one; undefined if there are MOST_PROGRAMS. Keeps
+   * it, and the numbers of these lists in it (`#numbers`), for the next call, as most calls have the same lists.
+   */
+  #findOrMake(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     let isSame = this.#ids.length === keyspaces.length
     for (let i = 0; isSame && i < keyspaces.length; i++)
       isSame = keyspaces[i]!.options.listId === this.#ids[i]
     if (isSame) return this.#program
     this.#ids = keyspaces.map(({ options }) => options.listId)
     this.#program =
-      this.#programs.find(({ numbers }) => this.#ids.every((id) => numbers.has(id))) ?? this.#add(keyspaces)
+      this.#programs.find(({ numbers }) => this.#ids.every((id) => numbers.has(id))) ?? this.#make(keyspaces)
     this.#numbers = this.#ids.map((id) => this.#program?.numbers.get(id) ?? 0)
     return this.#program
   }
 
   /**
-   * Makes a program that knows the lists of these keyspaces. The first programs know no other lists, as that is fastest. A later
-   * one knows all lists that were met; if these are too many, only those of this call, and collecting begins anew with them.
+   * Makes a program that knows the lists of these keyspaces; undefined if there are MOST_PROGRAMS. The first eight know no other
+   * lists, as that is fastest. A later one knows all lists that were met; if these are too many, all are forgotten but its own.
    */
-  #add(keyspaces: readonly RedisKeyspace[]): Program | undefined {
+  #make(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     if (this.#programs.length >= MOST_PROGRAMS) return undefined
     const own = new Map(
       keyspaces.map(({ options, policies, penalty, reserves }) => [
@@ -121,10 +125,7 @@ class WholeCall implements ScriptCall {
   readonly keys: readonly string[]
   readonly duplicates = undefined
 
-  /**
-   * A call on the keys of these parts (one part a key), whose answers go to `receiver`. `caller` says whether somebody still
-   * waits.
-   */
+  /** Makes a call on the keys of these parts (one part a key), whose answers go to `receiver`. */
   constructor(
     private readonly group: GroupCommit,
     readonly parts: readonly WholePart[],
@@ -136,10 +137,7 @@ class WholeCall implements ScriptCall {
     )
   }
 
-  /**
-   * The sum of what its parts take of Redis's time: 1 each, but the cost of one on a sliding log, which writes an entry for each
-   * unit.
-   */
+  /** The sum of what its parts take of Redis's time: 1 each, or the cost on a sliding log, which writes an entry for each unit. */
   get units(): number {
     return this.parts.reduce((sum, { units }) => sum + units, 0)
   }
@@ -164,9 +162,9 @@ class WholeCall implements ScriptCall {
   }
 
   /**
-   * Reads Redis's reply to this call alone, which comes if not all of its parts passed the script's short way (`answerPlain`). It
-   * has an answer for each part, the share of one key, behind the number of that answer's bytes. The receiver gets them all. A
-   * part whose state was unreadable, and was discarded, is reported as healed.
+   * Gives the receiver the answers in a reply to this call alone, which comes unless all of its parts passed at once. For each part
+   * the reply has the length of the answer in bytes, and then the answer. A part whose state was unreadable, and was discarded, is
+   * reported as healed.
    */
   answer(reply: Buffer): void {
     let end = 0
@@ -180,15 +178,15 @@ class WholeCall implements ScriptCall {
     this.receiver.answered(answers)
   }
 
-  /** Takes the next answers, one for each part, out of the reply that is shared by all calls of the batch that passed at once. */
+  /** Gives the receiver the next answers, one a part, in the reply that is shared by all calls of the batch that passed at once. */
   answerPlain(reply: NumberReader): void {
     this.receiver.answered(this.parts.map(({ request }) => reply.passed(request.policies.length)))
   }
 
   /**
-   * Fails the call. But if Redis has refused it because its keys lie in several slots of a Cluster (CROSSSLOT), which a proxy may
-   * have hidden, nothing was carried out: the receiver gets undefined, upon which it has the parts decided one by one. A call that is
-   * outside of the boundaries that it has brought is sent once more.
+   * Fails the call, with two exceptions, in which nothing was carried out. If the boundaries of its calendars were too far from
+   * Redis's clock (`outsideAt`), it is sent once more. If its keys lie in several slots of a Cluster (CROSSSLOT), which a proxy may
+   * have hidden, the receiver gets undefined, and then has the parts decided one by one.
    */
   fail(error: unknown): void {
     const { group, receiver, caller } = this

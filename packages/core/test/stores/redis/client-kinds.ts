@@ -2,7 +2,7 @@ import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
 import type { Address } from '@sluice/harness/redis'
-import { connectionOf, type RedisClient } from '../../../src/stores/redis/clients/detect.js'
+import { connectionOver, type RedisClient } from '../../../src/stores/redis/clients/detect.js'
 import { OwnConnection } from '../../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
 
@@ -47,7 +47,7 @@ type IoredisLike = RedisClient & {
 }
 
 async function ioredisLink(client: IoredisLike): Promise<Link> {
-  const connection = connectionOf(client)!
+  const connection = connectionOver(client)!
   if (client.status !== 'ready') await new Promise<void>((resolve) => client.once('ready', () => resolve()))
   return { connection, end: () => client.disconnect() }
 }
@@ -58,7 +58,7 @@ type NodeRedisLike = RedisClient & {
 }
 
 async function nodeRedisLink(client: NodeRedisLike): Promise<Link> {
-  const connection = connectionOf(client)!
+  const connection = connectionOver(client)!
   await client.connect()
   return { connection, end: () => client.destroy() }
 }

@@ -11,7 +11,7 @@ import {
   until,
 } from '@sluice/harness/redis'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
-import { connectionOf } from '../../../src/stores/redis/clients/detect.js'
+import { connectionOver } from '../../../src/stores/redis/clients/detect.js'
 import { ofCluster, ofOneServer } from './client-kinds.js'
 
 jest.setTimeout(60_000)
@@ -104,7 +104,7 @@ describe('a client by Sentinel', () => {
       [{ maxRetriesPerRequest: 0 }, 1],
     ] as const) {
       const redis = new Redis({ sentinels, name: setup.masterName, natMap, ...options })
-      const connection = connectionOf(redis)!
+      const connection = connectionOver(redis)!
       const executions = await lose(connection, proxy, setup.master, expected)
       results.push({ executions, replays: connection.replays })
       redis.disconnect()

@@ -14,7 +14,7 @@ import {
 } from '@sluice/harness/redis'
 import { PolicyError } from '../../../src/values/errors.js'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
-import { connectionOf } from '../../../src/stores/redis/clients/detect.js'
+import { connectionOver } from '../../../src/stores/redis/clients/detect.js'
 import { isRefusedBy, storeError, storeFailure } from '../../../src/stores/redis/clients/failure.js'
 import { type Link, ofCluster, ofOneServer } from './client-kinds.js'
 
@@ -105,17 +105,17 @@ describe.each(Object.entries(ofCluster))('%s', (_kind, open) => {
 describe('a client that was handed in', () => {
   it('is recognised without importing its package, and nothing else is', () => {
     const redis = new Redis({ lazyConnect: true })
-    expect(connectionOf(redis)).toBeDefined()
-    expect(connectionOf(createClient())).toBeDefined()
+    expect(connectionOver(redis)).toBeDefined()
+    expect(connectionOver(createClient())).toBeDefined()
     for (const other of [undefined, null, 'redis://h', {}, new EventEmitter(), { get: () => null }, Redis]) {
-      expect(connectionOf(other)).toBeUndefined()
+      expect(connectionOver(other)).toBeUndefined()
     }
     redis.disconnect()
   })
 
   it('has one listener for errors however many connections share it, until the last is closed', () => {
     const redis = new Redis({ lazyConnect: true })
-    const connections = Array.from({ length: 20 }, () => connectionOf(redis)!)
+    const connections = Array.from({ length: 20 }, () => connectionOver(redis)!)
     expect(redis.listenerCount('error')).toBe(1)
     for (const connection of connections) connection.close()
     connections[0]!.close()
@@ -125,7 +125,7 @@ describe('a client that was handed in', () => {
 
   it('is not connected because of what the server refused, rather than of the closed connection, until it is ready', () => {
     const redis = new Redis({ lazyConnect: true })
-    const connection = connectionOf(redis)!
+    const connection = connectionOver(redis)!
     const [reset, refused] = [new Error('read ECONNRESET'), new Error('WRONGPASS invalid')]
     const troubles = [reset, refused, reset].map(
       (error) => (redis.emit('error', error), connection.trouble()),
@@ -140,7 +140,7 @@ describe('a client that was handed in', () => {
 
   it('stays open when a connection that uses it is closed', async () => {
     const redis = new Redis(server.port)
-    connectionOf(redis)!.close()
+    connectionOver(redis)!.close()
     expect(await redis.ping()).toBe('PONG')
     redis.disconnect()
   })
@@ -149,7 +149,8 @@ describe('a client that was handed in', () => {
     const redis = new Redis({ port: server.port, keyPrefix: 'mine:' })
     const node = createClient({ socket: { port: server.port }, keyPrefix: 'mine:' })
     await node.connect()
-    for (const client of [redis, node]) await connectionOf(client)!.eval(COUNT, [key('prefixed')], [key('')])
+    for (const client of [redis, node])
+      await connectionOver(client)!.eval(COUNT, [key('prefixed')], [key('')])
     expect(await command(server, 'GET', 'mine:prefixed')).toBe('2')
     redis.disconnect()
     node.destroy()
@@ -250,7 +251,7 @@ it.each([
   ['iovalkey', IovalkeyCluster],
 ])('a Cluster of %s writes what is sent together to each node in one piece', async (_, Cluster) => {
   const client = new Cluster([{ host: cluster.masters[0]!.host, port: cluster.masters[0]!.port }])
-  const connection = connectionOf(client)!
+  const connection = connectionOver(client)!
   await new Promise<void>((resolve) => client.once('ready', () => resolve()))
   await Promise.all(client.nodes('master').map((node) => node.ping()))
   const corked = () => client.nodes('master').map(({ stream }) => stream.writableCorked)

@@ -1,7 +1,7 @@
 import { Command as IoredisCommand, Redis } from 'ioredis'
 import { Command as IovalkeyCommand } from 'iovalkey'
 import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
-import { connectionOf } from '../../../src/stores/redis/clients/detect.js'
+import { connectionOver } from '../../../src/stores/redis/clients/detect.js'
 import { inOneBuffer } from '../../../src/stores/redis/clients/ioredis.js'
 
 jest.setTimeout(30_000)
@@ -35,7 +35,7 @@ describe('a client that was handed in', () => {
 
   it('puts its prefix before every key', async () => {
     const redis = new Redis({ host: server.host, port: server.port, keyPrefix: 'app:' })
-    const reply = await connectionOf(redis)!.eval(SCRIPT, ['user:1'], [Buffer.from('1')])
+    const reply = await connectionOver(redis)!.eval(SCRIPT, ['user:1'], [Buffer.from('1')])
     expect(String(reply)).toBe('app:user:1')
     expect(await command(server, 'GET', 'app:user:1')).toBe('1')
     redis.disconnect()
@@ -51,7 +51,7 @@ describe('a client that was handed in', () => {
         return evalBuffer.apply(redis, args)
       },
     })
-    await connectionOf(redis)!.eval(SCRIPT, ['user:1'], [Buffer.from('1')])
+    await connectionOver(redis)!.eval(SCRIPT, ['user:1'], [Buffer.from('1')])
     expect(calledOn.has(redis)).toBe(true)
     redis.disconnect()
   })

@@ -18,10 +18,11 @@ export const CLIENTS =
   'a client of ioredis or iovalkey (Redis, Cluster) or of node-redis 5 or later (client, pool, cluster, sentinel)'
 
 /**
- * Returns a connection over a client that was handed in, of ioredis, iovalkey or node-redis, or the connection that was handed in
- * itself; undefined for any other value. Closing the connection leaves the client open.
+ * Makes the connection by which the store uses a client of ioredis, iovalkey or node-redis that was handed in. To close it leaves
+ * the client open. An object that brings a connection of its own, under the symbol CONNECTION, is used by that; it stands for a
+ * simulated server. Undefined for any other value.
  */
-export function connectionOf(value: unknown): RedisConnection | undefined {
+export function connectionOver(value: unknown): RedisConnection | undefined {
   if (isRecord(value) && CONNECTION in value) return value[CONNECTION] as RedisConnection
   if (isIoredis(value)) return ioredisConnection(value)
   return isNodeRedis(value) ? nodeRedisConnection(value) : undefined

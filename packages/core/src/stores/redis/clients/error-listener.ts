@@ -8,8 +8,8 @@ export type Emitter = Record<'on' | 'once' | 'off', (event: string, listener: Ev
 type EventListener = (...about: never[]) => void
 
 /**
- * Called on an error of ioredis: hears those that follow on its connection, of which the client hears the first alone. Over TLS a second
- * one may come, for example an alert after a refused certificate, and would end the process.
+ * Listens to errors that follow the first one on a connection of ioredis, which itself hears the first alone. Over TLS a second
+ * one may come, for example an alert after a refused certificate, and without a listener it would end the process.
  */
 export function hearLaterErrors(client: { readonly stream?: Socket | undefined }): void {
   client.stream?.on('error', () => {})
@@ -26,9 +26,9 @@ const watches = new WeakMap<Emitter, Watch>()
 /**
  * Keeps one 'error' listener on a client while any connection uses it, and returns what it learns: `trouble`, why the client is
  * not connected, and `connect`, a promise that it is. Without a listener, node-redis ends the process when a connection breaks.
- * All stores that share a client share one, because one for each would raise Node's warning about leaks; `close` ends this use.
- * `isReady` asks the client itself. A client that says so before the server has accepted its password hands in `ask`, a command
- * that the server answers only after the log-in.
+ * All stores that share a client share the listener, because one for each would raise Node's warning about leaks; `close` ends one
+ * use of it. `isReady` says whether the client calls itself ready. For a client that does so before the server has accepted its
+ * password, `ask` sends a command that the server answers only after the log-in.
  */
 export function listenForErrors(
   client: Emitter,
@@ -40,9 +40,9 @@ export function listenForErrors(
 }
 
 /**
- * Begins to watch a client: notes its latest error until it is ready again, and calls those who wait for either. The client is
- * ready when it says so, or with `ask`, a command that the server answers only after the log-in, once that has been answered. The
- * error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
+ * Begins to watch a client: keeps its latest error until it is connected again, and tells those who wait for either. The client is
+ * connected when it says that it is ready, and with `ask` once the server has answered that command, which it does only after the
+ * log-in. The error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
  */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   let users = 0
@@ -52,31 +52,30 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
   // Called once with the next event: an error, or undefined when the client is ready.
   const waiting: ((error: unknown) => void)[] = []
   const isConnected = (): boolean => isReady() && !isUnanswered
-  // Notes an error of the client, or by undefined that it is connected, which clears the error. Tells those who wait for either.
-  const failed = (error?: unknown): void => {
+  // Keeps an error of the client, or with undefined none, as the client is connected. Tells those who wait for either.
+  const tell = (error: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(latest) && error !== undefined && !isRefusal(error)
     if (!isLess) latest = error
     for (const each of waiting.splice(0)) each(error)
   }
-  /** Notes that the server has answered, so the client is connected: clears its error, and tells those who wait for that. */
+  /** Notes that the server has answered, so the client is connected. */
   const answered = (): void => {
     isUnanswered = false
-    failed(undefined)
+    tell(undefined)
   }
-  // Called when the client says that it is ready. A client that says so before the server has accepted its password has `ask`: it
-  // sends a command that the server answers only after the log-in, and the client counts as connected when that is answered.
+  // Called when the client says that it is ready.
   const ready = (): void => {
     if (!ask) return answered()
     isUnanswered = true
-    // A refused log-in fails the command with the error reported of it, or NOAUTH. Any other, of a ready client, is an answer.
+    // A refused log-in fails the command with the error that was reported before, or with NOAUTH. Any other error is an answer.
     ask().then(answered, (error) => {
       if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
     })
   }
   const broke = (error: unknown): void => {
     hearLaterErrors(client as object)
-    failed(error)
+    tell(error)
   }
   client.on('error', broke)
   client.on('ready', ready)

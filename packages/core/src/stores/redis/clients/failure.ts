@@ -13,7 +13,8 @@ export function isRefusedBy(code: Refusal, error: unknown): boolean {
 }
 
 /**
- * The instant of a call that brought boundaries of a calendar too far from it: nothing was written. Undefined for any other error.
+ * Returns the instant on Redis's clock of a call that Redis refused because the calendar boundaries that it brought are too far
+ * from it (the reply `OUTSIDE <instant>`); nothing was written. Undefined for any other error.
  */
 export function outsideAt(error: unknown): number | undefined {
   const { cause } = error as StoreError
@@ -50,9 +51,9 @@ export function storeError(error: unknown): Error {
 const WITHOUT_LUA = 'the server runs no Lua (EVAL): '
 
 /**
- * Returns an error without what may hold a password: ioredis hangs the command onto it, with its arguments, and a server without
- * AUTH or HELLO puts them into its message. One of them is the password. Where a Cluster has failed, it is the error of its last
- * node.
+ * Returns a client's error without what may hold a password. ioredis adds the command to its errors, and a server without AUTH or
+ * HELLO puts the arguments of such a command into its message; one of them is the password. For the error of a Cluster, returns
+ * that of its last node.
  */
 function withoutSecrets(error: unknown): unknown {
   const cause = (error as { lastNodeError?: unknown } | null)?.lastNodeError ?? error
@@ -70,8 +71,8 @@ function textOf(cause: unknown): string {
 
 /**
  * Returns the kind of failure that an error of a client means (`storeError` lists them). Of an error reply of Redis only the
- * first word counts, as the rest differs by version. Any other error comes from the client: a broken connection, which has a
- * dozen different texts, unless JavaScript itself threw it, which means a bug.
+ * first word counts, as the rest differs by version. Any other error comes from the client: it means a broken connection, unless
+ * JavaScript itself threw it, which means a bug.
  */
 export function storeFailure(error: unknown): StoreFailure {
   if (error instanceof StoreError && error.failure) return error.failure

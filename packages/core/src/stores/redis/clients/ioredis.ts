@@ -40,12 +40,11 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
     ...errors,
     /**
-     * Resolves once the client is connected, rejects with what it reports before. A lazy client, which would connect only with
-     * its first command, is told to.
+     * Resolves once the client is connected, rejects with what it reports before. A lazy client (its status is 'wait'), which would
+     * connect only with its first command, is told to connect now.
      */
     connect() {
       const connected = errors.connect()
-      // A lazy client would connect with the first command.
       if (connected && client.status === 'wait') client.connect().catch(() => {})
       return connected
     },
@@ -60,10 +59,10 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 }
 
 /**
- * Makes the function that subscribes to a channel and returns what ends that. A subscribed connection takes no other commands, so
- * each has a client of its own, a duplicate of the one that was handed in, which subscribes anew whenever it is ready. It is told
- * not to do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would end the process. Messages that are
- * published while it is broken are lost, so semaphores also poll.
+ * Makes the function that subscribes to a channel and returns a function that ends the subscription. A subscribed connection takes
+ * no other commands, so each subscription has a duplicate of the client that was handed in. It is subscribed anew here whenever it
+ * is ready, and must not do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would end the process.
+ * Messages that are published while it is not connected are lost, so semaphores also poll.
  */
 function subscribeBy(client: IoredisClient): Subscribe {
   return (channel, receive) => {
@@ -100,7 +99,7 @@ type RunScript = (
 ) => Promise<ScriptReply>
 
 /**
- * Returns a function that runs scripts on a client, by a method of the client that is called on a stand-in for it, which has just
+ * Returns a function that runs scripts by a method of the client. The method is called on a stand-in for the client, which has just
  * what the method uses, `options` and `sendCommand`. That has two purposes:
  *
  * - A command gets its keys and arguments after the client has made it, and is written in one Buffer. The client would look at
@@ -124,9 +123,9 @@ function scriptRunnerOf(client: IoredisClient): RunScript {
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
     /**
-     * Stands in for the client's own `sendCommand`. A Cluster client puts a handler in place of a command's `reject` as it sends it.
-     * If keys are being moved to another node (TRYAGAIN), that would send the command to nodes at random, once in 100 ms, and give
-     * up after sixteen times, so the command is then rejected at once.
+     * Stands in for the client's own `sendCommand`, which it calls. As a Cluster client sends a command, it puts a handler of its own
+     * in place of the command's `reject`. If keys are being moved to another node (TRYAGAIN), that handler would send the command to
+     * nodes at random up to sixteen times, once in 100 ms; so the command is rejected at once then.
      */
     const sendCommand = (command: Command) => {
       const { reject } = command
@@ -144,8 +143,8 @@ function scriptRunnerOf(client: IoredisClient): RunScript {
 }
 
 /**
- * Whether a subclass or a wrapper has replaced the methods that run scripts. Such a client should be called as it is. All clients
- * inherit these methods from one class, so if not exactly one object in the chain of prototypes has them, they were replaced.
+ * Whether a subclass or a wrapper has replaced the methods that run scripts. All clients inherit these methods from one class, so
+ * they were replaced if not exactly one object in the chain of prototypes has them.
  */
 function isReplaced(client: object): boolean {
   let owners = 0
@@ -250,8 +249,8 @@ interface IoredisOptions extends Location {
 
 /**
  * Whether a client with these options may send a command again whose reply was lost, so that a script is run twice for one call.
- * A client alone does so after it reconnects (`retryStrategy`); in a Cluster it does after `retryDelayOnFailover`, or as a node
- * that reconnects.
+ * A client of one server does so after it has reconnected (`retryStrategy`). A Cluster client does so after `retryDelayOnFailover`,
+ * and its client of a node after that has reconnected.
  */
 function replays(options: IoredisOptions, isCluster: boolean): boolean {
   if (!isCluster) return typeof options.retryStrategy === 'function' && resends(options)

@@ -52,13 +52,13 @@ export interface RedisOptions {
 export type Endpoint = Partial<option.Settings<typeof REDIS>>
 
 /**
- * Where Redis is and how to connect, from a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` or from
- * options.
+ * Reads where Redis is and how to connect from what was given to `redisStore`: a URL
+ * `redis[s]://[user:password@]host[:port][/db][?option=value]`, or options. What other options say comes before the URL.
  * @throws {PolicyError} INVALID_OPTION for what is neither, with what to hand in; INVALID_DURATION. The message never
  * contains the URL, which may hold a password, nor the password.
  */
 export function endpointOf(given: unknown): Endpoint {
-  const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
+  const { url, ...others } = typeof given === 'string' ? { url: given } : checked(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
   return option.read(REDIS, all, ABOUT)
 }
@@ -93,11 +93,12 @@ const REDIS = {
 } satisfies option.DeclarationOf<RedisOptions>
 
 /**
- * Checks the names of the options and that they say exactly one place where Redis is: `url`, `path`, `cluster`, `sentinels`, or a
- * host or port. Returns them.
- * @throws {PolicyError} INVALID_OPTION for several places or none, for an unknown option, and for what is no object of options, such as an unknown client.
+ * Returns the given options, once it has checked their names, and that they name exactly one place where Redis is: `url`, `path`,
+ * `cluster`, `sentinels`, or a host or port. Their values are checked later. An object of a class that has `on` is no options but a
+ * client of an unknown kind.
+ * @throws {PolicyError} INVALID_OPTION for such a client, for several places or none, and for an unknown option.
  */
-function placed(given: unknown): RedisOptions {
+function checked(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)
@@ -111,7 +112,7 @@ function placed(given: unknown): RedisOptions {
   return given
 }
 
-/** Whether an object is a literal, and not made by a class, as clients are. A literal's prototype is Object's, or none. */
+/** Whether an object was written as a literal, and not made by a class, as clients are: it has Object's prototype, or none. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -148,7 +149,7 @@ function fromUrl(given: string): RedisOptions {
   }
   const db = url.pathname.slice(1)
   if (!/^\d*$/.test(db)) {
-    // Possibly of a password, in which a slash begins the path, so it is not shown.
+    // Not shown: a slash inside of a password would begin the path.
     throw invalid('the path of a Redis URL must be the number of a database')
   }
   return {

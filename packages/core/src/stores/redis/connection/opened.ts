@@ -31,7 +31,7 @@ export function every(ms: number, look: () => boolean): NodeJS.Timeout {
   return timer.unref()
 }
 
-/** Has `tend` called with each duplicate that is made of a client. */
+/** Has `tend` called with each duplicate that is made of a client from now on. */
 export function onDuplicate<C extends { duplicate(...options: object[]): C }>(
   client: C,
   tend: (made: C) => void,

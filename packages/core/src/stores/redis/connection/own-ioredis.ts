@@ -19,8 +19,8 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
   const { cluster, ...rest } = options
   let refusing: Socket | undefined
   /**
-   * Whether to reconnect, to the server that Sentinel or DNS names now: the master became a replica. Once for each connection, as
-   * the client listens for its end each time.
+   * Whether the client should reconnect because of an error: if the master has become a replica, to the server that Sentinel or DNS
+   * names now. True once for each connection, as the client adds a listener for its end each time.
    */
   const reconnectOnError = (error: Error): boolean => {
     const { stream } = client as Tended
@@ -51,9 +51,9 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
 }
 
 /**
- * Makes the function to which each failed call is passed. READONLY means that the master has become a replica. The client then
- * closes its connection and connects to the new master (`reconnectOnError`): the function returns a promise that the old
- * connection is closed, after which the call can be repeated. Undefined for any other error.
+ * Makes the function that is asked about the error of each failed call. READONLY means that the master has become a replica. The
+ * client then closes its connection and connects to the new master (`reconnectOnError`): the function returns a promise that the
+ * old connection is closed, after which the call can be sent again. It returns undefined for any other error.
  */
 function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined
@@ -67,8 +67,8 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 }
 
 /**
- * Ends silent connections of a client, and has it keep no process alive: neither by its connections, nor by the pauses before it
- * connects anew. So also of the nodes and the subscriber of a Cluster, and of its duplicates.
+ * Ends silent connections of a client, and has it keep no process alive, neither by its connections nor by the pauses before it
+ * connects anew. Does the same for the nodes and the subscriber of a Cluster, and for duplicates of the client.
  */
 function tend(client: Tended): void {
   client.on('connect', () => client.stream && endSilence(client, client.stream))

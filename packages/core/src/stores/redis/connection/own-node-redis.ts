@@ -58,8 +58,8 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
       eval: async (...args) => (await connected, connection.eval(...args)),
     }),
     /**
-     * Reconnects where the server has become a replica, to the one that the address leads to since. The promise that it returns is
-     * that of the new connection, for all calls that were refused on the old one.
+     * Reconnects if the server has become a replica (READONLY): to the server to which the address leads now. Returns the promise of
+     * the new connection, to each call that was refused on the old one. Undefined for any other error, and in a Cluster.
      */
     afterStepDown(error) {
       if (cluster || !isRefusedBy('READONLY', error)) return undefined
@@ -71,12 +71,11 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
     },
     first,
     /**
-     * Ends the client. Nodes to which a cluster is still connecting finish that first and are forgotten by it, so they are ended
-     * once it has connected.
+     * Ends the client. The clients of nodes to which a cluster is still connecting connect first, and the cluster no longer knows
+     * them then; so they are ended by themselves once it has connected.
      */
     close() {
       ended = true
-      // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
       connected.then(() => nodes.forEach((node) => node?.destroy())).catch(() => {}) // node-redis 5 ends none twice
@@ -85,9 +84,9 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 }
 
 /**
- * Has a client and its duplicates keep no process alive, and keeps replies coming by pings (`socketTimeout`), until it has `ended`.
- * The timers of several clients' own pings (`pingInterval`) would keep it alive in turn. A cluster makes its nodes as it learns of
- * them.
+ * Pings a client, and the clients of a cluster's nodes, until `ended`: a connection on which no byte comes is closed after
+ * `socketTimeout`. Has them, and their duplicates, keep no process alive, as the clients' own pings (`pingInterval`) would. A
+ * cluster makes the clients of its nodes as it learns of them, so they are looked up each time.
  */
 function ping(client: OwnNodeRedis, ended: () => boolean): void {
   client.unref?.()
@@ -133,9 +132,9 @@ function clientOptions(options: Endpoint) {
 }
 
 /**
- * Connects, and tries again after short pauses until it succeeds or `ended()` is true. A cluster gives up when no root node
- * answers, while a single client goes on by itself. A client that is ended while it connects is ended once more afterwards, as it
- * would keep its sockets.
+ * Connects, and tries again after short pauses until it succeeds or `ended()` is true. A cluster gives up by itself when no root
+ * node answers, while a single client goes on. A client that is ended while it connects is ended once more afterwards, as it would
+ * keep its sockets.
  */
 async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promise<void> {
   for (let times = 1; !ended(); times++) {
@@ -145,7 +144,6 @@ async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promi
     } catch {
       // The next attempt follows.
     }
-    // A client that is ended while it connects first finishes or fails, and then keeps its sockets.
     if (ended()) return client.destroy()
     await new Promise((resolve) => setTimeout(resolve, shortBackOffMs(times)))
   }

@@ -19,7 +19,7 @@ export class OwnConnection implements RedisConnection {
   readonly address: string
   readonly isCluster: boolean
   readonly replays = false
-  /** Rejects the first attempt to connect and each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
+  /** What rejects each unanswered call, and the first attempt to connect, on `close`. */
   readonly #pending = new Set<(error: Error) => void>()
   readonly #options: Endpoint
   #opening: Promise<Opened> | undefined
@@ -141,7 +141,7 @@ export class OwnConnection implements RedisConnection {
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
       this.#begin(reject)
-      const isUnwritten = this.#queuedUntilNow()
+      const isUnwritten = this.#watchIfQueued()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const answered = (reply: ScriptReply): void => {
@@ -165,24 +165,24 @@ export class OwnConnection implements RedisConnection {
     })
   }
 
-  /** Notes that a call begins, or the first attempt to connect, which `reject` ends. The process stays alive for it. */
+  /** Notes that a call, or the first attempt to connect, has begun; `reject` rejects it. The process stays alive for it. */
   #begin(reject: (error: Error) => void): void {
     this.#pending.add(reject)
     this.#alive.ref()
   }
 
-  /** Notes that it is over. The process may end if nothing else is under way. */
+  /** Notes that the call, or the attempt, is over. The process may end if nothing else is under way. */
   #end(reject: (error: Error) => void): void {
     this.#pending.delete(reject)
     if (this.#pending.size === 0) this.#alive.unref()
   }
 
   /**
-   * Returns a function that says, when a call made now has failed, whether the client has only queued it: the client was not
-   * connected, and has not become so since. Such a call was surely not carried out. A client that cannot say how often it was
-   * ready (`timesReady`) gives false.
+   * Returns a function that tells later, when a call made now has failed, whether the client has only queued the call: it was not
+   * connected now and has not become so since. Such a call was surely not carried out. For a client that cannot say how often it
+   * was ready (`timesReady`) the function returns false.
    */
-  #queuedUntilNow(): () => boolean {
+  #watchIfQueued(): () => boolean {
     if (this.isReady()) return () => false
     const before = this.#opened?.timesReady?.() ?? 0
     return () => this.#opened?.timesReady?.() === before

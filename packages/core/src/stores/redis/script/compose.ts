@@ -41,8 +41,8 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty, re
 }
 
 /**
- * Composes the script for calls on several keys whose parts, one for each key, have any of these lists of policies, which are
- * numbered from 1. For each list it has short code for plain calls, which fit now and need nothing special, and the engine for all
+ * Composes the script for calls on several keys. Each part of a call, one key, has one of these lists of policies, which are numbered
+ * from 1. For each list the script has short code for plain calls, which fit now and need nothing special, and the engine for all
  * others.
  * @throws {Error} as `composeScript`.
  */
@@ -77,7 +77,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   })
 }
 
-/** Returns Lua that does for a part whose list has number i, from 1, what the i-th of these texts does. */
+/** Returns Lua that carries out the i-th of these texts for a part whose list of policies has the number i, from 1. */
 function byList(texts: readonly string[]): string {
   const branches = texts.map((text, i) => `if list == ${i + 1} then\n${text}`)
   return `${branches.join('\nelse')}\nend`
@@ -96,8 +96,8 @@ type Text = 'script' | 'list' | 'part'
 /**
  * Composes a text of lua/ for one list of policies: repeats lines for each policy, puts the modules of the algorithms in their
  * place and fills in the words `@{...}`, to which `own` adds those that only the caller knows. In the bytes of a key's state,
- * `version` is the place of the random number by which a booking sees whether the state was changed after it. Slots of a fixed
- * number lie behind that, up to the byte `end`.
+ * `version` is the place of the random number by which a booking sees whether the state was changed after it. Behind that lie the
+ * slots, as far as their number is fixed, up to the byte `end`.
  */
 function compose(text: Text, { policies, penalty, reserves = false }: ScriptList, own: Words = {}): string {
   const all = policies.map(describePolicy)
@@ -158,7 +158,7 @@ function outline(
   return inPlace(reserving(textOf(text), reserves))
 }
 
-/** Returns the text with the lines that are marked `--@reserving` in the script of a limiter that reserves, and without them otherwise. */
+/** Returns the text with the lines that are marked `--@reserving` for a limiter that reserves, and without them for any other. */
 function reserving(text: string, reserves: boolean): string {
   return text.replace(/^--@reserving (.*\n)/gm, reserves ? '$1' : '')
 }
@@ -180,8 +180,8 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 }
 
 /**
- * Deletes a key in a script that goes on to write, and in a peek nothing. A server without memory refuses `SET`, and `DEL` it would not: it looks at the
- * first write of a script alone.
+ * Deletes a key, in a script that goes on to write; a peek deletes nothing. The `SET` before it is for a server without memory: it
+ * refuses a script at its first write, and would not refuse `DEL`.
  */
 const DISCARD = "if op ~= PEEK then call('SET', key, '') call('DEL', key) end"
 
@@ -190,7 +190,8 @@ const ALL_STATES = "call('MGET', spread(KEYS))"
 
 /**
  * Returns the lists over which `--@for` repeats a line, by name: the policies for which the line is repeated, each as its words.
- * A list such as `penalty` has one member or none, so that the line is kept once or dropped.
+ * `bucketed` policies keep a fixed number of slots for a key, those with a `ring` a number that grows. A list such as `penalty` has
+ * one member or none, so that the line is kept once or dropped.
  */
 function listsOf(
   all: readonly ScriptPolicy[],
@@ -281,8 +282,8 @@ function wordsOfList(
 }
 
 /**
- * Returns the words of states that are read as a whole. `end` is the byte at which their fixed part ends. Behind it may lie a header of
- * 32 bytes and the 16 of a penalty, `behind`. A state that was read as a whole has kept its length when it is written.
+ * Returns the words of states that are read as a whole. `end` is the byte at which their fixed part ends. Behind it may lie a header
+ * of 32 bytes and the 16 of a penalty, `behind`. Such a state has the same length when it is written.
  */
 function wordsOfWhole(end: number): Words {
   return {
@@ -296,8 +297,8 @@ function wordsOfWhole(end: number): Words {
 }
 
 /**
- * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind it.
- * `length` is their length without what lies behind these, as Lua, and `before` the same before a plain call has written.
+ * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind
+ * it. `length` is Lua for the length with these, but without what lies behind them; `before` is that before a plain call has written.
  */
 function wordsOfPart(end: number, length: string, before: string): Words {
   const load = `try('GETRANGE', key, '0', '${end - 1}')`
@@ -344,15 +345,17 @@ function numbered(names: readonly (readonly [string, number])[]): Words {
 }
 
 /**
- * Returns the modules `texts` and behind them `rest`, the text that uses them, without the functions that nothing calls: each
- * costs every call some time. It goes from the last function to the first, as each may only call those before it.
+ * Returns the modules and behind them `rest`, the text that uses them, without the functions that nothing calls: each costs every
+ * call some time. It goes from the last function to the first, as each may only call those before it.
  */
-function withoutUnused(texts: readonly string[], rest: string): string {
-  const pieces = texts.flatMap((text) => `${text}\n`.split(/^(?=local function )/m))
-  return pieces.reduceRight((script, piece) => {
+function withoutUnused(modules: readonly string[], rest: string): string {
+  const pieces = modules.flatMap((module) => `${module}\n`.split(/^(?=local function )/m))
+  let script = rest
+  for (const piece of pieces.toReversed()) {
     const name = /^local function (\w+)/.exec(piece)?.[1]
-    return !name || new RegExp(`\\b${name}\\b`).test(script) ? piece + script : script
-  }, rest)
+    if (!name || new RegExp(`\\b${name}\\b`).test(script)) script = piece + script
+  }
+  return script
 }
 
 /**

@@ -31,8 +31,7 @@ export interface ScriptPolicy {
  * Returns the facts about a policy from which a script is composed: the Lua modules it needs, its cells and slots (the numbers
  * kept for a key, by name and by position), what makes them valid, and the text of its `take`, which decides a plain call. They
  * are read from the comments at the head of the algorithm's module in lua/. That is the module with the algorithm's name, or with
- * the longest beginning of it, as `token-bucket` is for `token-bucket-interval`. `index` counts policies from
- * 0.
+ * the longest beginning of it, as `token-bucket` is for `token-bucket-interval`. `index` counts policies from 0.
  * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
  */
 export function describePolicy(policy: Policy, index: number): ScriptPolicy {

@@ -50,7 +50,8 @@ export class ScriptRunner {
 
   /**
    * Runs a script once for all `keys`, each with its argument; if `args` is shorter, the remaining keys share its last one.
-   * `receiver` gets the replies, or the error of the whole call. Sends a known SHA-1, else (or after NOSCRIPT) the text.
+   * `receiver` gets the replies, or the error of the whole call. The script is sent as its SHA-1 if a server has run it before, and
+   * otherwise, or if the server no longer knows it (NOSCRIPT), as its text.
    */
   runAll(
     script: string,
@@ -98,8 +99,8 @@ function sha1(script: string): string {
 }
 
 /**
- * Returns the replies to each key out of what a script returned for this number of keys. One key has a reply of its own. For
- * several it is a list, whose first member holds the answers of all plain calls, or that member alone where all calls were plain.
+ * Parts what a script returned for this number of keys. For one key that is its own reply. For several it is a list, whose first
+ * member holds the answers to all plain calls, before the replies of the other keys; or that member alone, if all were plain.
  */
 function repliesOf(reply: ScriptReply, keys: number): Replies {
   if (reply instanceof Uint8Array) {

@@ -52,7 +52,10 @@ export interface ScriptRequest {
   readonly around?: number | undefined
 }
 
-/** The numbers of each policy: limit and capacity, and the boundaries of a calendar. `clock` is -1 or microseconds. */
+/**
+ * Returns the numbers that a request brings of each policy: limit and capacity, and of a calendar its boundaries around the instant
+ * of the call, which this process guesses if Redis's own clock decides (`clock` is -1, else microseconds).
+ */
 function numbersOf({ policies, around }: ScriptRequest, clock: number): readonly number[] {
   const instant = around ?? (clock < 0 ? Date.now() * 1000 : clock)
   return policies.flatMap(({ limit, capacity, calendar }) =>
@@ -159,13 +162,13 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
-/** Returns how a booking stands. `confirm` replies 0 for a charge still in the key's state, or a reason: held, or else lost. */
+/** Returns how a booking stands: `confirm` replies 0 if its charge is in the key's state, or else a reason, of which held is one. */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** Returns what became of a change of a reservation: behind the units that took effect are its outcome and its end. */
+/** Returns what became of a change of a reservation: from the third number on, the units that took effect, its outcome, its end. */
 export function unpackReservation(reply: Buffer): ReservationEffect {
   const [effect, outcome, end] = [2, 3, 4].map((i) => reply.readDoubleLE(i * DOUBLE)) as [
     number,
@@ -176,8 +179,8 @@ export function unpackReservation(reply: Buffer): ReservationEffect {
 }
 
 /**
- * Returns the units that took effect, the third number of a reply. 0 without one (a reset), 1 if a cancel restored the state. What
- * counts after a charge, behind it, goes to `counted`.
+ * Returns the units that took effect, which are the third number of a reply: 0 if there is none, as after a reset; 1 if a cancel
+ * restored the state. The numbers behind it say what counts after a charge; `counted` is called with them and the instant.
  */
 export function unpackEffect(reply: Buffer, { counted }: ScriptRequest): number {
   const [, now = 0, effect = 0, ...counts] = new NumberReader(reply).take(reply.length / DOUBLE)
@@ -233,9 +236,9 @@ export class NumberReader {
   }
 
   /**
-   * Reads the answer to one call under this number of policies. The first number says whether it is long: the answer to a call
-   * that passed at once with a cost leaves out the reason, the instant at which it passes and what follows from them. With several policies a
-   * long one has three numbers for each: earliest instant, remaining, resetAt. It ends with what is used of each.
+   * Reads the answer to one call under this number of policies. Its first number has flags. LONG: it is not the short answer to a
+   * call that passed at once with a cost (`passed`), but a long one, which has every field (`#long`). HELD: it ends with what open
+   * reservations hold. FULL: the key has as many open ones as it may; that is the reason unless there is another than 'limit'.
    */
   answer(policies: number): Answer {
     const flags = this.next()
@@ -249,6 +252,7 @@ export class NumberReader {
     return isFull ? { ...known, reason: 'reservations', at: Math.max(answer.at, nextEnd) } : known
   }
 
+  /** Reads the fields of a long answer behind its flags and `now`. With several policies `parts` has three numbers for each. */
   #long(policies: number, now: number): Answer {
     const at = this.next()
     const reason = REASONS[this.next()]
