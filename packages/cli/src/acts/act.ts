@@ -64,5 +64,6 @@ export async function explained(
 ): Promise<Explanation> {
   const all = await Promise.all(limiters.map((limiter) => limiter.explain(key, options)))
   const passing = ({ allowed }: Explanation): number => Number(allowed)
-  return all.toSorted((a, b) => passing(a) - passing(b) || b.resetAfterMs - a.resetAfterMs)[0]!
+  const used = ({ policies }: Explanation): number => policies.reduce((sum, policy) => sum + policy.used, 0)
+  return all.toSorted((a, b) => passing(a) - passing(b) || used(b) - used(a))[0]!
 }

@@ -5,9 +5,9 @@ import type { ActOptions, OverriddenLimiter } from './overrides.js'
 
 /*
  * Blocks, holds and their ends. The state of a key denies, and a record says who wants that and why. The two may lie in two places of a
- * store, so each act changes the record, then the state, and then reads the records again: where another process has changed them
- * meanwhile, the state is made what they say. As all acts do so, the last to write a record wins, and no race leaves a state without
- * its record, or a record without its state. A process that ends in between may.
+ * store, so each act changes the record, then the state, and then reads the records again: where another process has written one
+ * meanwhile, a block makes the state what that says, and what ends a block removes that too. As all acts do so, the last to write a
+ * record wins, and no race leaves a state without its record, or a record without its state. A process that ends in between may.
  */
 
 export type KeyAct = Extract<Correction, { readonly kind: 'block' | 'hold' | 'reset' }>
@@ -30,23 +30,22 @@ export async function impose(
   if (!known || (kind === 'hold' && (reason ?? by) === undefined)) return correct(change)
   const subject = { kind, limiter: of.name, stored: storedKey(key) }
   const end = known.now() + duration
-  const former = known.get(subject)
+  const held = kind === 'hold' && known.get(subject)
   // A hold never shortens a longer one, so the record of that stays.
-  const isLonger = kind === 'hold' && former !== undefined && former.until > end
-  const writing = isLonger ? former.version : known.write(subject, { key, reason, by }, { life: duration })
+  const stays = held && held.until > end
+  const writing = stays ? held.version : known.write(subject, { key, reason, by }, { life: duration })
   await Promise.allSettled([writing]) // the state denies also without its record
   await correct(change)
   for (let version = await writing; version !== undefined;) {
     await known.update()
-    const record = known.get(subject)
-    if (version === (record?.version ?? 0)) return
-    const left = Math.ceil(end - known.now())
-    if (!record && kind === 'hold') {
-      // A reset has removed the record, and only a further reset would end the hold.
-      return left > 0 ? impose(of, { ...change, duration: left }, words, correct) : undefined
-    }
-    version = record?.version ?? 0
-    await correct(record ? changeBy(record, known.now()) : { ...change, duration: 0 })
+    const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
+    if (version === latest) return
+    version = latest
+    // A reset has removed the record of a hold, which the state may have by now, and gives up for a further reset alone.
+    if (latest === 0 && kind === 'hold')
+      return end > known.now() ? impose(of, change, words, correct) : undefined
+    // In whole microseconds, as the protocol of a machine has them.
+    await correct({ ...change, duration: Math.max(0, Math.ceil(until - known.now())) })
   }
 }
 
@@ -59,23 +58,14 @@ export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Corre
   if (!known) return correct(change)
   const kinds = change.kind === 'reset' ? (['block', 'hold'] as const) : (['block'] as const)
   const subject = { limiter: of.name, stored: storedKey(change.key) }
-  const found = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
-  for (let round = 1; ; round++) {
-    // What the first reading finds may have been written before this act. What is found later was written beside it, and stays.
-    const removing = round > 2 ? [] : found().map((record) => known.write(record))
-    await Promise.allSettled(removing)
+  const find = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
+  let found = find()
+  do {
+    const removing = found.map((record) => known.write(record))
+    await Promise.allSettled(removing) // the state denies no more also where a record stays
     await correct(change)
     await Promise.all(removing)
-    const kept = found()
-    for (const record of kept) await correct(changeBy(record, known.now()))
     await known.update()
-    if (versionsOf(found()) === versionsOf(kept)) return
-  }
+    found = find()
+  } while (found.length > 0)
 }
-
-/** The change by which a state denies for as long as a record says, in whole microseconds. */
-function changeBy({ kind, content: { key }, until }: KeyRecord, now: number): KeyAct {
-  return { kind: kind as 'block' | 'hold', key, duration: Math.max(0, Math.ceil(until - now)) }
-}
-
-const versionsOf = (records: readonly KeyRecord[]): string => records.map(({ version }) => version).join()

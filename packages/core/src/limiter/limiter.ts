@@ -49,7 +49,6 @@ import {
   overrides,
   type OverriddenLimiter,
   recordsOf,
-  removeOverride,
   shown,
 } from './overrides.js'
 import { warnIfShort } from '../values/short-duration.js'
@@ -505,7 +504,7 @@ export class Limiter {
   /** Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. */
   async removeOverride(key: string): Promise<void> {
     this.#setOf(undefined)
-    await removeOverride(this.#overridden, key)
+    await this.#records.known?.write({ kind: 'override', limiter: this.name, stored: storedKey(key) })
   }
 
   /** The policies that it was made with, or those in force if they are a function. */

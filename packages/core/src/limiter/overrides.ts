@@ -133,14 +133,6 @@ export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOver
   return records.map((record) => shown(record, of)).toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
 }
 
-/** Removes the override of a key. */
-export async function removeOverride(
-  { name, records: { known } }: OverriddenLimiter,
-  key: string,
-): Promise<void> {
-  await known?.write({ kind: 'override', limiter: name, stored: storedKey(key) })
-}
-
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
 export function recordsOf({
   name,
