@@ -5,9 +5,10 @@ import type { ActOptions, OverriddenLimiter } from './overrides.js'
 
 /*
  * Blocks, holds and their ends. The state of a key denies, and a record says who wants that and why. The two may lie in two places of a
- * store, so each act changes the record, then the state, and then reads the records again: where another process has written one
- * meanwhile, a block makes the state what that says, and what ends a block removes that too. As all acts do so, the last to write a
- * record wins, and no race leaves a state without its record, or a record without its state. A process that ends in between may.
+ * store. Each act changes the state at once, and the record beside it; after a record it changes the state once more, and then reads the
+ * records: where another process has written one meanwhile, a block makes the state what that says, and what ends a block removes that
+ * too. As all acts do so, the last to write a record wins, and no race leaves a state without its record, or a record without its
+ * state. A process that ends in between may.
  */
 
 export type KeyAct = Extract<Correction, { readonly kind: 'block' | 'hold' | 'reset' }>
@@ -34,18 +35,19 @@ export async function impose(
   // A hold never shortens a longer one, so the record of that stays.
   const stays = held && held.until > end
   const writing = stays ? held.version : known.write(subject, { key, reason, by }, { life: duration })
-  await Promise.allSettled([writing]) // the state denies also without its record
-  await correct(change)
-  for (let version = await writing; version !== undefined;) {
+  let left = duration
+  let [version] = await Promise.all([writing, correct(change)])
+  while (version !== undefined) {
+    await correct({ ...change, duration: left })
     await known.update()
     const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
     if (version === latest) return
     version = latest
+    // In whole microseconds, as the protocol of a machine has them.
+    left = Math.max(0, Math.ceil(until - known.now()))
     // A reset has removed the record of a hold, which the state may have by now, and gives up for a further reset alone.
     if (latest === 0 && kind === 'hold')
       return end > known.now() ? impose(of, change, words, correct) : undefined
-    // In whole microseconds, as the protocol of a machine has them.
-    await correct({ ...change, duration: Math.max(0, Math.ceil(until - known.now())) })
   }
 }
 
@@ -62,9 +64,8 @@ export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Corre
   let found = find()
   do {
     const removing = found.map((record) => known.write(record))
-    await Promise.allSettled(removing) // the state denies no more also where a record stays
-    await correct(change)
-    await Promise.all(removing)
+    await Promise.all([...removing, correct(change)])
+    if (removing.length > 0) await correct(change)
     await known.update()
     found = find()
   } while (found.length > 0)

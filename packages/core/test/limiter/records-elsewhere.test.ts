@@ -247,7 +247,7 @@ describe('processes that block, hold and release a key at once', () => {
     },
   )
 
-  it('a block is there after its record, and is read once more: three commands, and two that end what is not', async () => {
+  it('an act changes the state again after a record, and reads the records last', async () => {
     const asked: Act[] = []
     const limiter = processOn({ there: (act) => asked.push(act) })
     await limiter.consume('a')
@@ -262,7 +262,13 @@ describe('processes that block, hold and release a key at once', () => {
       await actsOf(() => limiter.unblock('a')),
       await actsOf(() => limiter.reset('a')),
       await actsOf(() => limiter.hold('a', '1h')),
-    ]).toEqual(['write correct read', 'write correct read', 'correct read', 'correct read', 'correct'])
+    ]).toEqual([
+      'write correct correct read',
+      'write correct correct read',
+      'correct read',
+      'correct read',
+      'correct',
+    ])
   })
 
   it('what another process has blocked a moment ago is reset, before a reading has told of it', async () => {
