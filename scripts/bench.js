@@ -29,6 +29,7 @@ runSubject('bench', {
   postgres: ['build redis postgres', 'decisions over Postgres beside Redis and a peer, and bytes a key; about two minutes', `${BENCH}/postgres/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],
   policies: ['build', 'CPU of a decision by a watched policy file beside one without', `${BENCH}/policies/main.js`],
+  overrides: ['build redis', 'CPU of a decision in memory beside 10,000 overrides, and reads of records a second', `${BENCH}/overrides/main.js`],
   logs: ['build', 'access logs of 5,000,000 lines: lines a second and memory of sluice, beside goaccess', `${BENCH}/logs/main.js`],
   leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${CORE_TESTS}/leases/simulation/fleet.js`],
   budget: ['build', 'simulated: token budgets that are settled late; served as a share of the exact promise, and over it', `${CORE_TESTS}/algorithms/simulation/budget.js`],
@@ -44,6 +45,7 @@ runSubject('bench', {
   postgres: '[ROUNDS] [MS]',
   metrics: '[NAME...]',
   policies: '[ROUNDS]',
+  overrides: '[ROUNDS]',
   logs: '[LINES] [CALLERS]',
   leases: '[PROCESSES] [SECONDS]',
 })

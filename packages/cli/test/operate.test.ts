@@ -135,6 +135,14 @@ describe('sluice why', () => {
     expect(rows).toMatchObject([{ limiter: 'api', key, allowed: true, cost: 1 }])
   })
 
+  it('says what was used also where a block outlasts it', async () => {
+    await exhausted(limiterOf('api').limiter, ipKey(ADDRESS))
+    const at = ['--policies', fileOf({ api: { policies: entry } })]
+    await sluice(['block', ADDRESS, '--for', '2d', ...at, ...WHO])
+    const { rows } = await jsonOf(['why', ADDRESS, ...at])
+    expect(rows).toMatchObject([{ reason: 'blocked', policies: [{ used: 2 }] }])
+  })
+
   it('leaves out limiters that count by address where the caller has none', async () => {
     const file = fileOf({ api: { policies: entry, by: 'ip' }, users: { policies: entry, by: 'field:id' } })
     const { rows } = await jsonOf(['why', 'ann', '--policies', file])

@@ -53,13 +53,15 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
       written()
       const values = valuesOf(record, clock())
       // Of the writes that fill a group at once one is carried out, and the others count again.
-      const write = async (tries = MOST_COUNTS): Promise<boolean> => {
+      const write = async (tries = MOST_COUNTS): Promise<number | undefined> => {
         const [[hasRoom, version] = []] = await query(WRITE, values, true)
-        if (hasRoom !== 't' || version !== '') return hasRoom === 't'
+        if (hasRoom !== 't' || version !== '') return hasRoom === 't' ? Number(version) : undefined
         if (tries === 0) throw keepsNothing(rows.table, true)
         return write(tries - 1)
       }
-      return (await write()) || record.text === '' ? read(since) : undefined
+      const version = await write()
+      if (version === undefined && record.text !== '') return undefined
+      return { ...(await read(since)), ...(version && { written: version }) }
     },
     async read(since, applied) {
       if (applied.length > 0) await query(APPLIED, [`{${applied.map(rowIdOf).join()}}`, clock()], true)

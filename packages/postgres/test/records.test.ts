@@ -13,8 +13,8 @@ afterEach(async () => {
 })
 
 /** A limiter on a store of its own, as another process has it. */
-function open(options: PostgresStoreOptions = {}, name = 'api') {
-  const store = postgresStore(own.open(), options)
+function open(options: PostgresStoreOptions = {}, name = 'api', pool = own.open()) {
+  const store = postgresStore(pool, options)
   const limiter = createLimiter({ name, policies, store, deadline: '10s', onStoreError: 'throw' })
   closing.push(
     () => limiter.close(),
@@ -62,6 +62,30 @@ describe('an override in Postgres', () => {
       expect(list).toHaveLength(5)
       for (const { by, limits } of list) expect(limits).toEqual({ '10-per-1d': 100 + Number(by) })
     }
+  })
+
+  it('has the version of its own write, and a block its own end, though another comes between the write and what it reads', async () => {
+    let now = 1_800_000_000_000_000
+    const options = { table: 'between', clock: () => now }
+    let meanwhile: (() => Promise<void>) | undefined
+    const pool = own.open()
+    const query: typeof pool.query = pool.query.bind(pool)
+    const paused = Object.assign(pool, {
+      query: async (statement: { readonly text: string }) => {
+        const result = (await query(statement)) as unknown
+        const [act] = statement.text.startsWith('with at as') ? [meanwhile, (meanwhile = undefined)] : []
+        await act?.()
+        return result
+      },
+    })
+    const [limiter, other] = [open(options, 'api', paused), open(options)]
+    await Promise.all([limiter.consume('a'), other.consume('a')])
+    meanwhile = () => other.block('a', '2h', { reason: 'a race', by: 'other' })
+    await limiter.block('a', '1h', { reason: 'a race', by: 'one' })
+    now += 1000
+    const [{ by, until } = {}] = await limiter.overrides()
+    const { reason, retryAfterMs } = await other.peek('a')
+    expect([by, reason, retryAfterMs]).toEqual(['other', 'blocked', Number(until) - now / 1000])
   })
 
   it('that has ended is a new one where its group is full by now', async () => {

@@ -69,7 +69,8 @@ export async function explained(
   options?: CallOptions,
 ): Promise<Explanation> {
   const explanations = await Promise.all(limiters.map((limiter) => limiter.explain(key, options)))
+  const usedOf = ({ policies }: Explanation): number => policies.reduce((sum, { used }) => sum + used, 0)
   const deniedFirst = (one: Explanation, other: Explanation): number =>
-    Number(one.allowed) - Number(other.allowed) || other.resetAfterMs - one.resetAfterMs
+    Number(one.allowed) - Number(other.allowed) || usedOf(other) - usedOf(one)
   return explanations.toSorted(deniedFirst)[0]!
 }

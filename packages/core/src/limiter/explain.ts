@@ -30,7 +30,7 @@ const CURES = ['unblock', 'reset', 'removeOverride', 'override'] as const
 export async function explain(of: OverriddenLimiter, given: PolicySet, key: string, cost: number) {
   const [stored, { known }] = [storedKey(key), of.records]
   await known?.unread()
-  const set = of.ruled(given, stored)
+  const set = of.records.ruled(given, stored, false)
   const answer = await set.keyspace.decide('peek', stored, cost, 0)
   const decision = new Decision(set, answer, key, undefined).toJSON()
   const found = KINDS.flatMap((kind) => known?.get({ kind, limiter: of.name, stored }) ?? [])

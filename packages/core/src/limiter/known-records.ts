@@ -22,7 +22,7 @@ export type RecordListener = (change: RecordChange, record: KeyRecord) => void
 /** The records of the limiters of one name. */
 export class LimiterRecords {
   /** The overrides in force, by key as stores keep it. */
-  readonly overrides = new Map<string, OverrideInForce>()
+  readonly #overrides = new Map<string, OverrideInForce>()
   /** Whether calls have to look for overrides of their keys, or to wait for the first read of records. */
   rules: boolean
   readonly listeners = new Set<RecordListener>()
@@ -35,21 +35,29 @@ export class LimiterRecords {
     this.rules = known?.isRead === false
   }
 
-  /** Whether an override may concern calls on a key, or the first read of records all calls. */
-  mayConcern(stored: string): boolean {
+  /**
+   * The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it, which is
+   * noted to have decided a call (`isNoted`) unless the call only reads.
+   */
+  ruled(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
     const hash = hashOf(stored, this.#ending.length)
     const isMarked = (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0
-    return (isMarked && this.overrides.has(stored)) || !this.known!.isRead
+    return isMarked ? (this.#overrides.get(stored)?.setFor(set, isNoted) ?? set) : set
   }
 
   /** Sets what is known of a record, or that it is gone. */
   change(change: RecordChange, record: KeyRecord): void {
     const { kind, stored } = record
     if (kind === 'override' && change === 'set') {
-      this.overrides.set(stored, new OverrideInForce(record, this.known!))
+      this.#overrides.set(stored, new OverrideInForce(record, this.known!))
       this.#mark(stored)
-    } else if (kind === 'override') this.overrides.delete(stored)
-    this.rules = !this.known!.isRead || this.overrides.size > 0
+    } else if (kind === 'override') this.#overrides.delete(stored)
+    this.look()
+  }
+
+  /** Has calls look for overrides where there are any, or where the first read is to be waited for. */
+  look(): void {
+    this.rules = !this.known!.isRead || this.#overrides.size > 0
   }
 
   /** Marks a key, and all others anew where it does not have their ending. */
@@ -58,7 +66,7 @@ export class LimiterRecords {
     const ending = isFirst ? stored : endingOf(stored, this.#ending)
     const isAnew = isFirst || ending !== this.#ending
     if (isAnew) [this.#marks, this.#ending] = [new Int32Array(2 ** (HASH_BITS - 5)), ending]
-    for (const key of isAnew ? this.overrides.keys() : [stored]) {
+    for (const key of isAnew ? this.#overrides.keys() : [stored]) {
       const hash = hashOf(key, ending.length)
       this.#marks[hash >> 5]! |= 1 << (hash & 31)
     }
@@ -171,7 +179,7 @@ export class KnownRecords {
   leave(): void {
     if (--this.#limiters > 0 || this.store.local) return
     ;[this.isRead, this.#unread] = [false, undefined]
-    for (const records of this.#byLimiter.values()) records.rules = true
+    for (const records of this.#byLimiter.values()) records.look()
   }
 
   #recordsOf(limiter: string): LimiterRecords {
@@ -214,11 +222,11 @@ export class KnownRecords {
   /** From here on calls go by what is known. */
   #begin(): undefined {
     this.isRead = true
-    for (const records of this.#byLimiter.values()) records.rules = records.overrides.size > 0
+    for (const records of this.#byLimiter.values()) records.look()
   }
 
   /**
-   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns the version of the write;
+   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns the version of this write;
    * undefined, with nothing written, where its limiter has 10,000 of the kind.
    */
   async write(
@@ -228,8 +236,11 @@ export class KnownRecords {
   ): Promise<number | undefined> {
     const text = content ? JSON.stringify(content) : ''
     const record = { id: recordId(subject), text, until, life, most: MOST_RECORDS }
-    const write = (): Promise<number | undefined> =>
-      within(ANSWER_MS, this.#receive(this.store.now(), this.#records.write(record, this.#version)))
+    const write = async (): Promise<number | undefined> => {
+      const changes = this.#receive(this.store.now(), this.#records.write(record, this.#version))
+      const found = await within(ANSWER_MS, changes)
+      return found && (found.written ?? 0)
+    }
     if (!this.#isTicking) this.#schedule()
     this.unread()?.catch(() => {})
     const written = await write()
@@ -243,9 +254,12 @@ export class KnownRecords {
     return write()
   }
 
-  /** Ends with a further read, also with one that fails. */
+  /**
+   * Reads once more: what was written before is known then.
+   * @throws {StoreError} if the read fails.
+   */
   async update(): Promise<void> {
-    await within(ANSWER_MS, this.#read())
+    await within(ANSWER_MS, this.#receive(this.store.now(), this.#changes(this.#version)))
   }
 
   /** The records of a limiter as the store has them, without those that have ended. */
@@ -315,15 +329,12 @@ export class KnownRecords {
     return isPromise(changes) ? changes.then(answered) : answered(changes)
   }
 
-  /**
-   * Takes the changes that an operation of the instant `sent` returns, unless those of a later one came before. Returns the version
-   * in them, undefined if there are none.
-   */
-  #receive(sent: number, changes: MaybePromise<RecordChanges | undefined>): MaybePromise<number | undefined> {
+  /** Takes and returns the changes that an operation of the instant `sent` returns, unless those of a later one came before. */
+  #receive<C extends RecordChanges | undefined>(sent: number, changes: MaybePromise<C>): MaybePromise<C> {
     const nth = ++this.#asked
-    const take = (found: RecordChanges | undefined): number | undefined => {
+    const take = (found: C): C => {
       if (found && nth > this.#taken) this.#take(found, nth, sent)
-      return found?.version
+      return found
     }
     return isPromise(changes) ? changes.then(take) : take(changes)
   }

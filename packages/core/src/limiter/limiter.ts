@@ -2,7 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { giveBack } from '../stores/giving-back.js'
 import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
-import { type Answer, type Correction, isDenied, type Receiver } from '../stores/store.js'
+import { type Answer, isDenied, type Receiver } from '../stores/store.js'
 import type { Report, Reservations, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
 import { Reservation, reservedOf } from './reservation.js'
@@ -39,18 +39,16 @@ import {
 } from './limiter-options.js'
 import type { AcquireOptions, BlockOptions, CallOptions, ShapeOptions } from './limiter-options.js'
 import { HeldUnits } from './held-units.js'
+import { impose, type KeyAct, lift } from './key-acts.js'
 import type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import {
-  followRecord,
   type KeyOverride,
   override,
   type OverrideOptions,
   overrides,
   type OverriddenLimiter,
-  recordAct,
   recordsOf,
-  removeRecord,
   shown,
 } from './overrides.js'
 import { warnIfShort } from '../values/short-duration.js'
@@ -165,7 +163,7 @@ export class Limiter {
     const key = storedKey(callerKey)
     const given = this.#setOf(policies)
     const hasRules = this.#records.rules
-    const set = hasRules ? this.#ruled(given, key, isNoted) : given
+    const set = hasRules ? this.#records.ruled(given, key, isNoted) : given
     const { keyspace, enforce } = set
     const isHere = this.#store.local || set.exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
@@ -206,7 +204,7 @@ export class Limiter {
     }
     const { answer, waited, asked } = await this.#queue.again(part.set, {
       ask: (how, caller) => {
-        const { keyspace } = (part.set = this.#ruled(given, key))
+        const { keyspace } = (part.set = this.#records.ruled(given, key, true))
         const { reservations } = keyspace
         return how !== 'peek' && reservations
           ? reservations.reserve(call, caller)
@@ -266,11 +264,14 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
+    let set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    const records = this.#records
-    if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
+    if (this.#records.rules) {
+      const unread = this[UNREAD]
+      if (unread) return unread.then(() => this.decide(key, options))
+      set = this.#records.ruled(set, stored, true)
+    }
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
@@ -295,7 +296,7 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
     if (this.#records.rules) await this[UNREAD]
-    const set = this.#ruled(given, stored, false)
+    const set = this.#records.ruled(given, stored, false)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
   }
@@ -321,7 +322,7 @@ export class Limiter {
     const stored = kept && kept === key ? key : storedKey(key)
     const { rules } = this.#records
     if (rules) await this[UNREAD]
-    let set = rules ? this.#ruled(given, stored) : given
+    let set = rules ? this.#records.ruled(given, stored, true) : given
     const us = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
@@ -330,7 +331,7 @@ export class Limiter {
       ? await this.#queue.again(set, {
           // By the override that is in force at each question.
           ask: (how, caller) =>
-            (set = this.#ruled(given, stored)).keyspace.decide(how, stored, cost, 0, caller),
+            (set = this.#records.ruled(given, stored, true)).keyspace.decide(how, stored, cost, 0, caller),
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
           maxWait: us,
@@ -381,7 +382,7 @@ export class Limiter {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       const { rules } = this.#records
       if (rules) await this[UNREAD]
-      const ruled = rules ? this.#ruled(given, key, false) : given
+      const ruled = rules ? this.#records.ruled(given, key, false) : given
       // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
       const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
       const { keyspace } = isDecided ? ruled : given
@@ -432,10 +433,7 @@ export class Limiter {
   /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. An override stays. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#correctKey({ kind: 'reset', key }, options, async (of) => {
-      await removeRecord(of, 'hold', key)
-      return removeRecord(of, 'block', key)
-    })
+    await this.#act({ kind: 'reset', key }, options)
   }
 
   /**
@@ -458,8 +456,7 @@ export class Limiter {
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
   async unblock(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    const change = { kind: 'block', key, duration: 0 } as const
-    await this.#correctKey(change, options, (of) => removeRecord(of, 'block', key))
+    await this.#act({ kind: 'block', key, duration: 0 }, options)
   }
 
   /**
@@ -472,10 +469,18 @@ export class Limiter {
     await this.#act({ kind: 'hold', key, duration: us }, options)
   }
 
-  /** Carries out a block or a hold, and records it. Words need a store with records, before anything is changed. */
-  async #act(change: Parameters<typeof recordAct>[1], options?: BlockOptions): Promise<void> {
-    if ((options?.reason ?? options?.by) !== undefined) recordsOf(this.#overridden)
-    await this.#correctKey(change, options, (of) => recordAct(of, change, options))
+  /**
+   * Carries out an act on a whole key under every list of policies that the limiter knows, because each may have separate state. A
+   * list in `options` is known from then on: `#setOf` opens it. Words need a store with records, before anything is changed.
+   */
+  async #act(change: KeyAct, options: BlockOptions = {}): Promise<void> {
+    const of = this.#overridden
+    if ((options.reason ?? options.by) !== undefined) recordsOf(of)
+    this.#setOf(options.policies)
+    if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
+    const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
+    if (change.kind === 'reset' || change.duration === 0) await lift(of, change, correct)
+    else await impose(of, change, options, correct)
   }
 
   /**
@@ -499,7 +504,7 @@ export class Limiter {
   /** Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. */
   async removeOverride(key: string): Promise<void> {
     this.#setOf(undefined)
-    await removeRecord(this.#overridden, 'override', key)
+    await this.#records.known?.write({ kind: 'override', limiter: this.name, stored: storedKey(key) })
   }
 
   /** The policies that it was made with, or those in force if they are a function. */
@@ -566,29 +571,9 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     if (this.#records.rules) await this[UNREAD]
-    const { keyspace, nearing } = this.#ruled(given, stored, kind === 'charge')
+    const { keyspace, nearing } = this.#records.ruled(given, stored, kind === 'charge')
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
-  }
-
-  /**
-   * Changes a whole key, such as by a block or a reset, under every list of policies that the limiter knows, because each may have
-   * separate state. A list in `options` is known from then on: `#setOf` opens it. Meanwhile `record` writes a record of the act, or
-   * removes that of a block; either of the two may fail alone. If it returns a version, blocks follow the record.
-   */
-  async #correctKey(
-    change: Correction,
-    options: ShapeOptions | undefined,
-    record: (of: OverriddenLimiter) => Promise<number | undefined>,
-  ): Promise<void> {
-    this.#setOf(options?.policies)
-    if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
-    const key = storedKey(change.key)
-    const corrected = this.#sets.correct({ ...change, key })
-    const [version] = await Promise.all([record(this.#overridden), corrected])
-    const block = (duration: number) => this.#sets.correct({ kind: 'block', key, duration })
-    const duration = change.kind === 'block' ? change.duration : 0
-    if (version !== undefined) await followRecord(this.#overridden, key, { version, duration }, block)
   }
 
   /** This limiter as its overrides see it. */
@@ -598,7 +583,6 @@ export class Limiter {
       records: this.#records,
       leaseMs: this.#leaseMs,
       own: () => this.#setOf(undefined),
-      ruled: (set, stored) => this.#ruled(set, stored, false),
     }
   }
 
@@ -619,33 +603,6 @@ export class Limiter {
     const type = 'override' as const
     const event = { type, limiter: this.name, key, change, record: shown(record, this.#overridden) }
     this.#events.listeners.emit(type, event)
-  }
-
-  /** Decides by the override of a key, if it has one in force, once the records are read. */
-  #decideByRecords(
-    given: PolicySet,
-    key: string,
-    stored: string,
-    cost: number,
-  ): Decision | Promise<Decision> {
-    const unread = this[UNREAD]
-    if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
-    const set = this.#ruled(given, stored)
-    const { keyspace } = set
-    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
-    const later = new LaterDecision(set, key, cost, reports)
-    const answer = keyspace.consume?.(stored, cost, later)
-    if (keyspace.consume) return answer ? later.decisionOf(answer, 0) : later.promise()
-    const decided = keyspace.decide('consume', stored, cost, 0)
-    return 'at' in decided ? later.decisionOf(decided, 0) : decided.then((known) => later.decisionOf(known))
-  }
-
-  /**
-   * The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it, which is
-   * noted to have decided a call (`isNoted`) unless the call only reads.
-   */
-  #ruled(set: PolicySet, stored: string, isNoted = true): PolicySet {
-    return this.#records.overrides.get(stored)?.setFor(set, isNoted) ?? set
   }
 
   /**

@@ -1,5 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type Answer, type Correction, usedOf } from '../stores/store.js'
+import { type Answer, usedOf } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { durationsFrom, parseDuration } from '../values/duration.js'
 import { codeOf, expected, InputError, PolicyError, StoreError } from '../values/errors.js'
@@ -89,8 +89,6 @@ export interface OverriddenLimiter {
   readonly leaseMs: number
   /** The set of calls that bring no list. */
   own(): PolicySet
-  /** A set, or what an override of the key makes of it, for calls that only read. */
-  ruled(set: PolicySet, stored: string): PolicySet
 }
 
 /**
@@ -109,7 +107,7 @@ export async function override(
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
-  const asked = content.factor === undefined ? [set] : new Set([set, ...set.sets.known])
+  const asked = content.factor === undefined ? [set] : new Set([set, ...set.sets.plans])
   const [answer] = await Promise.all(
     Array.from(asked, (each) => refuseToLower(of, each, stored, content, force)),
   )
@@ -133,54 +131,6 @@ export async function override(
 export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOverride[]> {
   const records = await recordsOf(of).list(of.name)
   return records.map((record) => shown(record, of)).toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
-}
-
-/** Removes a record of a key. Returns 0, the version of none; undefined for a store without records. */
-export async function removeRecord(
-  { name, records: { known } }: OverriddenLimiter,
-  kind: RecordKind,
-  key: string,
-): Promise<0 | undefined> {
-  await known?.write({ kind, limiter: name, stored: storedKey(key) })
-  return known && 0
-}
-
-/**
- * Writes the record of a block, or of a hold that has words. Beyond 10,000 of them the act is without one. Returns the version of
- * a block's, if it was written.
- */
-export async function recordAct(
-  of: OverriddenLimiter,
-  { kind, key, duration }: Correction & { readonly kind: 'block' | 'hold' },
-  { reason, by }: ActOptions = {},
-): Promise<number | undefined> {
-  const { known } = of.records
-  if (!known || (kind === 'hold' && (reason ?? by) === undefined)) return undefined
-  const subject = { kind, limiter: of.name, stored: storedKey(key) }
-  // A hold never shortens a longer one, so the record of that stays.
-  if (kind === 'hold' && (known.get(subject)?.until ?? 0) > known.now() + duration) return undefined
-  const version = await known.write(subject, { key, reason, by }, { life: duration })
-  return kind === 'block' ? version : undefined
-}
-
-/**
- * Has `block` make the state of a key what the record of its block says: for how long, or 0. It begins with what was `written`, with 0
- * as the version of none, and goes on until no other process has written the record meanwhile: the last to do so wins.
- */
-export async function followRecord(
-  of: OverriddenLimiter,
-  stored: string,
-  written: { readonly version: number; readonly duration: number },
-  block: (duration: number) => Promise<void>,
-): Promise<void> {
-  const known = recordsOf(of)
-  for (let { version, duration } = written; ;) {
-    await block(duration)
-    await known.update()
-    const record = known.get({ kind: 'block', limiter: of.name, stored })
-    if ((record?.version ?? 0) === version) return
-    ;[version, duration] = record ? [record.version, record.until - known.now()] : [0, 0]
-  }
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
@@ -274,7 +224,7 @@ async function refuseToLower(
     const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${meant}`
     throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
-  const former = of.ruled(set, stored).given
+  const former = of.records.ruled(set, stored, false).given
   for (const [i, policy] of overridden(set, content).given.entries()) {
     const { name, capacity } = policy
     const used = usedOf(answer, state.policies[i]!, i)

@@ -7,7 +7,7 @@ import type { ReservationSettings } from '../stores/reservations.js'
 import { maxShapes } from '../stores/shapes.js'
 import { storedKey } from '../values/key.js'
 import { Tree } from '../values/tree.js'
-import { heldWeakly, type WeaklyHeld } from '../values/weak-values.js'
+import { heldWeakly, type WeaklyHeld, WeakValues } from '../values/weak-values.js'
 import type { Nearing } from './nearing.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
@@ -48,6 +48,8 @@ export class PolicySets {
   readonly #byPolicies = new Tree<Policy, WeaklyHeld<PolicySet>>(true)
   /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
   readonly #byShapes = new Map<string, PolicySet>()
+  /** Of the sets of tiers and of calls' lists one of each numbers, while it is held elsewhere. */
+  readonly #plans = new WeakValues<PolicySet>()
   #declared = 0
   #tiers: readonly PolicySet[] = []
   #most = Infinity
@@ -95,6 +97,8 @@ export class PolicySets {
     const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, nearing, rule }
     this.#byList.set(list, set)
     this.#byPolicies.keep(list, this.store.local ? { deref: () => set } : heldWeakly(set))
+    const numbers = policies.map(({ shape, limit, capacity }) => `${shape} ${limit}/${capacity}`)
+    if (rule === 'plan') this.#plans.get(numbers.join('\n'), () => set)
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
     if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
@@ -135,9 +139,9 @@ export class PolicySets {
     await Promise.all(sets.map(async ({ keyspace }) => keyspace.correct(change)))
   }
 
-  /** The sets that were declared, and one for each other list of shapes. */
-  get known(): readonly PolicySet[] {
-    return [...this.#tiers, ...this.#byShapes.values()]
+  /** The sets of tiers and of lists that calls have brought: one of those of equal shapes and numbers. */
+  get plans(): readonly PolicySet[] {
+    return this.#plans.values()
   }
 
   /**

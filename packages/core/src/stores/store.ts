@@ -467,6 +467,8 @@ export interface RecordChanges {
   readonly areAll: boolean
   /** Changes in their order: the last of an id counts. */
   readonly records: readonly StoredRecord[]
+  /** Of a write that was not a removal: its own version, after which others may have been written. */
+  readonly written?: number
 }
 
 export interface StoredRecord {

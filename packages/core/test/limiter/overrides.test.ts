@@ -332,14 +332,20 @@ describe('the numbers of an override', () => {
     expect((await limiter.consume('b', { policies: plan })).allowed).toBe(true)
   })
 
-  it('need force where a declared list of the same shapes would be lowered', async () => {
+  it.each([
+    ['declared', (small: Policy) => ({ tiers: [[small]] })],
+    ['brought by a call', () => ({})],
+  ])('need force where a list of the same shapes would be lowered, which was %s', async (_, more) => {
     const small = fixedWindow({ limit: 10, window: '1h' })
-    const limiter = open({ policies: [fixedWindow({ limit: 100, window: '1h' })], tiers: [[small]] })
+    const limiter = open({ policies: [fixedWindow({ limit: 100, window: '1h' })], ...more(small) })
     await limiter.consume('a', { cost: 8, policies: [small] })
     const numbers = { factor: 0.5, until: '1h', ...WHO } as const
     await expect(limiter.override('a', numbers)).rejects.toThrow(
       /used 8 of '10-per-1h'.*no more than 5 count/,
     )
+    // Nor is what an override has made of a list one that it acts on.
+    await limiter.override('a', { ...numbers, force: true })
+    await limiter.override('a', { ...numbers, factor: 0.8 })
   })
 
   it('need no force for a policy that they leave as it is', async () => {

@@ -52,7 +52,11 @@ function storeOn(way: Way, more: Partial<Store> = {}): Store {
       const records = memory.records!()
       return {
         read: (since, seen) => reached('read', () => records.read(since, [...seen])),
-        write: (record, since) => reached('write', () => records.write(record, since)),
+        // As where a write and what it returns are two statements.
+        write: async (record, since) => {
+          const written = await reached('write', () => records.write(record, since))
+          return written && { ...written, ...(await records.read(since, [])) }
+        },
       }
     },
     keyspace: (...args) => {
@@ -187,54 +191,116 @@ it('no lease that was taken before serves a process that knows the override, and
   expect(await limiter.consume('a')).toMatchObject({ allowed: true, limit: 500 })
 })
 
-describe('processes that block and release a key at once', () => {
+describe('processes that block, hold and release a key at once', () => {
   const who = (by: string) => ({ reason: 'a race', by })
 
-  /** What a process does while the `nth` act of this kind of another one is on its way. */
-  function during(act: Act, nth: number, meanwhile: () => Promise<unknown>): Way {
-    let left = nth
-    return { there: (each) => (each === act && --left === 0 ? meanwhile() : undefined) }
-  }
-
-  /** The end of the state's block and of the record's, on the clock of the store; undefined for none. */
+  /** The ends of the state's block, its record, the state's hold and its record, on the clock of the store; undefined for none. */
   async function ends(): Promise<readonly (number | undefined)[]> {
-    const [limiter, now] = [processOn(), clock.now() / 1000]
+    const limiter = processOn()
+    const records = await limiter.overrides()
+    const recordOf = (kind: string) => records.find((each) => each.kind === kind)?.until.getTime()
+    const blocked = (await limiter.explain('a')).block?.until.getTime()
+    // Behind a block no hold is seen.
+    await memory.keyspace('api', policies, () => {}).correct({ kind: 'block', key: 'a', duration: 0 })
     const { reason, retryAfterMs } = await limiter.peek('a')
-    const record = (await limiter.overrides()).find(({ kind }) => kind === 'block')
-    return [reason === 'blocked' ? now + retryAfterMs : undefined, record && Number(record.until)]
+    const held = reason === 'held' ? clock.now() / 1000 + retryAfterMs : undefined
+    return [blocked, recordOf('block'), held, recordOf('hold')]
   }
 
   const block = (limiter: Limiter) => limiter.block('a', '1h', who('one'))
   const blockLonger = (limiter: Limiter) => limiter.block('a', '2h', who('another'))
+  const hold = (limiter: Limiter) => limiter.hold('a', '1h', who('one'))
   const unblock = (limiter: Limiter) => limiter.unblock('a')
   const reset = (limiter: Limiter) => limiter.reset('a')
-  const races = [block, unblock, reset].flatMap((one) =>
-    [blockLonger, unblock, reset].map((other) => [one.name, other.name, one, other] as const),
+  const races = [block, unblock, reset, hold].flatMap((one) =>
+    [blockLonger, unblock, reset, ...(one === hold ? [] : [hold])].map(
+      (other) => [one.name, other.name, one, other] as const,
+    ),
   )
+  const before = {
+    none: async () => {},
+    block: async (limiter: Limiter) => limiter.block('a', '3h', who('before')),
+    hold: async (limiter: Limiter) => limiter.hold('a', '3h', who('before')),
+  }
   it.each(races)(
-    'leave what the last to write the record wants: %s and %s',
+    'leave no state without its record, wherever the other comes in: %s and %s',
     async (_one, _other, one, other) => {
-      for (const [act, nth] of [
-        ['write', 1],
-        ['write', 2],
-        ['correct', 1],
-        ['correct', 2],
-        ['read', 2],
-      ] as const) {
-        const another = processOn()
-        await another.block('a', '3h', who('before'))
-        await one(processOn(during(act, nth, () => other(another))))
-        const [state, record] = await ends()
-        expect([act, nth, state]).toEqual([act, nth, record])
+      for (const way of ['there', 'back'] as const) {
+        for (const [was, begin] of Object.entries(before)) {
+          for (let nth = 1, isReached = true; isReached; nth++) {
+            memory = memoryStore({ clock: clock.now })
+            isReached = false
+            let left = nth
+            const another = processOn()
+            const meanwhile = (): unknown => {
+              if (--left !== 0) return undefined
+              isReached = true
+              return other(another)
+            }
+            await begin(another)
+            await one(processOn({ [way]: meanwhile }))
+            const [blocked, blockRecord, held, holdRecord] = await ends()
+            expect([way, was, nth, blocked, held]).toEqual([way, was, nth, blockRecord, holdRecord])
+          }
+        }
       }
     },
   )
+
+  it('an act changes the state again after a record, and reads the records last', async () => {
+    const asked: Act[] = []
+    const limiter = processOn({ there: (act) => asked.push(act) })
+    await limiter.consume('a')
+    const actsOf = async (act: () => Promise<void>) => {
+      asked.length = 0
+      await act()
+      return asked.join(' ')
+    }
+    expect([
+      await actsOf(() => limiter.block('a', '1h')),
+      await actsOf(() => limiter.unblock('a')),
+      await actsOf(() => limiter.unblock('a')),
+      await actsOf(() => limiter.reset('a')),
+      await actsOf(() => limiter.hold('a', '1h')),
+    ]).toEqual([
+      'write correct correct read',
+      'write correct correct read',
+      'correct read',
+      'correct read',
+      'correct',
+    ])
+  })
+
+  it('what another process has blocked a moment ago is reset, before a reading has told of it', async () => {
+    const limiter = processOn()
+    await limiter.consume('a')
+    await processOn().block('a', '1h', who('another'))
+    await limiter.reset('a')
+    expect(await ends()).toEqual([undefined, undefined, undefined, undefined])
+  })
+
+  it('a hold that has ended before its record is read again is not made anew', async () => {
+    const limiter = processOn({ back: (act) => act === 'correct' && clock.pass(20) })
+    await limiter.hold('a', 10, who('one'))
+    expect(await limiter.overrides()).toEqual([])
+  })
+
+  it('an act rejects where its record cannot be read again, and has denied by then', async () => {
+    const way: Way = {}
+    const limiter = processOn(way)
+    await limiter.consume('a')
+    way.there = (act) => act === 'read' && down()
+    await expect(limiter.block('a', '1h')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    expect((await limiter.peek('a')).reason).toBe('blocked')
+  })
 
   it('a state is blocked and released though its record cannot be written, and the act rejects', async () => {
     const way: Way = { there: (act) => act === 'write' && down() }
     const limiter = processOn(way)
     await expect(limiter.block('a', '1h')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     expect((await limiter.peek('a')).reason).toBe('blocked')
+    await processOn().block('a', '1h')
+    await pass(1000)
     await expect(limiter.unblock('a')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
     expect((await limiter.peek('a')).allowed).toBe(true)
   })

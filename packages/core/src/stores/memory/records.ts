@@ -30,7 +30,7 @@ export function memoryRecords(now: Clock): Records {
       if (text === '') group.delete(id)
       else group.set(id, record)
       if (log.push(record) > LOGGED_CHANGES) log.shift()
-      return changes(since)
+      return { ...changes(since), written: version }
     },
     read(since, seen) {
       const at = now()

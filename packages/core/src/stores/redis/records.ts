@@ -42,7 +42,9 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
     async write({ id, text, until, life, most }, since) {
       const name = Buffer.from(id)
       const reply = await run([since, until, life, most, name.length], name, Buffer.from(text))
-      return reply.length > 0 ? changesFrom(replyOf(reply)) : undefined
+      if (reply.length === 0) return undefined
+      const first = replyOf(reply)
+      return { ...(await changesFrom(first)), written: first.version }
     },
     read: async (since, seen) => changesFrom(await read(since, 0, seen.join('\0'))),
   }

@@ -209,6 +209,15 @@ describe('many records', () => {
     expect(await table.read(version, [])).toMatchObject({ areAll: false, records: [] })
   })
 
+  it('have the version of their own write, whatever was written between its pages', async () => {
+    meanwhile = () => put(8, 'of another')
+    const written = await table.write({ id: idOf(7), text: 'own', until: 0, life: HOUR, most: 10_000 }, 1)
+    expect(replies.length).toBeGreaterThan(2) // in pages, as the version 1 is not in the log
+    const versions = new Map(written!.records.map(({ id, version }) => [id, version]))
+    expect(written!.written).toBe(versions.get(idOf(7)))
+    expect(written!.version).toBe(versions.get(idOf(8)))
+  })
+
   it('are read anew where their server has lost them between two pages', async () => {
     meanwhile = async () => {
       await client.flushall()

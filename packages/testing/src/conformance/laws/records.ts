@@ -66,7 +66,7 @@ export function records(trial: Trial): void {
       }
       assert(written && written.version >= latest.version && written.now === session.now)
       if (text === '') kept.delete(id)
-      else kept.set(id, { text, until: session.now + life, version: written.version })
+      else kept.set(id, { text, until: session.now + life, version: written.written! })
       if (!isRead) continue
       // What a write returns is what a reader learns who knew the same.
       learn(await table.read(latest.version, []))
@@ -103,9 +103,11 @@ export function records(trial: Trial): void {
       const write = async (place: number) =>
         table.write({ id: `${group}\n${place}`, text: 'text', until: 0, life: 1_000_000, most: MOST }, 0)
       const written = await Promise.all(Array.from({ length: 3 * MOST }, (_, place) => write(place)))
-      assert.equal(written.filter(Boolean).length, MOST)
       const { records: all } = await table.read(0, [])
-      assert.equal(all.filter(({ id }) => id.startsWith(`${group}\n`)).length, MOST)
+      const versions = all.filter(({ id }) => id.startsWith(`${group}\n`)).map(({ version }) => version)
+      assert.equal(versions.length, MOST)
+      const own = written.flatMap((each) => each?.written ?? [])
+      assert.deepEqual(new Set(own), new Set(versions)) // each its own version, and not the latest
     },
   )
 
