@@ -88,8 +88,8 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 
   /**
-   * The operations of one request that this limiter counts under this key: an object, made with the first of them, that keeps
-   * the denial that decides the later ones, and which of them wait to be asked about. All guards of the limiter share it.
+   * Returns what is kept of a request's operations (fields of a GraphQL request, each of which is a call of its own) under this limiter
+   * and key: the first denial, which denies the later ones too, and those that wait for an answer. All guards of the limiter share it.
    */
   #operationsOf(call: Call, key: string): Operations {
     const byLimiter = getOrMake(

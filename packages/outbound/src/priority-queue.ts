@@ -44,7 +44,10 @@ export class PriorityQueue<T extends Queued<T>> {
     this.size++
   }
 
-  /** Removes a turn from the queue, if it is there. A level without turns leaves the heap, where the last one takes its place. */
+  /**
+   * Removes a turn from its line (the turns of one tenant at one level of priority), if it is in one. A level without turns leaves
+   * the heap: the heap's last level takes its place. If it was the last itself, the next queue gets the empty one (`spare`).
+   */
   delete(turn: T): void {
     const { line } = turn
     if (!line) return
@@ -55,7 +58,10 @@ export class PriorityQueue<T extends Queued<T>> {
     if (this.size === 0) this.#levels = undefined
     this.#levels?.delete(level.priority)
     const last = this.#heap.pop()!
-    if (last === level) return void (spare = level as Level<never>)
+    if (last === level) {
+      spare = level as Level<never>
+      return
+    }
     this.#put(last, level.place)
     this.#rise(last)
     this.#sink(last)

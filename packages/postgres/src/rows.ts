@@ -50,7 +50,8 @@ export class StateRows {
   /**
    * Makes the table where there is none, checks that it is the store's, and marks it by a row whose version shows whether the
    * table was emptied later. It does so once for all calls; after a failure the next call tries again. Later set-ups keep to the
-   * schema of the first, as another session may look elsewhere.
+   * schema that the first has found, as the `search_path` of another session may differ. Where no schema was named, a twin, which is
+   * a table of the same name in another schema, is warned of.
    */
   setUp(): Promise<void> {
     const { table, schema: named } = this.options

@@ -99,7 +99,8 @@ class Log {
   /**
    * Yields the calls of the log in batches, in order of time. Each line is counted in the ledger as read, or as skipped for a
    * reason. A call that is older than the newest one by more than the allowed skew (`skewMs`) is skipped too ('clock ran back'),
-   * because later calls may have been passed on.
+   * because later calls may have been passed on. Read are also calls 'outside' of the span that was asked for, which are not
+   * yielded, and the second line of a call, which is 'joined' with its first. A format that mixes several counts each as a group.
    */
   async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this

@@ -301,10 +301,10 @@ export class Table {
    */
   #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
-    if (row === 0) return 0
+    if (row === 0) return 0 // the key has no state
     cursor.select(row)
     if (charge.decidedAt < cursor.born) return 0
-    bookings.bumpVersion(row)
+    bookings.bumpVersion(row) // so that no earlier booking is undone by a copy of the state from before
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
