@@ -297,8 +297,8 @@ export const LAWS: readonly Law[] = [
         const settled = deeds.filter(({ units, told }) => units !== undefined && told)
         // A settling that a failover has lost is made once more.
         for (const [, those] of grouped(settled, (deed) => String(deed.execution?.life))) {
-          // A late settling at nothing leaves no mark.
-          const effects = new Set(those.flatMap(({ told }) => (told!.late ? told!.units || [] : told!.units)))
+          // A late settling at nothing leaves no mark, and one that was settled is told 0 units after its end.
+          const effects = new Set(those.flatMap(({ told }) => told!.units || []))
           if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
         }
         for (const [i, { error, units, ...again }] of deeds.entries()) {
@@ -729,7 +729,9 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const atEnd = faults.some(({ fault }) => fault === "server's clock back")
     ? [call.units, call.cost]
     : [call.units]
-  const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
+  // One that is told 0 units may have been settled before, by one whose answer was lost.
+  const before = first?.told!.units === 0 ? unknown : []
+  const charges = first ? [call.cost + first.told!.units, ...before] : [...atEnd, ...unknown]
   const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
   const kept = late.filter((each) => isHere(each.execution))
   const unitsOf = (those: readonly Deed[]): number[] => those.map(({ told, units }) => told?.units ?? units!)

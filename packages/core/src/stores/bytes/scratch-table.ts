@@ -123,8 +123,8 @@ export class ScratchTable implements TableOwner<Table> {
   get expiresAt(): number {
     const { refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
-    const latestEnd = this.#table.reserved.get(this.#row)?.latestEnd ?? 0
-    return Math.max(resetAt, refusals.forgottenAt(this.#row), latestEnd) + GRACE
+    const knownUntil = this.#table.reserved.get(this.#row)?.knownUntil ?? 0
+    return Math.max(resetAt, refusals.forgottenAt(this.#row), knownUntil) + GRACE
   }
 
   /**
