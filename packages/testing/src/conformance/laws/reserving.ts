@@ -31,6 +31,9 @@ const DEEDS = [
 /** How long a store knows after its end whether a reservation was settled. */
 const KNOWN = 60_000_000
 
+/** A log gives back what is among so many of its newest entries, also where a store undoes a charge by a release. */
+const MOST_UNDONE = 1000
+
 /** One deed on a key, whose numbers are parts of its policy's. */
 const deeds = fc.array(
   fc.record({
@@ -167,7 +170,7 @@ class ReservingKeys {
         await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
         break
       case 'undo':
-        await this.#undo(Math.max(1, cost))
+        await this.#undo(Math.min(Math.max(1, cost), MOST_UNDONE))
         break
       case 'block':
         await this.#all3((keyspace) =>
