@@ -46,10 +46,11 @@ if has_ended then
     local charged, _, ends, done = unpack('<dddd', list, place + 16)
     if done == HUGE and ends <= now then
       ended[#ended + 1] = { place, ends }
-      ends, done = ends + KNOWN, -HUGE
+      done = -HUGE
     end
-    all[#all + 1] = { place, ends, done, charged }
-    left = left + (ends > now and 1 or 0)
+    local is_kept = (done == -HUGE and ends + KNOWN or ends) > now
+    all[#all + 1] = { place, ends, done, charged, is_kept }
+    left = left + (is_kept and 1 or 0)
   end
   table.sort(ended, function(a, b) return a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
   local _
@@ -65,18 +66,18 @@ if has_ended then
   local surplus = most and left >= 4 * most and left - 3 * most or 0
   local bytes, soonest, latest_mark = {}, HUGE, 0
   for _, one in ipairs(all) do
-    local place, ends, done, charged = one[1], one[2], one[3], one[4]
-    if ends > now and (done == HUGE or surplus <= 0) then
-      bytes[#bytes + 1] = string.sub(list, place, place + 31) .. pack('<dd', ends, done)
+    local place, ends, done, charged, is_kept = one[1], one[2], one[3], one[4], one[5]
+    if is_kept and (done == HUGE or surplus <= 0) then
+      bytes[#bytes + 1] = string.sub(list, place, place + 39) .. pack('<d', done)
       if done == HUGE then
         soonest = min(soonest, ends)
       elseif done ~= -HUGE then
         latest_mark = max(latest_mark, ends)
       end
     else
-      surplus = ends > now and surplus - 1 or surplus
+      surplus = is_kept and surplus - 1 or surplus
       if done == -HUGE then
-        unsettled_until = max(unsettled_until, ends - KNOWN)
+        unsettled_until = max(unsettled_until, ends)
       elseif charged > 0 then
         settled_until = max(settled_until, ends)
       end

@@ -9,7 +9,7 @@ export interface ReservationEntry {
   cost: number
   /** Units that stay charged at the end. */
   atEnd: number
-  /** Its end; of one that has ended unsettled or was settled late, the instant until which the mark is kept. */
+  /** Its end; of one that was settled late the instant until which the mark is kept. */
   end: number
   /** Units that took effect when it was settled; OPEN before that, and ENDED if it has ended unsettled. */
   effect: number
@@ -112,24 +112,21 @@ export class KeyReservations {
    */
   takeEnded(now: number, max: number): readonly ReservationEntry[] {
     const ended = this.openByEnd.filter(({ end }) => end <= now)
-    const all = this.#entries.map((entry) =>
-      isOpen(entry) && entry.end <= now ? { ...entry, end: entry.end + KNOWN, effect: ENDED } : entry,
-    )
-    const left = all.filter(({ end }) => end > now).length
+    for (const entry of ended) entry.effect = ENDED
+    const left = this.#entries.filter((entry) => goesAt(entry) > now).length
     let surplus = left < MARKS * max ? 0 : left - (MARKS - 1) * max
-    this.#entries = all.filter((entry) => {
-      if (entry.end > now && (isOpen(entry) || surplus-- <= 0)) return true
-      this.#forget(entry)
+    this.#entries = this.#entries.filter((entry) => {
+      if (goesAt(entry) > now && (isOpen(entry) || surplus-- <= 0)) return true
+      const { cost, end, effect } = entry
+      if (effect === ENDED) this.#unsettledUntil = Math.max(this.#unsettledUntil, end)
+      else if (cost > 0) this.#settledUntil = Math.max(this.#settledUntil, end)
       return false
     })
     this.open -= ended.length
-    if (this.nextEnd <= now) this.nextEnd = this.openByEnd[0]?.end ?? this.#nextOfMarks
+    // One that has ended unsettled need not be known where no other was settled.
+    if (this.nextEnd <= now)
+      this.nextEnd = this.openByEnd[0]?.end ?? (this.#latest(Number.isFinite) || this.#settledUntil + KNOWN)
     return ended
-  }
-
-  #forget({ cost, end, effect }: ReservationEntry): void {
-    if (effect === ENDED) this.#unsettledUntil = Math.max(this.#unsettledUntil, end - KNOWN)
-    else if (cost > 0) this.#settledUntil = Math.max(this.#settledUntil, end)
   }
 
   /** The open ones, the earliest end first. */
@@ -139,22 +136,20 @@ export class KeyReservations {
 
   /** The latest end of an open one; 0 if there is none. */
   get openUntil(): number {
-    return latestOf(this.#entries.filter(isOpen))
+    return this.#latest((effect) => effect === OPEN)
   }
 
   /** The instant from which on nothing has to be known of them. */
   get knownUntil(): number {
-    return Math.max(this.openUntil, Math.max(latestOf(this.#marks), this.#settledUntil) + KNOWN)
+    return Math.max(this.openUntil, Math.max(this.#latest(Number.isFinite), this.#settledUntil) + KNOWN)
   }
 
-  /** The instant at which the last mark goes, or if there is none, nothing has to be known. */
-  get #nextOfMarks(): number {
-    return latestOf(this.#marks) || this.#settledUntil + KNOWN
-  }
-
-  /** Marks of what was settled. One that has ended unsettled need not be known where no other was settled. */
-  get #marks(): readonly ReservationEntry[] {
-    return this.#entries.filter((entry) => !isOpen(entry) && entry.effect !== ENDED)
+  /** The latest end of those whose effect is such; 0 if there is none. */
+  #latest(isSuch: (effect: number) => boolean): number {
+    return this.#entries.reduce(
+      (latest, { end, effect }) => (isSuch(effect) && end > latest ? end : latest),
+      0,
+    )
   }
 }
 
@@ -162,8 +157,9 @@ export function isOpen({ effect }: ReservationEntry): boolean {
   return effect === OPEN
 }
 
-function latestOf(entries: readonly ReservationEntry[]): number {
-  return entries.reduce((latest, { end }) => Math.max(latest, end), 0)
+/** The instant from which on a mark is not kept. */
+function goesAt({ end, effect }: ReservationEntry): number {
+  return effect === ENDED ? end + KNOWN : end
 }
 
 const OPEN = Infinity
