@@ -213,6 +213,32 @@ it('keeps a key no longer than one that never reserved once its reservations hav
   }
 })
 
+it('drops marks at their end, also where each reservation is settled before the next is made', async () => {
+  const limiter = open('marks', 100)
+  const length = async () => client.strlen((await client.keys('*:marks:*'))[0]!)
+  await limiter.consume('k')
+  const before = await length()
+  // Of a minute 30, which go together once a minute.
+  for (let i = 0; i < 90; i++, now += 2_000_000) {
+    await (await reserved(limiter, 1)).settle(1)
+    expect(await length()).toBeLessThanOrEqual(before + 2 * 30 * 48)
+  }
+})
+
+it("drops marks at their end by Redis's clock, on the short way", async () => {
+  const store = redisStore(client)
+  const policies = [fixedWindow({ limit: 1_000_000, window: '365d' })]
+  const limiter = createLimiter({ name: 'short', policies, store, deadline: '10s', reservations: {} })
+  await limiter.consume('k')
+  const [key] = await client.keys('*:short:*')
+  const before = await client.strlen(key!)
+  let count = 0
+  for (const start = performance.now(); performance.now() < start + 100; count++)
+    await (await limiter.reserve('k', { ttl: 20 })).reservation!.settle(1)
+  expect(await client.strlen(key!)).toBeLessThan(before + count * 48)
+  await store.close()
+})
+
 it('denies one more than may be open, and says when one ends', async () => {
   const limiter = open('full', 2)
   await reserved(limiter)
