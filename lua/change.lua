@@ -28,9 +28,9 @@ elseif op == CHANGE then
       low, high, start, size = 0, listed, 0, listed
     end
   end
-  local is_open = done == HUGE
+  local is_open, is_ended = done == HUGE, done == -HUGE
   outcome = 1
-  if ends and not is_open then
+  if ends and not is_open and not is_ended then
     outcome, effect = charged > 0 and 1 or 2, done
   elseif is_open and real < 0 then
     -- Never to an earlier instant: whoever asks before an end that it had, and finds it gone, may take it for settled.
@@ -38,9 +38,9 @@ elseif op == CHANGE then
     stays_now = min(charged, stay < 0 and stays_now or stay)
     entry = pack('<dddddd', own, charged_at, charged, stays_now, until_end, HUGE)
     lives_until, writes, version = until_end, true, nonce
-  elseif is_open or now >= until_end or until_end > forgotten_until or listed_since > decided_at then
-    -- A reservation that is not found was settled if its end is to come and its mark may be forgotten. Otherwise its state is lost or its
-    -- end has passed: it is late.
+  elseif ends or until_end <= unsettled_until or until_end > settled_until or listed_since > decided_at then
+    -- One that is not found, and whose mark may be gone, was settled. Otherwise it has ended unsettled, or the state is not that which
+    -- knew it: it is late.
     outcome = is_open and 1 or 2
     local difference = real - (is_open and charged or 0)
     if real >= 0 and difference > 0 then
@@ -54,11 +54,14 @@ elseif op == CHANGE then
       effect = 0 - effect
     end
     if is_open then
-      reserved, lives_until = reserved - 1, ends + MARKED
-      entry = pack('<ddddd', own, charged_at, charged, stays_now, lives_until)
+      reserved, lives_until = reserved - 1, ends + KNOWN
+      entry = pack('<ddddd', own, charged_at, charged, stays_now, ends)
     elseif real > 0 then
-      entry_at, listed, lives_until = listed, listed + 48, now + MARKED
-      entry = pack('<ddddd', own, max(now, written), 0, 0, lives_until)
+      if not is_ended then
+        entry_at, listed, charged_at = listed, listed + 48, max(now, written)
+      end
+      lives_until = now + KNOWN
+      entry = pack('<ddddd', own, charged_at, 0, 0, lives_until)
       if next_end == 0 then listed_since, next_end = now, lives_until end
     end
   end

@@ -1,8 +1,8 @@
 -- In the script of a limiter that reserves, before a call is decided: reads what a call that reserves brings, and gives back what the
 -- key's reservations hold that have ended, each as of its end, the earliest first. Of each the list behind the slots has 48 bytes: id,
--- the instant of the charge, its cost, the units that stay charged, the end, and the units that took effect when it was settled; HUGE
--- while it is open. What was settled leaves such a mark until MARKED after its end, and one of no cost where it was settled when
--- nothing was known of it. Part of the engine, whose variables it sets.
+-- the instant of the charge, its cost, the units that stay charged, the end, and the units that took effect when it was settled: HUGE
+-- while it is open, and -HUGE where it has ended unsettled, of which such a mark stays for KNOWN. The mark of one that was settled goes
+-- at its end. One of no cost stays for KNOWN after it was settled late. Part of the engine, whose variables it sets.
 -- Of a call that reserves: its number, how long, what stays charged at the end, and how many may be open.
 local id, lasts, stays, most
 if op == RESERVE then
@@ -41,14 +41,16 @@ if op <= COMMIT and next_end > 0 then
 end
 if has_ended then
   local from = @{length} - listed
-  local list, ended, kept = call('GETRANGE', key, from, from + listed - 1), {}, {}
+  local list, ended, all, left = call('GETRANGE', key, from, from + listed - 1), {}, {}, 0
   for place = 1, #list - 47, 48 do
-    local ends, done = unpack('<dd', list, place + 32)
-    if ends > now then
-      kept[#kept + 1] = { place, ends, done }
-    elseif done == HUGE then
+    local charged, _, ends, done = unpack('<dddd', list, place + 16)
+    if done == HUGE and ends <= now then
       ended[#ended + 1] = { place, ends }
+      done = -HUGE
     end
+    local is_kept = (done == -HUGE and ends + KNOWN or ends) > now
+    all[#all + 1] = { place, ends, done, charged, is_kept }
+    left = left + (is_kept and 1 or 0)
   end
   table.sort(ended, function(a, b) return a[2] < b[2] or a[2] == b[2] and a[1] < b[1] end)
   local _
@@ -60,23 +62,34 @@ if has_ended then
       --@for each policy @{cells}, _ = @{algorithm}_release(@{state}, @{numbers}, at, charged_at, charged, charged - stay)
     end
   end
-  -- The oldest marks are forgotten.
-  local surplus = most and #kept >= 4 * most and #kept - 3 * most or 0
-  local bytes, soonest, latest_end = {}, HUGE, 0
-  for _, one in ipairs(kept) do
-    if one[3] ~= HUGE and surplus > 0 then
-      surplus, forgotten_until = surplus - 1, max(forgotten_until, one[2] - MARKED)
+  -- Marks whose time is over are forgotten, and the oldest of too many.
+  local surplus = most and left >= 4 * most and left - 3 * most or 0
+  local bytes, soonest, latest_mark = {}, HUGE, 0
+  for _, one in ipairs(all) do
+    local place, ends, done, charged, is_kept = one[1], one[2], one[3], one[4], one[5]
+    if is_kept and (done == HUGE or surplus <= 0) then
+      bytes[#bytes + 1] = string.sub(list, place, place + 39) .. pack('<d', done)
+      if done == HUGE then
+        soonest = min(soonest, ends)
+      elseif done ~= -HUGE then
+        latest_mark = max(latest_mark, ends)
+      end
     else
-      bytes[#bytes + 1] = string.sub(list, one[1], one[1] + 47)
-      if one[3] == HUGE then soonest = min(soonest, one[2]) end
-      latest_end = max(latest_end, one[2])
+      surplus = is_kept and surplus - 1 or surplus
+      if done == -HUGE then
+        unsettled_until = max(unsettled_until, ends)
+      elseif charged > 0 then
+        settled_until = max(settled_until, ends)
+      end
     end
   end
-  latest_end = max(latest_end, forgotten_until)
   reserved = reserved - #ended
   if next_end <= now then
-    next_end = soonest < HUGE and soonest or latest_end > now and latest_end or 0
-    if next_end == 0 then forgotten_until = 0 end
+    -- One that has ended unsettled need not be known where no other was settled.
+    next_end = soonest < HUGE and soonest or latest_mark > 0 and latest_mark or settled_until + KNOWN
+    if next_end <= now then
+      bytes, next_end, settled_until, unsettled_until = {}, 0, 0, 0
+    end
   end
   local behind_list = call('GETRANGE', key, from + listed, -1)
   call('SET', key, call('GETRANGE', key, 0, from - 1) .. table.concat(bytes) .. behind_list, 'KEEPTTL')

@@ -35,7 +35,7 @@ if exists then
     or not (restricted >= 0 and restricted <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
   --@reserving broken = broken or not (listed >= 0 and listed % 48 == 0 and reserved >= 0 and reserved * 48 <= listed and reserved % 1 == 0)
-  --@reserving broken = broken or not (next_end >= 0 and next_end <= EXACT and listed_since >= 0 and listed_since <= written and forgotten_until >= 0 and forgotten_until <= EXACT)
+  --@reserving broken = broken or not (next_end >= 0 and next_end <= EXACT and listed_since >= 0 and listed_since <= written and settled_until >= 0 and settled_until <= EXACT and unsettled_until >= 0 and unsettled_until <= EXACT)
   if not broken then
     --@for any partial local more = call('STRLEN', key) - (@{length})
     behind = @{behind}
@@ -205,7 +205,7 @@ for call_number = 1, count do
   --@reserving entry_at, lives_until = listed, now + lasts
   --@reserving entry = pack('<dddddd', id, max(at, written), cost, stays, lives_until, HUGE)
   --@reserving if next_end == 0 then listed_since = now end
-  --@reserving next_end = reserved > 0 and min(next_end, lives_until) or lives_until
+  --@reserving next_end = next_end > 0 and min(next_end, lives_until) or lives_until
   --@reserving listed, reserved = listed + 48, reserved + 1
   --@reserving end
   -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it

@@ -37,7 +37,7 @@
   --@reserving if passes and id then
     --@reserving local ends = now + lasts
     --@reserving if next_end == 0 then listed_since = now end
-    --@reserving next_end = reserved > 0 and min(next_end, ends) or ends
+    --@reserving next_end = next_end > 0 and min(next_end, ends) or ends
     --@reserving needed, listed, reserved = max(needed, ends), listed + 48, reserved + 1
   --@reserving end
   -- A key that was full begins anew with this call.

@@ -297,8 +297,10 @@ export const LAWS: readonly Law[] = [
         const settled = deeds.filter(({ units, told }) => units !== undefined && told)
         // A settling that a failover has lost is made once more.
         for (const [, those] of grouped(settled, (deed) => String(deed.execution?.life))) {
-          // A late settling at nothing leaves no mark.
-          const effects = new Set(those.flatMap(({ told }) => (told!.late ? told!.units || [] : told!.units)))
+          // A late settling at nothing leaves no mark, one that was settled is told 0 units after its end, and where a clock was moved the
+          // mark of a late settling may be over.
+          const marked = those.filter(({ told }) => !told!.late || !isClockMoved(history))
+          const effects = new Set(marked.flatMap(({ told }) => told!.units || []))
           if (effects.size > 1) yield `call ${call.id} was settled at ${[...effects].join()}`
         }
         for (const [i, { error, units, ...again }] of deeds.entries()) {
@@ -311,8 +313,8 @@ export const LAWS: readonly Law[] = [
           if (!own || !execution) continue
           count(1)
           const isLost = emptied.some((life) => life > execution.life && life <= own.life)
-          // A clock that was set back too hides it, as instants tell what came first.
-          if (isLost && !told!.late && !isClockMoved(history))
+          // A clock that was set back too hides it, as instants tell what came first; and so does its end, where a later one was settled.
+          if (isLost && !told!.late && !isClockMoved(history) && own.clock < end)
             yield `call ${call.id} was settled in time, and its state was lost`
           if (own.life !== execution.life || isClockMoved(history) || (extension && !extension.told)) continue
           const extended = extension?.execution
@@ -729,7 +731,9 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const atEnd = faults.some(({ fault }) => fault === "server's clock back")
     ? [call.units, call.cost]
     : [call.units]
-  const charges = first ? [call.cost + first.told!.units] : [...atEnd, ...unknown]
+  // One that is told 0 units may have been settled before, by one whose answer was lost.
+  const before = first?.told!.units === 0 ? unknown : []
+  const charges = first ? [call.cost + first.told!.units, ...before] : [...atEnd, ...unknown]
   const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
   const kept = late.filter((each) => isHere(each.execution))
   const unitsOf = (those: readonly Deed[]): number[] => those.map(({ told, units }) => told?.units ?? units!)

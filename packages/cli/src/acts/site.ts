@@ -1,5 +1,5 @@
 import { createLimiter, InputError, type Limiter, PolicyError, type Store } from '@sluice/core'
-import { type KeyRecord, partsOf, readRecord, STATE_FORMAT } from '@sluice/core/internal'
+import { type KeyRecord, partsOf, readRecord, RESERVING, STATE_FORMAT } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, clientAddress, ipKey, userKey } from '@sluice/http'
 import { type Denial, denialId, lastDenials } from '@sluice/metrics'
 import type { KnownLimits } from './known-limits.js'
@@ -175,7 +175,7 @@ export class Site {
           if (shapes === 'semaphore') return addTo(left, 'keys of semaphores')
           if (limiter === '' || shapes === 'board') return []
           if (key === undefined) return addTo(left, LONG)
-          return [{ limiter, key, reserves: shapes.endsWith(',reserving') }]
+          return [{ limiter, key, reserves: shapes.endsWith(`,${RESERVING}`) }]
         })
         await pause(PAUSE_MS, undefined, { signal })
       } while (cursor !== '0')

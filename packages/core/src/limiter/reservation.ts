@@ -1,4 +1,4 @@
-import { MARKED, type ReservationChange, type Reserved } from '../stores/reservations.js'
+import { SENT_AGAIN, type ReservationChange, type Reserved } from '../stores/reservations.js'
 import type { Reservations } from '../stores/store.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
@@ -6,7 +6,7 @@ import { expected, InputError, SluiceError, type StoreError } from '../values/er
 
 /** What became of a settled reservation. */
 export interface Settlement {
-  /** Units that took effect, below 0 if units were given back. */
+  /** Units that took effect, below 0 if units were given back. 0 for one that was settled before and has ended since. */
   readonly units: number
   /** Whether the reservation had ended before, or the store had lost it: all of its real cost was charged now. */
   readonly late: boolean
@@ -91,7 +91,7 @@ export class Reservation {
   async #settle(units: number): Promise<Settlement> {
     if (!this.#reservations) return { units: 0, late: false }
     const change: ReservationChange = { ...this.#reserved, kind: 'settle', units }
-    const until = Math.max(this.#reserved.end, this.#time) + MARKED / 2
+    const until = Math.max(this.#reserved.end, this.#time) + SENT_AGAIN
     try {
       const { state, effect } = await this.#reservations.change(change)
       return { units: effect, late: state === 'late' }

@@ -4,10 +4,22 @@
  */
 
 /**
- * How long, in microseconds, the mark of a settled reservation stays after its end, and that of one settled later after that. So a
- * settling that is sent again while the end passes acts once.
+ * How long, in microseconds, a settling without an answer may be sent again: after the end of its reservation, or after it was first
+ * sent if that came later.
  */
-export const MARKED = 60_000_000
+export const SENT_AGAIN = 30_000_000
+
+/**
+ * How long, in microseconds, a store knows after its end whether a reservation was settled, and of a late settling after that. So one that
+ * is sent again acts once, also where it was on its way for as long as it may be sent.
+ */
+export const KNOWN = 2 * SENT_AGAIN
+
+/**
+ * What the state of a keyspace that reserves is named by, behind its shapes. The number is the format of what it keeps of reservations: a
+ * change of that raises it, so that no process of an earlier version reads it.
+ */
+export const RESERVING = 'reserving-2'
 
 /** How a limiter reserves. */
 export interface ReservationSettings {
@@ -51,7 +63,10 @@ export type ReservationChange =
  */
 export interface ReservationEffect {
   readonly state: 'open' | 'settled' | 'late'
-  /** Units that took effect, below 0 if units were given back; those of the first settling, if it was settled before. */
+  /**
+   * Units that took effect, below 0 if units were given back. If it was settled before, those of the first settling while a mark of it
+   * is kept, until the end, and 0 after that.
+   */
   readonly effect: number
   /** The end of a reservation that is open. */
   readonly end: number

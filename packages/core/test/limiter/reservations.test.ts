@@ -116,15 +116,46 @@ describe('a reservation', () => {
     expect(warnings).toEqual(['RESERVATION_LATE'])
   })
 
-  it('is settled once where it is settled again after its end', async () => {
+  it('is settled once where it is settled again after its end, also beside others that end unsettled', async () => {
     const limiter = budgetOf()
+    const dead = await reserved(limiter, { cost: 5, ttl: '59s' })
     const reservation = await reserved(limiter)
+    await reserved(limiter, { cost: 5, ttl: '61s' })
     await reservation.settle(25)
-    for (const ms of [60_000, 59_999]) {
-      clock.pass(ms)
-      expect(await limiter.reservation('k', reservation.id).settle(25)).toEqual({ units: -15, late: false })
+    const again = () => limiter.reservation('k', reservation.id).settle(25)
+    expect(await again()).toEqual({ units: -15, late: false })
+    clock.pass(60_000)
+    for (let i = 0; i < 2; i++) {
+      expect(await again()).toEqual({ units: 0, late: false })
+      clock.pass(59_999)
     }
-    expect((await left(limiter)).remaining).toBe(75)
+    expect(await left(limiter)).toEqual({ remaining: 75, held: 0 })
+    expectWarnings(['RESERVATION_LATE'])
+    expect(await limiter.reservation('k', dead.id).settle(4)).toEqual({ units: 4, late: true })
+  })
+
+  it('is settled once while others are settled, however late that is sent again', async () => {
+    const limiter = budgetOf([fixedWindow({ limit: 1000, window: '1d' })])
+    const first = await reserved(limiter)
+    await first.settle(25)
+    for (let i = 0; i < 10; i++) {
+      clock.pass(30_000)
+      await (await reserved(limiter)).settle(1)
+    }
+    expect(await limiter.reservation('k', first.id).settle(25)).toEqual({ units: 0, late: false })
+    expect((await limiter.peek('k')).remaining).toBe(1000 - 25 - 10)
+  })
+
+  it('is charged when it is settled after its end, however late, where others were settled', async () => {
+    expectWarnings(['RESERVATION_LATE'])
+    const limiter = budgetOf()
+    const dead = await reserved(limiter)
+    for (let i = 0; i < 10; i++) {
+      clock.pass(30_000)
+      await (await reserved(limiter)).settle(1)
+    }
+    expect(await dead.settle(25)).toEqual({ units: 25, late: true })
+    expect((await left(limiter)).remaining).toBe(100 - 25 - 10)
   })
 
   it('is late where its state was lost', async () => {

@@ -53,7 +53,10 @@ async function callOnSeveral(share: number): Promise<Outcome> {
       await races('Cluster', members, () => ({ cluster: addressesOf(cluster) })),
       await permitRace('Redis', members, { redis: { host, port } }),
       await permitRace('Cluster', members, { cluster: addressesOf(cluster) }),
+      // Each race has one moment at which one of several may lose it between its steps.
       await permitRace('Redis, reserved', members, { redis: { host, port } }, true),
+      await permitRace('Redis, reserved again', members, { redis: { host, port } }, true),
+      await permitRace('Redis, reserved a third time', members, { redis: { host, port } }, true),
       await deaths(cluster, folder, Math.max(4, Math.round(100 * share))),
       ...(await cutShort(cluster, Math.max(2, Math.round(20 * share)))),
     ])
@@ -143,23 +146,24 @@ async function race(members: readonly Member[], job: WholeJob, forgets: boolean)
   }
 }
 
-/** Users of one tenant race for what he has and for two permits: who gets no permit is charged nothing, and none stays taken. */
+/** Users of one tenant race for what he has and for permits: who gets no permit is charged nothing, and none stays taken. */
 async function permitRace(
   title: string,
   members: readonly Member[],
   place: Place,
   reserves = false,
 ): Promise<Outcome> {
+  // Those that reserve race for units too: as many as have a permit try for the last ones.
+  const atOnce = reserves ? 16 : 2
   const job: WholeJob = {
     place,
-    tenant: 'with permits',
-    // Those that reserve race for units too.
+    tenant: title,
     policy: ['slidingLog', { limit: reserves ? TENANT_LIMIT : 10_000, window: '1d' }],
     reserves,
-    users: namesFor('permits'),
+    users: namesFor(title),
     calls: (USERS.length * TRIES) / members.length,
     callers: CALLERS,
-    atOnce: 2,
+    atOnce,
   }
   const results = await all(members, job)
   const [passed, refused] = [sumOf(results, 'passed'), sumOf(results, 'refused')]
@@ -168,7 +172,7 @@ async function permitRace(
   return {
     pass: isExact && isFree && passed > 0 && refused > 0,
     figure:
-      `${title}, with two permits: ${passed} passed, ${refused} got no permit, ${charged.join(' and ')} charged, ` +
+      `${title}, with ${atOnce} permits: ${passed} passed, ${refused} got no permit, ${charged.join(' and ')} charged, ` +
       (isFree ? 'no permit stays taken' : 'a permit stays taken'),
   }
 }

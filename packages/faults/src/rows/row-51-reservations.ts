@@ -158,23 +158,33 @@ async function repliesLost(redis: Address, count: number): Promise<Outcome> {
 /** The server stands still across the ends of reservations whose settlings are sent again and again meanwhile: each is charged once. */
 async function pausedAcrossEnds(server: RedisServer, count: number): Promise<Outcome> {
   const store = redisStore({ host: server.host, port: server.port })
-  const options = { deadline: '50ms', onStoreError: 'throw', reservations: {} } as const
-  const limiter = createLimiter({ name: 'reserving', policies: YEAR, store, ...options })
-  limiter.on('warning', () => {})
+  const options = {
+    name: 'reserving',
+    policies: YEAR,
+    store,
+    onStoreError: 'throw',
+    reservations: {},
+  } as const
+  const limiter = createLimiter({ ...options, deadline: '10s' })
+  const hasty = createLimiter({ ...options, deadline: '50ms' })
+  for (const each of [limiter, hasty]) each.on('warning', () => {})
   const ttl = 1000
   const made = await Promise.all(
-    Array.from({ length: count }, () => limiter.reserve('paused', { cost: COST, ttl })),
+    Array.from({ length: count }, async () => {
+      const { reservation } = await limiter.reserve('paused', { cost: COST, ttl })
+      return hasty.reservation('paused', reservation!.id)
+    }),
   )
   await pause(ttl / 2)
   server.pause()
   const settleAll = (): Promise<unknown> =>
-    Promise.allSettled(made.map(({ reservation }) => reservation!.settle(REAL)))
+    Promise.allSettled(made.map((reservation) => reservation.settle(REAL)))
   for (let i = 0; i < 3; i++) await settleAll()
   await pause(ttl)
   server.resume()
   const isSettled = async (): Promise<boolean> => {
     await settleAll()
-    return made.every(({ reservation }) => reservation!.isSettled)
+    return made.every(({ isSettled }) => isSettled)
   }
   await until('the settlings to be answered', isSettled, 20_000)
   const [state] = (await limiter.peek('paused')).policies

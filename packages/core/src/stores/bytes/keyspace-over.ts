@@ -3,7 +3,7 @@ import { WeakValues } from '../../values/weak-values.js'
 import type { PolicyList } from '../memory/policy-lists.js'
 import type { ReservingKeyspace } from '../memory/reserving-keyspace.js'
 import type { Penalty } from '../penalty.js'
-import type { ReservationSettings } from '../reservations.js'
+import { RESERVING, type ReservationSettings } from '../reservations.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace } from '../store.js'
 import type { MaybePromise, Part, Report, Reservations, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
@@ -82,7 +82,7 @@ class KeyspaceOver implements Keyspace {
   ) {
     this.penalty = penalty
     // A JSON array shows by itself where it ends and the key behind it begins, so different names, shapes or keys have other ids.
-    const suffix = reservations ? ['reserving'] : []
+    const suffix = reservations ? [RESERVING] : []
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape), ...suffix])
     const longest = Math.max(...policies.map(({ window }) => window))
     this.#still = Math.max(0, ...policies.map(({ calendar, window }) => (calendar ? 0 : window)))

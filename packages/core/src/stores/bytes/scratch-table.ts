@@ -123,8 +123,8 @@ export class ScratchTable implements TableOwner<Table> {
    */
   get expiresAt(): number {
     const { refusals, reserved } = this.#table
-    const latestEnd = reserved.get(this.#row)?.latestEnd ?? 0
-    return Math.max(this.#fullAt, refusals.forgottenAt(this.#row), latestEnd) + GRACE
+    const knownUntil = reserved.get(this.#row)?.knownUntil ?? 0
+    return Math.max(this.#fullAt, refusals.forgottenAt(this.#row), knownUntil) + GRACE
   }
 
   /** The instant at which the key is full again under the smallest limits of all lists, as a peek of no units says. */

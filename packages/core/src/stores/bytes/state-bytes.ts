@@ -1,6 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Ring, State } from '../../algorithms/contract/state.js'
-import { ENTRY } from '../memory/key-reservations.js'
+import { ENTRY, HEAD } from '../memory/key-reservations.js'
 
 /** The numbers that every state begins with, in their order behind the format. Instants are microseconds. */
 const HEADER = [
@@ -80,7 +80,7 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     at = end
   }
   const reserved = [...numbers.subarray(at)]
-  if (reserved.length > 0 && !(layout.reserves && reserved.length % ENTRY === 3)) return undefined
+  if (reserved.length > 0 && !(layout.reserves && reserved.length % ENTRY === HEAD)) return undefined
   const fields = {} as Record<keyof Header, number>
   for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
   const cells = numbers.subarray(1 + HEADER.length, header)

@@ -203,8 +203,8 @@ const NEARBY_WALK = 256
 /**
  * Returns the rank of a key: how much would be lost with it at `now`, under the limits it was last decided with. A key of a low rank
  * is evicted first. FULL: nothing would be lost. Below EXHAUSTED: the fraction of its allowance that is spent; LEAST if any is spent
- * only under the smallest limits of all lists. EXHAUSTED, plus one for each of up to seven denials: the allowance is empty, or
- * refusals are counted for a penalty. AWAITED: the key has bookings in the future or open reservations, or is held (paused).
+ * only under the smallest limits of all lists, or only marks of settled reservations are kept. EXHAUSTED, plus one for each of up
+ * to seven denials: the allowance is empty, or refusals are counted for a penalty. AWAITED: the key has bookings in the future or open reservations, or is held (paused).
  * PENALIZED: a penalty has blocked the key. BANNED: an operator has blocked it.
  */
 function rankOf(table: Table, row: number, now: number): number {
@@ -213,12 +213,15 @@ function rankOf(table: Table, row: number, now: number): number {
   if (restriction !== undefined && restriction.blockedUntil > now)
     return restriction.isBan ? BANNED : PENALIZED
   cursor.select(row)
-  const reserved = table.reserved.size > 0 && (table.reserved.get(row)?.latestEnd ?? 0) > now
-  if (restriction !== undefined || bookings.lastOf(row) > now || reserved) return AWAITED
+  const reserved = table.reserved.size > 0 ? table.reserved.get(row) : undefined
+  const isReserved = reserved !== undefined && reserved.openUntil > now
+  if (restriction !== undefined || bookings.lastOf(row) > now || isReserved) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
   if (spent >= 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
-  if (spent > 0 || haveEqualNumbers(policies, lists.smallest)) return spent
+  if (spent > 0) return spent
+  if (reserved !== undefined && reserved.knownUntil > now) return LEAST
+  if (haveEqualNumbers(policies, lists.smallest)) return FULL
   // Usage recorded under a higher tier still counts when a lower tier asks.
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }

@@ -4,7 +4,7 @@ import { closedClock, Closing } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
-import type { ReservationSettings } from '../reservations.js'
+import { RESERVING, type ReservationSettings } from '../reservations.js'
 import { type OpenTable, ReservingKeyspace } from './reserving-keyspace.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
@@ -124,7 +124,7 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     reservations?: ReservationSettings,
   ): Keyspace {
     const shapes = policies.map((policy) => policy.shape)
-    const id = [name, ...shapes, ...(reservations ? ['reserving'] : [])].join('\n')
+    const id = [name, ...shapes, ...(reservations ? [RESERVING] : [])].join('\n')
     /** Makes the table the last of the map, as the latest opened. Beyond `maxShapes`, drops ones without keys and warns. */
     const open = (): Table => {
       const table = this.#tables.get(id) ?? new Table(policies, this)

@@ -1,56 +1,51 @@
-import { MARKED, type ReserveCall, type Reserved } from '../reservations.js'
+import { KNOWN, type ReserveCall, type Reserved } from '../reservations.js'
 
-/** A reservation that is open, or the mark that it was settled. */
+/** A reservation that is open, or a mark: that it was settled, that it has ended unsettled, or that it was settled late. */
 export interface ReservationEntry {
   readonly id: number
   /** The instant at which it was charged. */
   readonly at: number
-  /** Its units; 0 in the mark of one that was settled when nothing was known of it. */
-  readonly cost: number
+  /** Its units; 0 in the mark that it was settled late. */
+  cost: number
   /** Units that stay charged at the end. */
   atEnd: number
-  /** Its end; of a mark the instant until which it is kept. */
+  /** Its end; of one that was settled late the instant until which the mark is kept. */
   end: number
-  /** Units that took effect when it was settled; Infinity while it is open. */
+  /** Units that took effect when it was settled; OPEN before that, and ENDED if it has ended unsettled. */
   effect: number
 }
 
 /**
- * The reservations of one key: those that are open, and marks of those that were settled. They go once an end of an open one has come,
- * or all ends have. Beside the open ones fewer than `MARKS` x `max` marks are kept; the oldest is forgotten first.
+ * The reservations of one key: those that are open, and marks. The mark of one that was settled goes at its end: one that is not found
+ * then was settled, as one that has ended unsettled leaves a mark too. Beside the open ones fewer than `MARKS` x `max` marks are kept;
+ * the oldest is forgotten first.
  */
 export class KeyReservations {
-  /** An instant before which no open reservation ends. If none is open, nothing has to be kept after this instant. */
+  /** An instant before which no open reservation ends; if none is open, it is that at which marks go, or all that is known. */
   nextEnd = Infinity
   /** How many are open. */
   open = 0
-  /** Until when a mark that was forgotten would have been kept, the latest of all. */
-  #forgottenUntil = 0
+  /** The latest end of one that was settled, and of one that has ended unsettled, whose marks are gone. */
+  #settledUntil = 0
+  #unsettledUntil = 0
   #entries: ReservationEntry[] = []
 
   /** Holds no reservations at first. Of any that were made before the instant `begun` nothing is known. */
   constructor(readonly begun: number) {}
 
   /** Reads the reservations that `numbers` has written. */
-  static of([begun, nextEnd, forgottenUntil, ...rest]: readonly number[]): KeyReservations {
+  static of([begun, nextEnd, settledUntil, unsettledUntil, ...rest]: readonly number[]): KeyReservations {
     const own = new KeyReservations(begun!)
     own.nextEnd = nextEnd!
-    own.#forgottenUntil = forgottenUntil!
+    own.#settledUntil = settledUntil!
+    own.#unsettledUntil = unsettledUntil!
     for (let i = 0; i < rest.length; i += ENTRY) {
-      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY) as [
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-        number,
-      ]
-      FLOAT.setUint32(0, high)
-      FLOAT.setUint32(4, low)
+      const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY)
+      FLOAT.setUint32(0, high!)
+      FLOAT.setUint32(4, low!)
       const effect = FLOAT.getFloat64(0)
-      own.#entries.push({ id, at, cost, atEnd, end, effect })
-      if (effect === Infinity) own.open++
+      own.#entries.push({ id: id!, at: at!, cost: cost!, atEnd: atEnd!, end: end!, effect })
+      if (effect === OPEN) own.open++
     }
     return own
   }
@@ -61,37 +56,25 @@ export class KeyReservations {
       FLOAT.setFloat64(0, effect)
       return [id, at, cost, atEnd, end, FLOAT.getUint32(0), FLOAT.getUint32(4)]
     })
-    return [this.begun, this.nextEnd, this.#forgottenUntil, ...entries]
-  }
-
-  /** Makes room once there are MARKS x `max` entries: forgets marks that have ended at `now`, then the oldest ones, `max` at once. */
-  makeRoom(now: number, max: number): void {
-    if (this.#entries.length < MARKS * max) return
-    this.#entries = this.#entries.filter(({ end }) => end > now)
-    let surplus = this.#entries.length < MARKS * max ? 0 : this.#entries.length - (MARKS - 1) * max
-    this.#entries = this.#entries.filter((entry) => {
-      if (surplus <= 0 || isOpen(entry)) return true
-      surplus--
-      this.#forgottenUntil = Math.max(this.#forgottenUntil, entry.end - MARKED)
-      return false
-    })
+    return [this.begun, this.nextEnd, this.#settledUntil, this.#unsettledUntil, ...entries]
   }
 
   /** Adds a reservation that was charged at the instant `at`, and lasts from `now`. */
   add({ id, cost, ttl, atEnd }: ReserveCall, now: number, at: number): void {
     const end = now + ttl
-    this.#entries.push({ id, at, cost, atEnd, end, effect: Infinity })
-    this.nextEnd = this.open++ > 0 ? Math.min(this.nextEnd, end) : end
+    this.#entries.push({ id, at, cost, atEnd, end, effect: OPEN })
+    this.nextEnd = Math.min(this.nextEnd, end)
+    this.open++
   }
 
-  /** The reservation of this id, or its mark. */
+  /** The reservation of this id, or a mark of it. */
   find(id: number): ReservationEntry | undefined {
     return this.#entries.find((entry) => entry.id === id)
   }
 
-  /** Whether one that is not found was settled, as its mark was forgotten: it was made at `decidedAt`, and `end` is to come. */
-  wasForgotten({ decidedAt, end }: Reserved, now: number): boolean {
-    return this.begun <= decidedAt && now < end && end <= this.#forgottenUntil
+  /** Whether one that is not found was settled, and its mark is gone. If not, it has ended unsettled, or the state is not that which knew it. */
+  wasSettled({ decidedAt, end }: Reserved): boolean {
+    return this.begun <= decidedAt && this.#unsettledUntil < end && end <= this.#settledUntil
   }
 
   /**
@@ -106,23 +89,43 @@ export class KeyReservations {
   /** Makes an open reservation a mark that it was settled, and that so many units took effect. */
   settled(entry: ReservationEntry, effect: number): void {
     entry.effect = effect
-    entry.end += MARKED
     this.open--
   }
 
-  /** Adds the mark of a reservation that was settled at `now`, when nothing was known of it. */
+  /** Marks that a reservation was settled late, at `now`. */
   settledLate(id: number, effect: number, now: number): void {
-    const end = now + MARKED
-    this.#entries.push({ id, at: now, cost: 0, atEnd: 0, end, effect })
-    if (this.nextEnd === Infinity) this.nextEnd = end
+    const late = { cost: 0, atEnd: 0, end: now + KNOWN, effect }
+    const ended = this.find(id)
+    if (ended) Object.assign(ended, late)
+    else this.#entries.push({ id, at: now, ...late })
+    if (this.nextEnd === Infinity) this.nextEnd = late.end
   }
 
-  /** Removes what has ended at `now`, and returns the open reservations of it, the earliest end first. */
-  takeEnded(now: number): readonly ReservationEntry[] {
+  /** Whether some have ended at `now`, or there are so many marks that the oldest have to go before one more is made. */
+  isDue(now: number, max: number): boolean {
+    return this.nextEnd <= now || this.#entries.length >= MARKS * max
+  }
+
+  /**
+   * Marks what has ended at `now`, and returns that, the earliest end first. Forgets marks whose time is over, then the oldest, `max` at
+   * once, where there are too many.
+   */
+  takeEnded(now: number, max: number): readonly ReservationEntry[] {
     const ended = this.openByEnd.filter(({ end }) => end <= now)
-    this.#entries = this.#entries.filter(({ end }) => end > now)
+    for (const entry of ended) entry.effect = ENDED
+    const left = this.#entries.filter((entry) => goesAt(entry) > now).length
+    let surplus = left < MARKS * max ? 0 : left - (MARKS - 1) * max
+    this.#entries = this.#entries.filter((entry) => {
+      if (goesAt(entry) > now && (isOpen(entry) || surplus-- <= 0)) return true
+      const { cost, end, effect } = entry
+      if (effect === ENDED) this.#unsettledUntil = Math.max(this.#unsettledUntil, end)
+      else if (cost > 0) this.#settledUntil = Math.max(this.#settledUntil, end)
+      return false
+    })
     this.open -= ended.length
-    this.nextEnd = this.openByEnd[0]?.end ?? this.latestEnd
+    // One that has ended unsettled need not be known where no other was settled.
+    if (this.nextEnd <= now)
+      this.nextEnd = this.openByEnd[0]?.end ?? (this.#latest(Number.isFinite) || this.#settledUntil + KNOWN)
     return ended
   }
 
@@ -131,16 +134,39 @@ export class KeyReservations {
     return this.#entries.filter(isOpen).sort((one, other) => one.end - other.end)
   }
 
+  /** The latest end of an open one; 0 if there is none. */
+  get openUntil(): number {
+    return this.#latest((effect) => effect === OPEN)
+  }
+
   /** The instant from which on nothing has to be known of them. */
-  get latestEnd(): number {
-    return this.#entries.reduce((latest, { end }) => Math.max(latest, end), this.#forgottenUntil)
+  get knownUntil(): number {
+    return Math.max(this.openUntil, Math.max(this.#latest(Number.isFinite), this.#settledUntil) + KNOWN)
+  }
+
+  /** The latest end of those whose effect is such; 0 if there is none. */
+  #latest(isSuch: (effect: number) => boolean): number {
+    return this.#entries.reduce(
+      (latest, { end, effect }) => (isSuch(effect) && end > latest ? end : latest),
+      0,
+    )
   }
 }
 
-function isOpen({ effect }: ReservationEntry): boolean {
-  return effect === Infinity
+export function isOpen({ effect }: ReservationEntry): boolean {
+  return effect === OPEN
 }
 
+/** The instant from which on a mark is not kept. */
+function goesAt({ end, effect }: ReservationEntry): number {
+  return effect === ENDED ? end + KNOWN : end
+}
+
+const OPEN = Infinity
+export const ENDED = -Infinity
+
+/** Whole numbers before those of the entries. */
+export const HEAD = 4
 /** Whole numbers of an entry: those of its effect, which may be below 0 or a fraction, are the halves of a float. */
 export const ENTRY = 7
 const FLOAT = new DataView(new ArrayBuffer(8))

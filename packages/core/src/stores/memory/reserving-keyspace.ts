@@ -2,7 +2,7 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import type { ReservationChange, ReservationEffect, ReserveCall } from '../reservations.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, Reservations, Together } from '../store.js'
 import { isDenied } from '../store.js'
-import { KeyReservations } from './key-reservations.js'
+import { ENDED, isOpen, KeyReservations } from './key-reservations.js'
 import type { PolicyList } from './policy-lists.js'
 import type { Table } from './table.js'
 
@@ -75,8 +75,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, own, now, written = 0 } = this.#at(key)
-    own?.makeRoom(now, this.max)
+    const { table, own, written = 0 } = this.#at(key, this.max)
     if (own && own.open >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
       if (answer.reason === undefined || answer.reason === 'limit') {
@@ -92,28 +91,28 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   /**
    * Extends a reservation, or settles it: charges or gives back the difference between its cost and `units`. One that was settled
-   * before is not changed. One that is not known is 'late': a settlement then charges all `units`, and leaves a mark of that.
+   * before is not changed. One that has ended, or is not known, is 'late': a settlement then charges all `units`, and leaves a mark of that.
    */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, end, kind } = change
-    const { table, list, row, own, now } = this.#at(key)
-    own?.makeRoom(now, this.max)
+    const { table, list, row, own, now } = this.#at(key, this.max)
     const entry = own?.find(id)
-    if (entry && entry.effect !== Infinity)
+    const open = entry && isOpen(entry) ? entry : undefined
+    if (entry && !open && entry.effect !== ENDED)
       return { state: entry.cost > 0 ? 'settled' : 'late', effect: entry.effect, end }
-    if (entry && kind === 'extend') {
-      own!.extend(entry, now + change.ttl, Math.min(entry.cost, change.atEnd ?? entry.atEnd))
-      return { state: 'open', effect: 0, end: entry.end }
+    if (open && kind === 'extend') {
+      own!.extend(open, now + change.ttl, Math.min(open.cost, change.atEnd ?? open.atEnd))
+      return { state: 'open', effect: 0, end: open.end }
     }
-    if (!entry && own?.wasForgotten(change, now)) return { state: 'settled', effect: 0, end }
+    if (!entry && own?.wasSettled(change)) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
-    const difference = change.units - (entry?.cost ?? 0)
+    const difference = change.units - (open?.cost ?? 0)
     let effect = 0
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
-    if (difference < 0) effect = 0 - table.giveBack(list, row, entry!, -difference, now)
-    if (entry) own!.settled(entry, effect)
+    if (difference < 0) effect = 0 - table.giveBack(list, row, open!, -difference, now)
+    if (open) own!.settled(open, effect)
     else if (difference > 0) this.#kept(table, key, now).settledLate(id, effect, now)
-    return { state: entry ? 'settled' : 'late', effect, end }
+    return { state: open ? 'settled' : 'late', effect, end }
   }
 
   /** The reservations of a key that has state, from now on also where it had none. */
@@ -129,14 +128,17 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     this.#at(key)
   }
 
-  /** Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. */
-  #at(key: string) {
+  /**
+   * Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. Before one
+   * more mark than there may be, of `max` open ones, the oldest are forgotten.
+   */
+  #at(key: string, max = Infinity) {
     const { table, list, written } = this.open()
     const row = table.cursor.rows.find(key)
     const now = table.now()
     let own = table.reserved.get(row)
-    if (own && own.nextEnd <= now) {
-      for (const entry of own.takeEnded(now))
+    if (own?.isDue(now, max)) {
+      for (const entry of own.takeEnded(now, max))
         table.giveBack(list, row, entry, entry.cost - entry.atEnd, entry.end)
       if (own.nextEnd <= now) {
         table.reserved.delete(row)

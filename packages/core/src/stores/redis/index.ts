@@ -9,7 +9,7 @@ import { warnProcess } from '../../values/process-warning.js'
 import { WeakValues } from '../../values/weak-values.js'
 import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
 import type { Penalty } from '../penalty.js'
-import type { ReservationSettings } from '../reservations.js'
+import { RESERVING, type ReservationSettings } from '../reservations.js'
 import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Board, DenialCacheBounds, Keyspace, Notice, Records, Report, Store } from '../store.js'
@@ -206,7 +206,7 @@ class StoreInRedis implements RedisStore {
     warnOfReplays(this.#client, this.#connection, report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
-    if (reservations) shapes.push('reserving')
+    if (reservations) shapes.push(RESERVING)
     const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
     const compose = (): string => composeScript(policies, penalty, reservations !== undefined)
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)

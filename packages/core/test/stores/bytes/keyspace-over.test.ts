@@ -80,6 +80,27 @@ describe('a keyspace over bytes', () => {
       })
   })
 
+  it('keeps marks of reservations that were settled no longer than these would have lasted', () => {
+    const policies = [fixedWindow({ limit: 10_000, window: '1d' })]
+    const keyspace = keyspaceOver(update, 'x', policies, () => {}, undefined, { max: 1000 })
+    const [id, ttl, most] = [1, 1_000_000, { bytes: 0 }]
+    for (let i = 0; i < 20 * 70; i++, now += 50_000) {
+      const { now: decidedAt } = keyspace.reservations!.reserve({
+        key: 'a',
+        cost: 2,
+        id: id + i,
+        ttl,
+        atEnd: 0,
+      }) as Answer
+      const made = { key: 'a', id: id + i, decidedAt, end: decidedAt + ttl }
+      void keyspace.reservations!.change({ ...made, kind: 'settle', units: 1 })
+      most.bytes = Math.max(most.bytes, [...states.values()][0]!.length)
+    }
+    // Marks go together, once a ttl.
+    const [cells, entries] = [10 + 3 + 4, 7 * (2 * 20 + 1)]
+    expect(most.bytes).toBeLessThanOrEqual(8 * (cells + entries))
+  })
+
   it('writes nothing for a peek or a denial that finds reservations ended, which the next charge gives back', () => {
     const keyspace = openReserving()
     void keyspace.reservations!.reserve({ key: 'a', cost: 3, id: 1, ttl: 1_000_000, atEnd: 0 })

@@ -116,6 +116,21 @@ describe('callers that were exhausted and denied three times stay so in a flood 
   })
 })
 
+it('keys that keep marks of settled reservations alone go before those that have spent something', async () => {
+  const { clock, store, other } = open([gcra({ limit: 1, window: '1h' })], 20)
+  const policies = [gcra({ limit: 100, window: '1s' })]
+  const reserving = createLimiter({ name: 'reserving', store, policies, reservations: {} })
+  reserving.on('warning', () => {})
+  for (let i = 0; i < 10; i++)
+    await (await reserving.reserve(`marked:${i}`, { cost: 1, ttl: '10s' })).reservation!.settle(1)
+  clock.pass(5000)
+  await reserving.reserve('open', { cost: 1, ttl: '1h' })
+  const evicted: string[] = []
+  for (const limiter of [reserving, other]) limiter.on('evicted', ({ key }) => evicted.push(key))
+  for (let i = 0; i < 19; i++) await other.consume(`spent:${i}`, { cost: 10 })
+  expect(evicted.toSorted()).toEqual(Array.from({ length: 10 }, (_, i) => `marked:${i}`))
+})
+
 describe('a new key in a flood', () => {
   it.each([
     [1, [1]],

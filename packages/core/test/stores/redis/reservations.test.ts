@@ -145,7 +145,7 @@ it('reads of a key with open reservations as much as of one that never reserved,
   for (let i = 0; i < 5; i++) await reserved(limiter, 1)
   const watching = await monitor(server)
   await limiter.consume('k')
-  const commands = (await watching.stop()).filter((line) => line.includes(' lua]'))
+  const commands = (await watching.stop()).filter((line) => / lua\].*:plain:/.test(line))
   expect(
     commands.map((line) => line.replace(/^.* lua\] /, '').replace(/"[^"]*:plain:[^"]*"/, 'key')),
   ).toEqual([
@@ -186,17 +186,57 @@ it.each(['before', 'behind'])('counts a log that reserves %s another key of a ca
   await store.close()
 })
 
-it('keeps a key no longer than one that never reserved', async () => {
+it('keeps a key no longer than one that never reserved once its reservations have ended', async () => {
   const limiter = open('length')
   const length = async () => client.strlen((await client.keys('*:length:*'))[0]!)
   await limiter.consume('k')
   const before = await length()
   for (let i = 0; i < 8; i++) await (await reserved(limiter, 1)).settle(1)
-  await reserved(limiter, 1)
-  expect(await length()).toBeGreaterThan(before)
-  now += 120_000_000 // a mark stays for a minute after its end
+  expect(await length()).toBe(before + 8 * 48)
+  now += 60_000_000
   await limiter.consume('k')
   expect(await length()).toBe(before)
+  await reserved(limiter, 1)
+  now += 200_000_000
+  await limiter.consume('k')
+  expect(await length()).toBe(before)
+  // One that has ended unsettled is known for a minute only beside others that were settled.
+  await (await reserved(limiter, 1)).settle(1)
+  await reserved(limiter, 1)
+  for (const [seconds, entries] of [
+    [60, 1],
+    [60, 0],
+  ] as const) {
+    now += seconds * 1_000_000
+    await limiter.consume('k')
+    expect(await length()).toBe(before + entries * 48)
+  }
+})
+
+it('drops marks at their end, also where each reservation is settled before the next is made', async () => {
+  const limiter = open('marks', 100)
+  const length = async () => client.strlen((await client.keys('*:marks:*'))[0]!)
+  await limiter.consume('k')
+  const before = await length()
+  // Of a minute 30, which go together once a minute.
+  for (let i = 0; i < 90; i++, now += 2_000_000) {
+    await (await reserved(limiter, 1)).settle(1)
+    expect(await length()).toBeLessThanOrEqual(before + 2 * 30 * 48)
+  }
+})
+
+it("drops marks at their end by Redis's clock, on the short way", async () => {
+  const store = redisStore(client)
+  const policies = [fixedWindow({ limit: 1_000_000, window: '365d' })]
+  const limiter = createLimiter({ name: 'short', policies, store, deadline: '10s', reservations: {} })
+  await limiter.consume('k')
+  const [key] = await client.keys('*:short:*')
+  const before = await client.strlen(key!)
+  let count = 0
+  for (const start = performance.now(); performance.now() < start + 100; count++)
+    await (await limiter.reserve('k', { ttl: 20 })).reservation!.settle(1)
+  expect(await client.strlen(key!)).toBeLessThan(before + count * 48)
+  await store.close()
 })
 
 it('denies one more than may be open, and says when one ends', async () => {
@@ -345,7 +385,7 @@ describe('a settling without an answer', () => {
   })
 
   it.each([
-    ['before', 0, { units: -6, late: false }],
+    ['before', 0, { units: 0, late: false }],
     ['after', 60_000_000, { units: 4, late: true }],
   ])('that was carried out %s that end acts once, and is not sent again later', async (_, us, settled) => {
     const store = redisStore(client, { clock: () => now })

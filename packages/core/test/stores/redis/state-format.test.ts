@@ -3,6 +3,7 @@ import { findShapes } from '@sluice/testing/internal'
 import type { Policy } from '../../../src/index.js'
 import { composeScript, composeTogether } from '../../../src/stores/redis/script/compose.js'
 import { modules } from '../../../src/stores/redis/script/modules.gen.js'
+import { RESERVING as RESERVING_FORMAT } from '../../../src/stores/reservations.js'
 import { STATE_FORMAT } from '../../../src/stores/redis/key.js'
 import { packCharge, packed, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
 import { oneRedis } from './one-redis.js'
@@ -47,8 +48,11 @@ it('leaves the scripts of limiters that do not reserve as they are, to the byte'
   expect(hash.digest('hex')).toBe(SCRIPTS)
 })
 
-/** What lies in Redis of limiters that reserve: as for LAYOUTS. */
-const RESERVING = { format: 4, digest: 'f65db993bcb28aac0e3d93f1ee712f97b303267f57a59303f5d725ef5caef9ee' }
+/** What lies in Redis of limiters that reserve, as for LAYOUTS; the format is that of their keyspaces alone. */
+const RESERVING = {
+  format: 'reserving-2',
+  digest: 'f2d0e3143b663c4295f0097ffcef18c50b86f06246696077e75fcb3208da6601',
+}
 
 it('has the layout of reservations that belongs to its format', async () => {
   const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])
@@ -56,10 +60,10 @@ it('has the layout of reservations that belongs to its format', async () => {
     lists.map((policies, i) => stateAfterReservations(policies, `reserving ${i}`)),
   )
   const digest = createHash('sha256').update(Buffer.concat(states)).digest('hex')
-  expect({ format: STATE_FORMAT, digest }).toEqual(RESERVING)
+  expect({ format: RESERVING_FORMAT, digest }).toEqual(RESERVING)
 })
 
-/** The state of a key with a reservation that is open, the mark of one that was settled, and that of one that was settled late. */
+/** The state of a key with a reservation that is open, and marks of one that was settled, one that has ended and one that was settled late. */
 async function stateAfterReservations(policies: readonly Policy[], key: string): Promise<Buffer> {
   const script = composeScript(policies, undefined, true)
   const changeOf = (id: number, end: number, real: number) => ({
@@ -69,9 +73,10 @@ async function stateAfterReservations(policies: readonly Policy[], key: string):
   const calls: readonly (readonly [seconds: number, request: Omit<ScriptRequest, 'policies'>])[] = [
     [0, { operation: 'reserve', cost: 2, reserving: [1, 30_000_000, 1, 10] }],
     [1, { operation: 'reserve', cost: 1, reserving: [2, 40_000_000, 0, 10] }],
-    [2, changeOf(1, 30_000_000, 3)],
+    [2, changeOf(1, 30_000_000, 1)],
     [3, changeOf(3, 1_000_000, 1)],
-    [4, { operation: 'hold', span: 5_000_000 }],
+    [4, { operation: 'reserve', cost: 1, reserving: [4, 1_000_000, 0, 10] }],
+    [6, { operation: 'hold', span: 5_000_000 }],
   ]
   for (const [i, [seconds, request]] of calls.entries()) {
     const argument = packRequest({ ...request, policies }, START + seconds * 1_000_000, i + 1)

@@ -28,8 +28,11 @@ const DEEDS = [
   'reset',
 ] as const
 
-/** How long a mark stays after the end of its reservation. */
-const MARKED = 60_000_000
+/** How long a store knows after its end whether a reservation was settled. */
+const KNOWN = 60_000_000
+
+/** A log gives back what is among so many of its newest entries, also where a store undoes a charge by a release. */
+const MOST_UNDONE = 1000
 
 /** One deed on a key, whose numbers are parts of its policy's. */
 const deeds = fc.array(
@@ -84,8 +87,8 @@ export function reserving(subject: Subject): void {
       if (!keys.areReserved) return expectRefusal(session.store, policies)
       for (const step of steps) await keys.carryOut(step)
       await keys.expectAllowedWhenNamed()
-      // After its last end, and a minute, a key is as one that never reserved.
-      await keys.passTo(session.now + 4 * keys.window + MARKED)
+      // Some time after its last end a key is as one that never reserved.
+      await keys.passTo(session.now + 4 * keys.window + 2 * KNOWN)
       await keys.expectEqual(1)
     },
   )
@@ -108,7 +111,7 @@ interface Known extends DatedCharge {
   end: number
   /** 'lost' with the state that knew it. */
   fate: 'open' | 'settled' | 'ended' | 'lost'
-  /** What its settling did, and until when a mark of that is kept. */
+  /** What its settling did, and until when a mark tells it. */
   settled?: Pick<ReservationEffect, 'state' | 'effect'> & { readonly until: number }
 }
 
@@ -167,7 +170,7 @@ class ReservingKeys {
         await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
         break
       case 'undo':
-        await this.#undo(Math.max(1, cost))
+        await this.#undo(Math.min(Math.max(1, cost), MOST_UNDONE))
         break
       case 'block':
         await this.#all3((keyspace) =>
@@ -254,20 +257,23 @@ class ReservingKeys {
 
   /**
    * Settles a reservation, and corrects the plain key by the same difference. A reservation that is late is charged in full; one
-   * that was settled before changes nothing, and is told what the first settling did, unless its mark was forgotten.
+   * that was settled before changes nothing, and is told what the first settling did, unless its mark was forgotten or its end has come.
    */
   async #settle(known: Known, units: number, end: number): Promise<void> {
     const { id, decidedAt, fate, cost, settled } = known
     const mayBeForgotten = this.#entries >= 4 * this.max
-    // Nothing is promised of marks that are no longer kept, and of one of a late settling nothing tells whether it was.
-    if (settled && (this.session.now >= settled.until || (mayBeForgotten && settled.state === 'late'))) return
+    const hasMark = settled && this.session.now < settled.until
+    // Nothing is promised of what is no longer known, and without its mark nothing tells that one was settled late.
+    const knownUntil = settled?.state === 'late' ? settled.until : end + KNOWN
+    if (settled && (this.session.now >= knownUntil || (mayBeForgotten && settled.state === 'late'))) return
     const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
     const { state, effect } = await this.#change(change)
     const isOpen = fate === 'open'
-    if (settled && !mayBeForgotten) return assert.deepEqual({ state, effect, until: settled.until }, settled)
+    if (settled && !mayBeForgotten)
+      return assert.deepEqual([state, effect], [settled.state, hasMark ? settled.effect : 0])
     if (state === 'settled' && !isOpen) {
-      assert(mayBeForgotten && this.session.now < end)
-      return assert([0, settled?.effect].includes(effect))
+      assert(settled)
+      return assert([0, settled.effect].includes(effect))
     }
     assert.equal(state, isOpen ? 'settled' : 'late')
     const more = units - (isOpen ? cost : 0)
@@ -277,7 +283,7 @@ class ReservingKeys {
     if (!isOpen && units > 0) this.#entries++
     // A late settling that charges nothing leaves no mark.
     if (isOpen || units > 0)
-      known.settled = { state, effect, until: (isOpen ? known.end : this.session.now) + MARKED }
+      known.settled = { state, effect, until: isOpen ? known.end : this.session.now + KNOWN }
   }
 
   /** Moves the end of an open reservation, never to an earlier instant. The plain key needs no change. */
@@ -304,8 +310,9 @@ class ReservingKeys {
     this.#lose()
   }
 
-  /** Its state is lost, and with it what it knew of reservations. */
+  /** Its state is lost, and with it what it knew of reservations. Those of later are told by their instant. */
   #lose(): void {
+    this.session.now++
     for (const known of this.#all) {
       if (known.fate !== 'ended') known.fate = 'lost'
       delete known.settled

@@ -1,7 +1,7 @@
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../../algorithms/contract/state.js'
 import type { Penalty } from '../../penalty.js'
-import { MARKED } from '../../reservations.js'
+import { KNOWN } from '../../reservations.js'
 import { REASONS } from '../../store.js'
 import { MOST_PARTS } from '../../together.js'
 import { describePolicy, type ScriptPolicy, textOf } from './policy-module.js'
@@ -21,9 +21,10 @@ const HOTTEST = 24
 
 /**
  * The cells of a limiter that reserves, behind those of its policies: bytes of the list of reservations, how many of these are open,
- * an instant before which none of them ends, when the list began, and until when a reservation that is not found was settled.
+ * an instant before which none of them ends, when the list began, and the latest end of one that was settled, and of one that has ended
+ * unsettled, whose marks are gone.
  */
-const LIST_CELLS = ['listed', 'reserved', 'next_end', 'listed_since', 'forgotten_until']
+const LIST_CELLS = ['listed', 'reserved', 'next_end', 'listed_since', 'settled_until', 'unsettled_until']
 
 /**
  * Under more policies than this a key that comes alone is decided in a function as well: the variables of the engine and
@@ -336,7 +337,7 @@ const CONSTANTS: Words = {
   /** No key expires later, as Redis takes no longer time to live. */
   NEVER: '1e21',
   MOST_ENTRIES: `${MOST_ENTRIES}`,
-  MARKED: `${MARKED}`,
+  KNOWN: `${KNOWN}`,
 }
 
 /** Returns constants for Lua: the names in capitals, with their numbers as text. */
