@@ -366,8 +366,9 @@ describe('a settling without an answer', () => {
 
   /** Settles while Redis holds back what it does. */
   async function settleUnheard(reservation: Reservation): Promise<void> {
-    await client.client('PAUSE', 200, 'ALL')
+    server.pause()
     await expect(reservation.settle(4)).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: true })
+    server.resume()
     await client.ping()
   }
 
