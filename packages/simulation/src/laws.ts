@@ -291,7 +291,6 @@ export const LAWS: readonly Law[] = [
     name: 'a reservation is settled once, and is late from its end on',
     source: '**Reservations**',
     *breaches(history, count) {
-      const { emptied } = history.server
       for (const { call, at, execution, end, deeds } of reservedIn(history)) {
         const extension = deeds.find(({ units }) => units === undefined)
         const settled = deeds.filter(({ units, told }) => units !== undefined && told)
@@ -312,7 +311,7 @@ export const LAWS: readonly Law[] = [
         for (const { told, execution: own, at: settledAt } of settled) {
           if (!own || !execution) continue
           count(1)
-          const isLost = emptied.some((life) => life > execution.life && life <= own.life)
+          const isLost = history.server.hasLost(execution.life, own.life)
           // A clock that was set back too hides it, as instants tell what came first; and so does its end, where a later one was settled.
           if (isLost && !told!.late && !isClockMoved(history) && own.clock < end)
             yield `call ${call.id} was settled in time, and its state was lost`

@@ -67,8 +67,9 @@ export class Server implements Owner {
   /** Microseconds by which its clock was moved. */
   skew = 0
   life = 0
-  /** Lives that began without data. */
-  readonly emptied: number[] = []
+  /** For each life, the one whose state it began with; undefined if it began with none. */
+  readonly #origins: (number | undefined)[] = []
+  #savedLife: number | undefined
   starts = 0
   readonly executions: Execution[] = []
   /** For each start, the number of the first execution after it, and of those before it whose effects are kept. */
@@ -172,9 +173,20 @@ export class Server implements Owner {
           [Buffer.from(key), Buffer.from('x')],
         ])
     }
-    this.life++
-    this.emptied.push(this.life)
+    this.#begin(undefined)
     this.#lose([])
+  }
+
+  /** Whether all that was there in the life `earlier` was lost by the life `later`, which it was not if what was saved then came back. */
+  hasLost(earlier: number, later: number): boolean {
+    let life: number | undefined = later
+    while (life !== undefined && life > earlier) life = this.#origins[life]
+    return life === undefined
+  }
+
+  #begin(origin: number | undefined): void {
+    this.life++
+    this.#origins[this.life] = origin
   }
 
   #lose(kept: readonly number[]): void {
@@ -186,6 +198,7 @@ export class Server implements Owner {
   save(): void {
     this.#lua.snapshot('kept')
     this.#saved = [...this.#applied]
+    this.#savedLife = this.life
   }
 
   kill(): void {
@@ -198,8 +211,7 @@ export class Server implements Owner {
     this.isDead = false
     this.stillUntil = 0
     this.starts++
-    this.life++
-    if (isEmpty) this.emptied.push(this.life)
+    this.#begin(isEmpty ? undefined : this.#savedLife)
     this.flushScripts()
     this.#lua.restore(isEmpty ? undefined : 'kept')
     this.#lose(isEmpty ? [] : this.#saved)
@@ -208,7 +220,7 @@ export class Server implements Owner {
   /** Moves its clock. Back by more than windows last is a loss of state. */
   moveClock(by: number): void {
     this.skew += by
-    if (by < 0) this.life++
+    if (by < 0) this.#begin(this.life)
   }
 
   #refuse(): void {

@@ -89,7 +89,7 @@ function breaches(
     ...NOTHING,
     records,
     ...parts,
-    server: { life: 0, emptied: [], losses: [], executions, ...parts.server },
+    server: { life: 0, hasLost: () => false, losses: [], executions, ...parts.server },
   } as unknown as History
   return new Map(judge(history).broken.map(([{ name }, breach]) => [name, breach]))
 }
