@@ -3,10 +3,15 @@
  * refuses the next. A file has several where packed logs were joined, or a server packs each buffer by itself.
  */
 
-/** The bytes of a file, unpacked. `progress` is called before each piece of it is read, with the part of it that was. */
+/**
+ * The bytes of a file, unpacked. `progress` is called before each piece of it is read, with the part of it that was. A piece may be
+ * overwritten once the next one is asked for.
+ */
 export async function* bytesOf(file: Blob, progress: (part: number) => void, length = 2 ** 18) {
   const [one, other] = new Uint8Array(await file.slice(0, 2).arrayBuffer())
   const isPacked = one === 0x1f && other === 0x8b
+  reader = isPacked ? undefined : readerOf(file)
+  if (reader) return yield* filled(reader, file.size, progress, length)
   const pieces = split(file, isPacked, progress, length)
   for (let piece = await pieces.next(); !piece.done;) {
     /** Up to where a member ends; of a file that is not packed it is all. */
@@ -19,8 +24,38 @@ export async function* bytesOf(file: Blob, progress: (part: number) => void, len
       },
     })
     const unpacked = isPacked ? member.pipeThrough(new DecompressionStream('gzip')) : member
-    const reader = unpacked.getReader()
-    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
+    const bytes = unpacked.getReader()
+    for (let next = await bytes.read(); !next.done; next = await bytes.read()) yield next.value
+  }
+}
+
+/** Held here, as Chromium 156 otherwise may collect it while a piece is read, which then never comes. */
+let reader: ReadableStreamBYOBReader | undefined
+
+/** What fills an array of ours with the bytes of a file; undefined in a browser that has it not. */
+function readerOf(file: Blob): ReadableStreamBYOBReader | undefined {
+  try {
+    return file.stream().getReader({ mode: 'byob' })
+  } catch {
+    return undefined
+  }
+}
+
+/** A file in pieces that fill one array again and again: an array for each takes a quarter as long as to read the lines in it. */
+async function* filled(
+  from: ReadableStreamBYOBReader,
+  size: number,
+  progress: (part: number) => void,
+  length: number,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let room = new ArrayBuffer(length)
+  for (let read = 0; read < size;) {
+    progress(read / size)
+    const { value } = await from.read(new Uint8Array(room))
+    if (!value) return
+    read += value.length
+    room = value.buffer
+    yield value
   }
 }
 
