@@ -1,9 +1,9 @@
 // The size of the site: lines that are neither blank nor comment alone. Styles and tests are
-// not in its bound.
+// not in its bound, which is what it takes (docs/decisions/0021-the-site.md).
 import { readFileSync } from 'node:fs'
 import { filesIn } from '../pages.js'
 
-const MOST = 3200
+const MOST = 3340
 const OTHERS = /^(?:node_modules|dist|generated|public|screenshots)\/|\.code-|test\//
 
 /** @param {import('../verify.js').Part} part */
