@@ -64,6 +64,6 @@ export class Limits {
     if (booked.reason !== undefined) return booked
     const turnAt = Math.max(booked.now, booked.at)
     this.turn = turnAt / 1000 - START_MS
-    return { ...booked, turnAt, waitMs: Math.ceil((turnAt - booked.now) / 1000) }
+    return { waited: { turnAt, waitMs: Math.ceil((turnAt - booked.now) / 1000), lateMs: 0 }, ...booked }
   }
 }

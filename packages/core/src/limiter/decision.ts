@@ -17,6 +17,11 @@ export interface Waited {
   readonly reservation?: Reservation | undefined
 }
 
+/** The answer to a call that has waited, or has reserved. */
+export interface WaitedAnswer extends Answer {
+  readonly waited: Waited
+}
+
 /**
  * The answer to one call. Only `allowed`, `remaining`, `policy` and `reason` are properties of its own; the others are
  * computed when they are read. To copy a decision or to compare it with another, use `decision.toJSON()`.
@@ -83,8 +88,7 @@ export class LimiterDecision {
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
   readonly #source: DecisionSource
-  readonly #answer: Answer
-  readonly #waited: Waited | undefined
+  readonly #answer: Answer & Partial<WaitedAnswer>
   readonly #key: string
   #charge: OpenCharge
 
@@ -92,9 +96,9 @@ export class LimiterDecision {
    * Makes the decision of a store's answer about the caller's key. `source` has the policies and whether they are enforced: in
    * shadow mode every call is allowed, and `reason` says why it would have been denied. `charge` is the cost that `settle` may
    * correct; undefined for a decision that charged nothing. If the store did not decide, the failure mode's denial has the reason
-   * 'degraded'. `waited` is that of an `acquire` or a `reserve`.
+   * 'degraded'.
    */
-  constructor(source: DecisionSource, answer: Answer, key: string, charge: OpenCharge, waited?: Waited) {
+  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
@@ -102,7 +106,6 @@ export class LimiterDecision {
     this.policy = source.policies[answer.binding]!.name
     this.#source = source
     this.#answer = answer
-    this.#waited = waited
     this.#key = key
     this.#charge = charge
   }
@@ -144,7 +147,7 @@ export class LimiterDecision {
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
   get waitMs(): number {
-    return this.#waited?.waitMs ?? 0
+    return this.#answer.waited?.waitMs ?? 0
   }
 
   /**
@@ -152,12 +155,12 @@ export class LimiterDecision {
    * late; 0 otherwise.
    */
   get lateMs(): number {
-    return this.#waited?.lateMs ?? 0
+    return this.#answer.waited?.lateMs ?? 0
   }
 
   /** Of an allowed `reserve`: its reservation. */
   get reservation(): Reservation | undefined {
-    return this.#waited?.reservation
+    return this.#answer.waited?.reservation
   }
 
   /** Name of the limiter that decided. */
@@ -270,7 +273,7 @@ export class LimiterDecision {
    * that was allowed describes the key at the turn that it has booked (`turnAt`), any other call at the instant of the answer.
    */
   get #now(): number {
-    return this.#waited?.turnAt ?? this.#answer.now
+    return this.#answer.waited?.turnAt ?? this.#answer.now
   }
 }
 

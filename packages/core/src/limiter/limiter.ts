@@ -220,7 +220,10 @@ export class Limiter {
     const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
     const told = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
-    return { decision: new Decision(set, answer, callerKey, cost, told), storeMs: asked / 1000 }
+    return {
+      decision: new Decision(set, { waited: told, ...answer }, callerKey, cost),
+      storeMs: asked / 1000,
+    }
   }
 
   /**
@@ -341,7 +344,7 @@ export class Limiter {
     if (this.reserves && set.nearing) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
-    const decision = new Decision(set, answer, key, cost, times)
+    const decision = new Decision(set, { waited: times, ...answer }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.heard.decision)
       this.#report(() => this.#events.decided('acquire', cost, decision, asked / 1000), options)

@@ -64,7 +64,7 @@ describe.each([
     await limiter.consume('k')
     const [key] = await client.keys('*')
     const state = (await client.getBuffer(key!))!
-    const cells = describePolicy(policy, 0).cells.length + ('reservations' in options ? 5 : 0)
+    const cells = describePolicy(policy, 0).cells.length + ('reservations' in options ? 6 : 0)
     for (const [what, ...make] of unreadable(key!, state, cells)) {
       if (what === SLOTS && state.length === 8 * (5 + cells)) continue
       await client.del(key!)
