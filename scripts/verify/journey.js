@@ -56,7 +56,7 @@ const CALLS = [
   {
     name: 'Express on memory',
     call: () => get(onMemory),
-    most: { files: 17, functions: 50, entries: 57, crossings: 38, returns: 21 },
+    most: { files: 17, functions: 52, entries: 57, crossings: 38, returns: 21 },
   },
   { name: 'machine, self-serving', call: () => ofMachine.consume('a'), most: { files: 18, functions: 50 } },
   {
