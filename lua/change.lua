@@ -31,7 +31,7 @@ elseif op == CHANGE then
   local is_open, is_ended = done == HUGE, done == -HUGE
   outcome = 1
   if ends and not is_open and not is_ended then
-    outcome, effect = charged > 0 and 1 or 2, done
+    outcome, effect = charged > 0 and 1 or 2, charged > 0 and ends <= now and 0 or done
   elseif is_open and real < 0 then
     -- Never to an earlier instant: whoever asks before an end that it had, and finds it gone, may take it for settled.
     outcome, until_end = 0, max(ends, now + lasts)

@@ -1,6 +1,8 @@
 import type { Correction } from '../stores/store.js'
+import { sleep } from '../values/abort.js'
 import { storedKey } from '../values/key.js'
-import type { KeyRecord } from './key-record.js'
+import type { KeyRecord, RecordSubject } from './key-record.js'
+import type { KnownRecords } from './known-records.js'
 import type { ActOptions, OverriddenLimiter } from './overrides.js'
 
 /*
@@ -8,7 +10,8 @@ import type { ActOptions, OverriddenLimiter } from './overrides.js'
  * store. Each act changes the state at once, and the record beside it; after a record it changes the state once more, and then reads the
  * records: where another process has written one meanwhile, a block makes the state what that says, and what ends a block removes that
  * too. As all acts do so, the last to write a record wins, and no race leaves a state without its record, or a record without its
- * state. A process that ends in between may.
+ * state. A process that ends in between may. The acts of one process on one key change its state in their order, and its records one
+ * act after the other.
  */
 
 export type KeyAct = Extract<Correction, { readonly kind: 'block' | 'hold' | 'reset' }>
@@ -31,24 +34,64 @@ export async function impose(
   if (!known || (kind === 'hold' && (reason ?? by) === undefined)) return correct(change)
   const subject = { kind, limiter: of.name, stored: storedKey(key) }
   const end = known.now() + duration
-  const held = kind === 'hold' && known.get(subject)
-  // A hold never shortens a longer one, so the record of that stays.
-  const stays = held && held.until > end
-  const writing = stays ? held.version : known.write(subject, { key, reason, by }, { life: duration })
-  let left = duration
-  let [version] = await Promise.all([writing, correct(change)])
-  while (version !== undefined) {
-    await correct({ ...change, duration: left })
-    await known.update()
-    const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
-    if (version === latest) return
-    version = latest
-    // In whole microseconds, as the protocol of a machine has them.
-    left = Math.max(0, Math.ceil(until - known.now()))
-    // A reset has removed the record of a hold, which the state may have by now, and gives up for a further reset alone.
-    if (latest === 0 && kind === 'hold')
-      return end > known.now() ? impose(of, change, words, correct) : undefined
-  }
+  // In whole microseconds, as the protocol of a machine has them.
+  const leftUntil = (instant: number): number => Math.max(0, Math.ceil(instant - known.now()))
+  await inTurn(
+    known,
+    subject,
+    () => correct(change),
+    async (corrected) => {
+      const held = kind === 'hold' && known.get(subject)
+      // A hold never shortens a longer one, so the record of that stays.
+      const stays = held && held.until > end
+      const write = (life: number) => known.write(subject, { key, reason, by }, { life })
+      let left = leftUntil(end)
+      let [version] = await Promise.all([stays ? held.version : write(left), corrected()])
+      for (let lost = 0; version !== undefined;) {
+        await correct({ ...change, duration: left })
+        await known.update()
+        const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
+        if (version === latest) return
+        ;[version, left] = [latest, leftUntil(until)]
+        if (latest > 0 || kind === 'block') continue
+        // A reset of another process has removed the record of a hold. The state may have the hold by now, and would give it up for a
+        // further reset alone, so the rest of it is made anew: after a random pause, as the other one may answer to that.
+        left = leftUntil(end)
+        if (left === 0) return
+        if (lost++ > 0) await sleep(Math.random() * MOST_PAUSE_MS, undefined)
+        version = await write(left)
+      }
+    },
+  )
+}
+
+const MOST_PAUSE_MS = 100
+
+/** For the records of each store the latest act on a key, as long as it goes on. */
+const latest = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
+
+/**
+ * Runs an act on a key: `act` writes its records, once those of the earlier acts of this process are written, and is given what
+ * changes the state, or what waits for that if the act had to wait: then the state is changed at once.
+ */
+async function inTurn(
+  known: KnownRecords,
+  { limiter, stored }: Omit<RecordSubject, 'kind'>,
+  correct: () => Promise<void>,
+  act: (corrected: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const acts = latest.get(known) ?? new Map<string, Promise<void>>()
+  latest.set(known, acts)
+  const id = `${limiter}\n${stored}`
+  const before = acts.get(id)
+  const corrected = before && correct()
+  corrected?.catch(() => {}) // until `act` waits for it
+  const run = (): Promise<void> => act(corrected ? () => corrected : correct)
+  const own = before ? before.then(run, run) : run()
+  acts.set(id, own)
+  const forget = (): void => void (acts.get(id) === own && acts.delete(id))
+  own.then(forget, forget)
+  return own
 }
 
 /**
@@ -61,12 +104,21 @@ export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Corre
   const kinds = change.kind === 'reset' ? (['block', 'hold'] as const) : (['block'] as const)
   const subject = { limiter: of.name, stored: storedKey(change.key) }
   const find = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
-  let found = find()
-  do {
-    const removing = found.map((record) => known.write(record))
-    await Promise.all([...removing, correct(change)])
-    if (removing.length > 0) await correct(change)
-    await known.update()
-    found = find()
-  } while (found.length > 0)
+  await inTurn(
+    known,
+    subject,
+    () => correct(change),
+    async (corrected) => {
+      let found = find()
+      await Promise.all([...found.map((record) => known.write(record)), corrected()])
+      for (let isFirst = true; isFirst || found.length > 0; isFirst = false) {
+        if (!isFirst) await Promise.all(found.map((record) => known.write(record)))
+        // What was consumed since the first reset stays, except where only a further one ends a hold.
+        const isHeld = found.some(({ kind }) => kind === 'hold')
+        if (found.length > 0) await correct(isHeld ? change : { kind: 'block', key: change.key, duration: 0 })
+        await known.update()
+        found = find()
+      }
+    },
+  )
 }

@@ -239,7 +239,7 @@ export class KnownRecords {
     const write = async (): Promise<number | undefined> => {
       const changes = this.#receive(this.store.now(), this.#records.write(record, this.#version))
       const found = await within(ANSWER_MS, changes)
-      return found && (found.written ?? 0)
+      return found && (found.written ?? found.version)
     }
     if (!this.#isTicking) this.#schedule()
     this.unread()?.catch(() => {})

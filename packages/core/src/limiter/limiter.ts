@@ -480,7 +480,8 @@ export class Limiter {
     const of = this.#overridden
     if ((options.reason ?? options.by) !== undefined) recordsOf(of)
     this.#setOf(options.policies)
-    if (this.#records.rules) await this[UNREAD] // so that calls are carried out in their order
+    const unread = this.#records.rules && this[UNREAD]
+    if (unread) await unread // so that calls are carried out in their order
     const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
     if (change.kind === 'reset' || change.duration === 0) await lift(of, change, correct)
     else await impose(of, change, options, correct)
@@ -573,7 +574,8 @@ export class Limiter {
     const given = this.#setOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (this.#records.rules) await this[UNREAD]
+    const unread = this.#records.rules && this[UNREAD]
+    if (unread) await unread
     const { keyspace, nearing } = this.#records.ruled(given, stored, kind === 'charge')
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })

@@ -546,6 +546,45 @@ it('the record of a hold ends with the hold: at a reset, and not before where a 
   expect([allowed, records]).toEqual([true, []])
 })
 
+describe('acts on one key that are made at once', () => {
+  it.each(['hold first', 'reset first'])('a hold with words and a reset both end: %s', async (order) => {
+    const limiter = open()
+    const acts = [() => limiter.hold('a', '5s', WHO), () => limiter.reset('a')]
+    await Promise.all((order === 'hold first' ? acts : acts.toReversed()).map((act) => act()))
+    const isHeld = order === 'reset first'
+    expect((await limiter.peek('a')).reason).toBe(isHeld ? 'held' : undefined)
+    expect(await limiter.overrides()).toHaveLength(isHeld ? 1 : 0)
+  })
+
+  it.each(['reset', 'unblock'] as const)('a block that follows a %s stands', async (earlier) => {
+    for (const isBlocked of [false, true]) {
+      const limiter = open({ name: `api ${earlier} ${isBlocked}` })
+      if (isBlocked) await limiter.block('a', '1m', WHO)
+      const [ending, blocking] = [limiter[earlier]('a'), limiter.block('a', '1d', WHO)]
+      await Promise.all([ending, blocking])
+      expect((await limiter.peek('a')).reason).toBe('blocked')
+      expect(await limiter.overrides()).toHaveLength(1)
+    }
+  })
+
+  it('a reset of a blocked key leaves what is charged behind it', async () => {
+    const limiter = open()
+    await limiter.block('a', '1m', WHO)
+    const resetting = limiter.reset('a')
+    await limiter.charge('a', { cost: 2 })
+    await resetting
+    expect((await limiter.peek('a')).remaining).toBe(0)
+  })
+
+  it('a block denies the next call, whatever other key has an override', async () => {
+    const limiter = open()
+    await limiter.override('b', { limit: 5, until: '1h', ...WHO })
+    const blocking = limiter.block('a', '1h')
+    expect(await limiter.decide('a')).toMatchObject({ reason: 'blocked' })
+    await blocking
+  })
+})
+
 describe('a record whose numbers no longer work', () => {
   let policies: readonly Policy[]
   const made = async () => {

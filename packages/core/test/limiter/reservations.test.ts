@@ -146,6 +146,21 @@ describe('a reservation', () => {
     expect((await limiter.peek('k')).remaining).toBe(1000 - 25 - 10)
   })
 
+  it('is told to be settled for nothing after its end, also where its mark is there still', async () => {
+    const limiter = budgetOf()
+    const [, settled] = [
+      await reserved(limiter, { cost: 5, ttl: '10s' }),
+      await reserved(limiter, { cost: 5, ttl: '15s' }),
+    ]
+    await reserved(limiter, { cost: 5, ttl: '100s' })
+    expect(await settled.settle(2)).toEqual({ units: -3, late: false })
+    clock.pass(12_000)
+    await limiter.consume('k')
+    expect(await limiter.reservation('k', settled.id).settle(2)).toEqual({ units: -3, late: false })
+    clock.pass(8000)
+    expect(await limiter.reservation('k', settled.id).settle(2)).toEqual({ units: 0, late: false })
+  })
+
   it('is charged when it is settled after its end, however late, where others were settled', async () => {
     expectWarnings(['RESERVATION_LATE'])
     const limiter = budgetOf()

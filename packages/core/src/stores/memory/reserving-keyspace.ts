@@ -98,8 +98,15 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const { table, list, row, own, now } = this.#at(key, this.max)
     const entry = own?.find(id)
     const open = entry && isOpen(entry) ? entry : undefined
-    if (entry && !open && entry.effect !== ENDED)
-      return { state: entry.cost > 0 ? 'settled' : 'late', effect: entry.effect, end }
+    if (entry && !open && entry.effect !== ENDED) {
+      const wasInTime = entry.cost > 0
+      // After its end as much as where the mark is gone.
+      return {
+        state: wasInTime ? 'settled' : 'late',
+        effect: wasInTime && entry.end <= now ? 0 : entry.effect,
+        end,
+      }
+    }
     if (open && kind === 'extend') {
       own!.extend(open, now + change.ttl, Math.min(open.cost, change.atEnd ?? open.atEnd))
       return { state: 'open', effect: 0, end: open.end }

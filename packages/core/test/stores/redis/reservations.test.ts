@@ -154,6 +154,22 @@ it('reads of a key with open reservations as much as of one that never reserved,
   ])
 })
 
+it('is told to be settled for nothing after its end, also where its mark is there still', async () => {
+  const limiter = open('marked')
+  const [, settled] = [await ending(limiter, '10s'), await ending(limiter, '15s')]
+  await ending(limiter, '100s')
+  expect(await settled.settle(2)).toEqual({ units: -3, late: false })
+  now += 12_000_000
+  await limiter.consume('k')
+  expect(await limiter.reservation('k', settled.id).settle(2)).toEqual({ units: -3, late: false })
+  now += 8_000_000
+  expect(await limiter.reservation('k', settled.id).settle(2)).toEqual({ units: 0, late: false })
+
+  async function ending(of: Limiter, ttl: string): Promise<Reservation> {
+    return (await of.reserve('k', { cost: 5, ttl })).reservation!
+  }
+})
+
 it('keeps its state where the turn of a booking is confirmed after an end', async () => {
   const notices: string[] = []
   const store = redisStore(client, { clock: () => now })
