@@ -64,7 +64,7 @@ export function bytesOf(state: KeptState): Uint8Array {
 
 /**
  * Reads the state of a key back from the bytes that `bytesOf` made. `layout` says how many cells and rings (lists of instants, each
- * behind its length) they must have, and whether a list of reservations may follow: 3 numbers, and ENTRY more for each. Undefined
+ * behind its length) they must have, and whether a list of reservations may follow: 4 numbers, and ENTRY more for each. Undefined
  * if they are not of this format or layout, for example because they were cut off or another program wrote them.
  */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
