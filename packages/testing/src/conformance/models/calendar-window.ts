@@ -78,14 +78,17 @@ const NO_WINDOW: Count = { start: -1n, end: 0n, units: 0n }
 
 /**
  * The window of a charge at an instant at which `before` has ended. Where that was in the midst of a window of the calendar, as it
- * was of another one, the rest of it is the window, and the whole next one too if less than half of the shortest period is left.
+ * was of another one, the rest of it comes next, together with the whole window behind it if less than half of the shortest period is
+ * left. After that windows are those of the calendar.
  */
 function windowBehind(before: Window, rule: Rule, instant: bigint): Window {
   const { start, end } = windowAt(rule, instant)
-  if (before.start < 0n || before.end <= start) return { start: start < 0n ? 0n : start, end }
+  if (before.start < 0n) return { start: start < 0n ? 0n : start, end }
+  const rest = windowAt(rule, before.end)
   const [least] = DAYS[String(rule.options['every'])]!
-  const isShort = 2n * (end - before.end) < BigInt(least * DAY_MS - MOST_MOVED_MS) * 1000n
-  return { start: before.end, end: isShort ? windowAt(rule, end).end : end }
+  const isShort = 2n * (rest.end - before.end) < BigInt(least * DAY_MS - MOST_MOVED_MS) * 1000n
+  const next = { start: before.end, end: isShort ? windowAt(rule, rest.end).end : rest.end }
+  return instant < next.end ? next : { start, end }
 }
 
 /** The windows that were found by the calendar, the newest last. */
