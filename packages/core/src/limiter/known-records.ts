@@ -40,9 +40,17 @@ export class LimiterRecords {
    * noted to have decided a call (`isNoted`) unless the call only reads.
    */
   ruled(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
+    return this.#isMarked(stored) ? (this.#overrides.get(stored)?.setFor(set, isNoted) ?? set) : set
+  }
+
+  /** Whether an override may concern calls on a key, or the first read of records all calls. */
+  mayConcern(stored: string): boolean {
+    return this.#isMarked(stored) || !this.known!.isRead
+  }
+
+  #isMarked(stored: string): boolean {
     const hash = hashOf(stored, this.#ending.length)
-    const isMarked = (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0
-    return isMarked ? (this.#overrides.get(stored)?.setFor(set, isNoted) ?? set) : set
+    return (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0
   }
 
   /** Sets what is known of a record, or that it is gone. */

@@ -267,14 +267,11 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    let set = (options === undefined && this.#set) || this.#setOf(options?.policies)
+    const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    if (this.#records.rules) {
-      const unread = this[UNREAD]
-      if (unread) return unread.then(() => this.decide(key, options))
-      set = this.#records.ruled(set, stored, true)
-    }
+    const records = this.#records
+    if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
@@ -292,6 +289,28 @@ export class Limiter {
     set.nearing?.charged(set.policies, key, cost, answer)
     reports?.decided('consume', cost, decision, 0)
     return decision
+  }
+
+  /**
+   * Decides by the override of a key, if it has one in force, once the records are read. As a part of `decide` this would have V8
+   * compile calls without an override to slower code: 8 of 73 ns.
+   */
+  #decideByRecords(
+    given: PolicySet,
+    key: string,
+    stored: string,
+    cost: number,
+  ): Decision | Promise<Decision> {
+    const unread = this[UNREAD]
+    if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
+    const set = this.#records.ruled(given, stored, true)
+    const { keyspace } = set
+    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
+    const later = new LaterDecision(set, key, cost, reports)
+    const answer = keyspace.consume?.(stored, cost, later)
+    if (keyspace.consume) return answer ? later.decisionOf(answer, 0) : later.promise()
+    const decided = keyspace.decide('consume', stored, cost, 0)
+    return 'at' in decided ? later.decisionOf(decided, 0) : decided.then((known) => later.decisionOf(known))
   }
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
