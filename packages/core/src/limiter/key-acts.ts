@@ -68,7 +68,7 @@ export async function impose(
 const MOST_PAUSE_MS = 100
 
 /** For the records of each store the latest act on a key, as long as it goes on. */
-const latest = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
+const UNDER_WAY = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
 
 /**
  * Runs an act on a key: `act` writes its records, once those of the earlier acts of this process are written, and is given what
@@ -80,8 +80,8 @@ async function inTurn(
   correct: () => Promise<void>,
   act: (corrected: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const acts = latest.get(known) ?? new Map<string, Promise<void>>()
-  latest.set(known, acts)
+  const acts = UNDER_WAY.get(known) ?? new Map<string, Promise<void>>()
+  UNDER_WAY.set(known, acts)
   const id = `${limiter}\n${stored}`
   const before = acts.get(id)
   const corrected = before && correct()
