@@ -8,7 +8,7 @@ import * as option from '../values/options.js'
 import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
 import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
 import { overridden, overriddenPolicies } from './overridden-set.js'
-import type { PolicySet } from './policy-set.js'
+import { checkedPolicies, type PolicySet, shapesOf } from './policy-set.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
@@ -107,10 +107,11 @@ export async function override(
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
-  const asked = content.factor === undefined ? [set] : new Set([set, ...set.sets.plans])
-  const [answer] = await Promise.all(
-    Array.from(asked, (each) => refuseToLower(of, each, stored, content, force)),
-  )
+  const answer = await refuseToLower(of, set, stored, content, force)
+  if (content.factor !== undefined && !force) {
+    // One after the other: a store would not answer hundreds of them at once within their deadline.
+    for (const plan of set.sets.plans) await refuseToLower(of, plan, stored, content, force)
+  }
   const record = { kind: 'override', limiter: of.name, stored } as const
   const version = await known.write(record, content, end)
   if (version === undefined) {
@@ -157,8 +158,8 @@ function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: Polic
   if (exempt) return { exempt }
   if (factor !== undefined) return checked(set, { factor })
   if (policies) {
-    const { shapes: others, given: list } = set.sets.get(policies)
-    if (others !== shapes) {
+    const list = checkedPolicies(policies)
+    if (shapesOf(list) !== shapes) {
       throw invalid(
         `policies must have the algorithms and windows of the limiter, in order: ${shapes.replaceAll('\n', ', ')}`,
       )

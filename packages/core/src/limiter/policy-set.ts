@@ -91,7 +91,7 @@ export class PolicySets {
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const shapes = policies.map(({ shape }) => shape).join('\n')
+    const shapes = shapesOf(policies)
     const { limiter, enforce, nearing } = this.common
     const given = { given: policies, policies: keyspace.policies, shapes }
     const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, nearing, rule }
@@ -187,12 +187,17 @@ const DRAINS = {
 /** Each policy takes some of the 200 local variables that Lua allows a script. */
 const MOST_POLICIES = 10
 
+/** Equal for lists that share their state. */
+export function shapesOf(policies: readonly Policy[]): string {
+  return policies.map(({ shape }) => shape).join('\n')
+}
+
 /**
  * Checks a list of policies that a limiter or a call was given: 1 to 10, made by this package or a copy that works with it.
  * Returns them, each with a name of its own.
  * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, VERSION_MISMATCH.
  */
-function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
+export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies, such as [gcra({ limit: 10, window: '1s' })]`
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
