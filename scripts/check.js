@@ -17,6 +17,7 @@ runSubject('check', {
   pictures: ['build', 'that docs/pictures, and their words, are what the library shows; --write draws them'],
   figures: ['build', 'that the figures in README are those of docs/benchmarks; --write writes them'],
   borders: ['build', 'that core, http and policies need nothing of Node: each is bundled for a browser and for workerd'],
+  tools: ['', 'the lines of code that are neither packed nor tests nor kits, by folder, and that there are no more than may be'],
   lua: ['build lua', 'luacheck on the scripts as Redis gets them'],
 }, {
   api: '[--write] [--no-pages]',

@@ -1,4 +1,4 @@
-import { codeLines } from '../verify/lines.js'
+import { codeLines } from '../code-lines.js'
 
 describe('a line of code', () => {
   it.each([
