@@ -105,13 +105,14 @@ export const leftOut = {
     about: 'the applications of docs/migrate, each started with the other package and with Sluice',
     tests: ['docs/test/migrate.test.ts'],
   },
-  demos: {
-    about: 'the demos from start to end, in real time',
+  examples: {
+    about:
+      'examples in real time: a fleet, workers at a provider, an outage that Prometheus watches, and the demo from start to end',
     tests: [
-      'packages/demo/test/express.test.ts',
-      'packages/demo/test/fleet.test.ts',
-      'packages/demo/test/observability.test.ts',
-      'packages/demo/test/payments.test.ts',
+      'examples/test/fleet-worker.test.ts',
+      'examples/test/observability.test.ts',
+      'examples/test/payments-worker.test.ts',
+      'packages/demo/test/demo.test.ts',
     ],
   },
 }

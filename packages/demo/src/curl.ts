@@ -1,4 +1,4 @@
-import { paint } from '../terminal/paint.js'
+import { paint } from './terminal/paint.js'
 import type { Route } from './routes.js'
 import { heading } from './words.js'
 

@@ -7,7 +7,7 @@ afterEach(() => {
 })
 
 test('sends traffic, denies what is beyond the limits, and finds that every limit held', async () => {
-  run = start(['express', '--seconds', '2'])
+  run = start(['--seconds', '2'])
   expect(await run.exitCode).toBe(0)
   const callers = [...run.output().matchAll(/^ {2}(\S+) +(\d+) +(\d+) +(\d+) +(\d+) {2}(\S)$/gm)]
   const rows = callers.map(
@@ -28,7 +28,7 @@ test('sends traffic, denies what is beyond the limits, and finds that every limi
 }, 30_000)
 
 test('ends with the summary so far when it is stopped', async () => {
-  run = start(['express'])
+  run = start([])
   await run.printed(/^ +\d+\.\d /m)
   run?.child.kill('SIGINT')
   expect(await run.exitCode).toBe(0)
@@ -36,7 +36,7 @@ test('ends with the summary so far when it is stopped', async () => {
 }, 30_000)
 
 test('serves with the headers of every limit until it is stopped', async () => {
-  run = start(['express', '--serve'])
+  run = start(['--serve'])
   const [, origin] = await run.printed(/Serving on (http:\S+)/)
   const fromPublic = await fetch(`${origin}/public`)
   expect(fromPublic.status).toBe(200)
@@ -62,10 +62,16 @@ test.each([
 ])(
   'explains %j and exits with 2',
   async (args, message) => {
-    run = start(['express', ...args])
+    run = start(args)
     expect(await run.exitCode).toBe(2)
     expect(run.errors()).toContain(message)
     expect(run.errors()).toContain('Usage: npm start')
   },
   30_000,
 )
+
+test('explains its options', async () => {
+  run = start(['--help'])
+  expect(await run.exitCode).toBe(0)
+  expect(run.output()).toMatch(/^Usage: npm start .*\n[^]*--help/)
+}, 30_000)

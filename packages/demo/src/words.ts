@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import { paint } from '../terminal/paint.js'
+import { paint } from './terminal/paint.js'
 import type { Route } from './routes.js'
 
 /** The name of a route: `POST /orders`. */

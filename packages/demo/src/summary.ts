@@ -1,6 +1,5 @@
-import { Tally } from '../tally.js'
-import { mark, paint, verdict } from '../terminal/paint.js'
-import { type Column, COUNT_COLUMNS, tableHead, tableRow } from '../terminal/table.js'
+import { mark, paint, verdict } from './terminal/paint.js'
+import { type Column, COUNT_COLUMNS, tableHead, tableRow } from './terminal/table.js'
 import type { Answers } from './answers.js'
 import type { Route } from './routes.js'
 import { heading } from './words.js'
@@ -53,7 +52,7 @@ function check(answers: Answers): Check {
   const { route, caller, tally } = answers
   const { allowed, denied } = tally.total
   // Both ends of the time count.
-  const span = Math.ceil(Tally.spanMs([tally]) * 1000) + 1
+  const span = Math.ceil(tally.spanMs * 1000) + 1
   const most = Math.min(...route.policies.map((policy) => policy.algorithm.bounds.most(policy, span)))
   const held = allowed <= most && tally.failed === 0
   const sent = allowed + denied + tally.failed * (route.cost?.units ?? 1)

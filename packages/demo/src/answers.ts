@@ -1,4 +1,4 @@
-import { Tally } from '../tally.js'
+import { Tally } from './tally.js'
 import type { Caller, Route } from './routes.js'
 
 /** The limit's headers in a response. */
