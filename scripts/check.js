@@ -11,7 +11,7 @@ runSubject('check', {
   migrate: ['', 'that each row of docs/migrate has a kind and a script, and the table of all options; --write writes it'],
   peers: ['', 'which packages of docs/migrate have a newer version than the lock; asks the registry'],
   mistakes: ['', 'that each mistake of verify -- sabotage still has its place in the sources'],
-  workflows: ['', "GitHub's workflows by actionlint, and that they call only what runs here"],
+  workflows: ['', "GitHub's workflows by actionlint, and that they call only what runs here", 'scripts/check/workflows/run.js'],
   cli: ['build', "that the example in docs/cli.md is what the command prints, and the schema of policy files"],
   metrics: ['build prometheus', 'that docs/metrics.md holds the table of instruments, and that promtool takes the alerts and their tests'],
   pictures: ['build', 'that docs/pictures, and their words, are what the library shows; --write draws them'],

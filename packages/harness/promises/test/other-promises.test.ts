@@ -1,14 +1,19 @@
 /**
- * @jest-environment ./packages/harness/src/environments/other-promise.js
+ * @jest-environment ./packages/harness/promises/environment.js
  * @jest-environment-options {"promise": "zone.js"}
  */
 import { until } from '@sluice/harness/redis'
 import { RemoteStore } from '@sluice/harness/stores'
 import { createRequire } from 'node:module'
-import { resolve } from 'node:path'
-import { consumeAll, createLimiter, createSemaphore, fixedWindow, type LimiterOptions } from '../src/index.js'
-import { guard, keyspaceOver, type Store, type Update } from '../src/stores/authoring.js'
-import { PermitsElsewhere } from './semaphore/permits-elsewhere.js'
+import {
+  consumeAll,
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  type LimiterOptions,
+} from '../../../core/src/index.js'
+import { guard, keyspaceOver, type Store, type Update } from '../../../core/src/stores/authoring.js'
+import { PermitsElsewhere } from '../../../core/test/semaphore/permits-elsewhere.js'
 
 jest.setTimeout(10_000) // a promise that is not seen as one never ends its call
 
@@ -17,7 +22,7 @@ const { Promise: ofZone } = globalThis
 const Native = (async () => {})().constructor as PromiseConstructor
 const PROMISES: readonly [string, PromiseConstructor][] = [
   ['zone.js', ofZone],
-  ['bluebird', createRequire(resolve('package.json'))('bluebird')],
+  ['bluebird', createRequire(__filename)('bluebird')],
   ['a subclass', class OwnPromise<T> extends Native<T> {}],
 ]
 
