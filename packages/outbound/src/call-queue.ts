@@ -1,5 +1,5 @@
 import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { checkCost, expected, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
+import { checkCost, expectedButGot, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { NO_WAIT, type Wait } from './key-pause.js'
@@ -365,9 +365,14 @@ function tryPolicies(limiter: Limiter, policies: readonly Policy[] | undefined):
 function checkTerms({ cost, priority, tenant = '', weight }: CallTerms): void {
   checkCost(cost)
   const isNumber = typeof priority === 'number' && !Number.isNaN(priority)
-  if (!isNumber) throw expected(InputError, 'INVALID_PRIORITY', 'priority must be a number', priority)
+  if (!isNumber) throw expectedButGot(InputError, 'INVALID_PRIORITY', 'priority must be a number', priority)
   if (typeof tenant !== 'string')
-    throw expected(InputError, 'INVALID_PRIORITY', 'fair must return a text', tenant)
+    throw expectedButGot(InputError, 'INVALID_PRIORITY', 'fair must return a text', tenant)
   if (Number.isInteger(weight) && weight >= 1 && weight <= 1000) return
-  throw expected(InputError, 'INVALID_PRIORITY', 'weight must return a whole number from 1 to 1000', weight)
+  throw expectedButGot(
+    InputError,
+    'INVALID_PRIORITY',
+    'weight must return a whole number from 1 to 1000',
+    weight,
+  )
 }

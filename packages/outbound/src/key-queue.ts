@@ -2,7 +2,7 @@ import { createLimiter, type Decision, type Limiter, type Permit, type Policy } 
 import {
   type CheckedOptions,
   clearTimer,
-  ownText,
+  copiedText,
   REPORTS,
   setTimer,
   sleep,
@@ -302,7 +302,7 @@ export class KeyQueues {
     let queue = this.#queues.get(stored)
     if (!queue) {
       if (this.#queues.size >= this.#sweepAt) this.#sweep()
-      const own = ownText(stored)
+      const own = copiedText(stored)
       this.#queues.set(own, (queue = new KeyQueue(this, own)))
     }
     return queue

@@ -1,5 +1,5 @@
 import { type Decision, InputError, type Policy } from '@sluice/core'
-import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
+import { clearTimer, onAbort, readOptions, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
@@ -37,7 +37,7 @@ export class Queue<D extends Decision | undefined = Decision> {
    * types of events.
    */
   constructor(options: QueueOptions) {
-    const settings = read(QUEUE, options, { what: 'createQueue' })
+    const settings = readOptions(QUEUE, options, { what: 'createQueue' })
     const { adaptive, semaphore, onEvent } = settings
     checkSources(settings)
     this.name = settings.name ?? (adaptive ?? sourcesOf(settings).limiters[0] ?? semaphore!).name
@@ -77,7 +77,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         signal,
         maxWait: maxWaitMs = defaults.maxWait ?? Infinity,
         timeout,
-      } = options === undefined ? NONE : read(RUN, options, ABOUT_RUN)
+      } = options === undefined ? NONE : readOptions(RUN, options, ABOUT_RUN)
       timeoutMs = timeout
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
@@ -232,4 +232,4 @@ export class Queue<D extends Decision | undefined = Decision> {
 /** A timer of a longer time fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 const ABOUT_RUN = { what: 'run', error: InputError }
-const NONE = read(RUN, {}, ABOUT_RUN)
+const NONE = readOptions(RUN, {}, ABOUT_RUN)

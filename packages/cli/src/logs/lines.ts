@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 import type { SkipReason } from './ledger.js'
 
 /*
@@ -14,7 +14,7 @@ export interface Refused {
 
 /** A line that is refused, with its first characters. They are a copy, as a text that is cut out of a line keeps the whole line. */
 export function refused(reason: SkipReason, line: string): Refused {
-  return { reason, text: ownText(line.slice(0, QUOTED).replaceAll('\0', '')) }
+  return { reason, text: copiedText(line.slice(0, QUOTED).replaceAll('\0', '')) }
 }
 
 export type LogLine = string | Refused

@@ -1,5 +1,5 @@
 import type { Policy, PolicyError } from '@sluice/core'
-import { formatDuration, ownText } from '@sluice/core/internal'
+import { formatDuration, copiedText } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
@@ -79,7 +79,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
       const [key] = call.keys
       const caller = callers.numberFor(key!)
       if (caller === keys.length) {
-        keys.push(ownText(key!)) // a key that was cut out of a line would hold the whole line
+        keys.push(copiedText(key!)) // a key that was cut out of a line would hold the whole line
         options.shelf?.hold?.(CALLER_BYTES + 2 * key!.length)
       }
       trace.add(caller, call.at, call.cost)

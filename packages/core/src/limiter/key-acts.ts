@@ -36,7 +36,7 @@ export async function impose(
   const end = known.now() + duration
   // In whole microseconds, as the protocol of a machine has them.
   const leftUntil = (instant: number): number => Math.max(0, Math.ceil(instant - known.now()))
-  await inTurn(
+  await afterEarlierActs(
     known,
     subject,
     () => correct(change),
@@ -74,7 +74,7 @@ const UNDER_WAY = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
  * Runs an act on a key: `act` writes its records, once those of the earlier acts of this process are written, and is given what
  * changes the state, or what waits for that if the act had to wait: then the state is changed at once.
  */
-async function inTurn(
+async function afterEarlierActs(
   known: KnownRecords,
   { limiter, stored }: Omit<RecordSubject, 'kind'>,
   correct: () => Promise<void>,
@@ -104,7 +104,7 @@ export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Corre
   const kinds = change.kind === 'reset' ? (['block', 'hold'] as const) : (['block'] as const)
   const subject = { limiter: of.name, stored: storedKey(change.key) }
   const find = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
-  await inTurn(
+  await afterEarlierActs(
     known,
     subject,
     () => correct(change),

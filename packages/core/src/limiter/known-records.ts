@@ -1,6 +1,6 @@
 import type { MaybePromise, RecordChanges, Records, Store } from '../stores/store.js'
 import { nowMs, setTimer } from '../values/clock.js'
-import { inCommon } from '../values/contract.js'
+import { sharedInProcess } from '../values/contract.js'
 import { StoreError } from '../values/errors.js'
 import { isPromise } from '../values/promises.js'
 import { heldWeakly } from '../values/weak-values.js'
@@ -39,7 +39,7 @@ export class LimiterRecords {
    * The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it, which is
    * noted to have decided a call (`isNoted`) unless the call only reads.
    */
-  ruled(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
+  withOverride(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
     return this.#isMarked(stored) ? (this.#overrides.get(stored)?.setFor(set, isNoted) ?? set) : set
   }
 
@@ -171,7 +171,7 @@ export class KnownRecords {
 
   /** The records of a store, shared by all of its limiters in this process; undefined where it keeps none. */
   static of(store: Store): KnownRecords | undefined {
-    const all = inCommon('known-records', () => new WeakMap<Store, KnownRecords>())
+    const all = sharedInProcess('known-records', () => new WeakMap<Store, KnownRecords>())
     if (store.records && !all.has(store)) all.set(store, new KnownRecords(store))
     return all.get(store)
   }

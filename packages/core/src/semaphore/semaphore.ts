@@ -1,4 +1,4 @@
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { expectedButGot, InputError, PolicyError } from '../values/errors.js'
 import { closedError } from '../values/closing.js'
 import { type CheckedOptions, REPORTS } from '../limiter/limiter-options.js'
 import { storedKey } from '../values/key.js'
@@ -13,7 +13,7 @@ import { Renewal } from './renewal.js'
 import { SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
 import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
 import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
-import { readOne } from '../values/options.js'
+import { readOption } from '../values/options.js'
 import { inThisContext } from '../values/promises.js'
 import { Waiters } from './waiters.js'
 import { nowMs } from '../values/clock.js'
@@ -60,7 +60,7 @@ export class Semaphore {
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
     if (!this.#store.local && typeof this.#store.permits !== 'function') {
-      throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
+      throw expectedButGot(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
     this.#permits = this.#store.local
@@ -173,7 +173,7 @@ export class Semaphore {
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
-    this.#limits = new KeyLimits({ initial: readOne(permitLimit, limit, 'limit', { what: 'resize' }) })
+    this.#limits = new KeyLimits({ initial: readOption(permitLimit, limit, 'limit', { what: 'resize' }) })
     this.#waiters.pollAll().catch(() => {})
   }
 
@@ -195,5 +195,5 @@ export class Semaphore {
 function refuseOptionsAsKey(key: unknown): void {
   if (typeof key !== 'object' || key === null) return
   const what = 'key must be a string, before the options: write acquire(key, { maxWait })'
-  throw expected(InputError, 'INVALID_KEY', what, key)
+  throw expectedButGot(InputError, 'INVALID_KEY', what, key)
 }

@@ -2,8 +2,8 @@ import type { Decision, Store } from '@sluice/core'
 import {
   type DeclarationOf,
   Listeners,
-  ownText,
-  read,
+  copiedText,
+  readOptions,
   storedKey,
   unchecked,
   warningOnce,
@@ -62,7 +62,7 @@ export interface Denials {
  * denials.on('denied', ({ id, limiter, key }) => console.log(id, limiter, key))
  */
 export function keepDenials(options: KeepDenialsOptions): Denials {
-  const { secret, hashKeys, fleet } = read(KEEP_DENIALS, options, { what: 'keepDenials' })
+  const { secret, hashKeys, fleet } = readOptions(KEEP_DENIALS, options, { what: 'keepDenials' })
   denialId(secret, { limiter: '', storedKey: '', at: 0 }) // a secret that is too short is refused now
   const hash = keyHashOf(hashKeys)
   /** By limiter and stored key; the one denied longest ago comes first. */
@@ -112,7 +112,7 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
 
 /** A text of its own for each key of each limiter, whose names have no line breaks. */
 function placeOf({ limiter, key }: Decision): string {
-  return ownText(`${limiter}\n${storedKey(key)}`)
+  return copiedText(`${limiter}\n${storedKey(key)}`)
 }
 
 const MOST_KEYS = 1000

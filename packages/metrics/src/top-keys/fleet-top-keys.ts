@@ -1,5 +1,5 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
-import { duration, read } from '@sluice/core/internal'
+import { duration, readOptions } from '@sluice/core/internal'
 import { summed, type DecisionCount } from './decision-counts.js'
 import { type PostedLimit, postsOf, type ReadPosts } from './post.js'
 import { boardOf } from './posting.js'
@@ -47,7 +47,7 @@ export async function fleetTopKeys(
   if (typeof limiter !== 'string') {
     throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
   }
-  const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
+  const { deadline } = readOptions(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
   const processes = await postsIn(store, deadline)
   const postsByProcess = processes.map((process) => process.posts.filter((post) => post.limiter === limiter))
   const posts = postsByProcess.flat()

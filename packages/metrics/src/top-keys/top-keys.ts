@@ -4,7 +4,7 @@ import {
   type DeclarationOf,
   type DecisionCounter,
   duration,
-  read,
+  readOptions,
   type Settings,
   unchecked,
   whole,
@@ -84,7 +84,7 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
     return known
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  const settings = read(TOP_KEYS, options, { what: 'topKeys' })
+  const settings = readOptions(TOP_KEYS, options, { what: 'topKeys' })
   const canTakeOver = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
   const counted = beginCounting(limiter, settings, canTakeOver ? IMPLIED.get(limiter)?.counts : undefined)
   known?.stop()
@@ -161,4 +161,4 @@ function startGenerations(counts: KeyCounts, windowMs: number, limiter: WeakRef<
 const COUNTED = new WeakMap<Limiter, TopKeys>()
 /** The counts that `observe` has begun, and how many observe the limiter, until `topKeys` is called for it. */
 const IMPLIED = new WeakMap<Limiter, { readonly counts: KeyCounts; observers: number }>()
-const DEFAULTS = read(TOP_KEYS, {}, { what: 'topKeys' })
+const DEFAULTS = readOptions(TOP_KEYS, {}, { what: 'topKeys' })
