@@ -147,24 +147,15 @@ export class KeyQueue {
    * passed to another call, so `options` asks with the deadline of the call that has it now.
    */
   async #serve({ key }: Turn, booking: BookedTurn): Promise<void> {
-    const { holder, limiter, permits: sources } = this.shared
+    const { holder, permits: sources } = this.shared
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const source of sources.length > 0 ? permitsOf(sources, key, booking.keys) : []) {
-        const { maxWait, signal } = booking.options(this.stored)
-        const options = { maxWait, signal, [REPORTS]: booking }
-        const permit = await source.semaphore.acquire(source.key, options)
-        if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
-        permits.push(permit)
-      }
-      if (!holder && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
+      if (sources.length > 0) await this.#takePermits(key, booking, permits)
+      const isPausedHereAlone = !holder
+      if (isPausedHereAlone && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
       const options = booking.options(this.stored)
-      const { settle, cost } = booking
-      const reserved = settle &&
-        cost > 0 &&
-        limiter?.reserves && { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 }
-      const decision = await (reserved ? limiter.reserve!(key, reserved) : limiter?.acquire(key, options))
+      const decision = await this.#takeTurn(key, booking, options)
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         // A call without a deadline is booked again, but not before a turn may be free.
@@ -174,7 +165,7 @@ export class KeyQueue {
         }
         throw denial
       }
-      if (decision && settle) holdUntilEnd(decision, settle, cost)
+      if (decision && booking.settle) holdUntilEnd(decision, booking.settle, booking.cost)
       // The store may not have heard of the pause, or have lost it.
       if (this.pause && this.pausedMs > 0) {
         await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
@@ -189,6 +180,24 @@ export class KeyQueue {
     }
     this.#underWay--
     this.#book()
+  }
+
+  /** Takes a permit of each semaphore, one after the other, and adds it to `taken`. Rejects if one is not to be had in time. */
+  async #takePermits(key: string, booking: BookedTurn, taken: Permit[]): Promise<void> {
+    for (const source of permitsOf(this.shared.permits, key, booking.keys)) {
+      const { maxWait, signal } = booking.options(this.stored)
+      const options = { maxWait, signal, [REPORTS]: booking }
+      const permit = await source.semaphore.acquire(source.key, options)
+      if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
+      taken.push(permit)
+    }
+  }
+
+  /** Waits for a turn of the limiter; of one that reserves, for a reservation of the units that are settled at the call's end. */
+  #takeTurn(key: string, { settle, cost }: BookedTurn, options: CheckedOptions) {
+    const { limiter } = this.shared
+    if (!settle || cost === 0 || !limiter?.reserves) return limiter?.acquire(key, options)
+    return limiter.reserve!(key, { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 })
   }
 
   /**

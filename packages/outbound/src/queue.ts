@@ -82,11 +82,7 @@ export class Queue<D extends Decision | undefined = Decision> {
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
       const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)
-      // Awaits a step first: a listener of the event 'queued' may clear the call before its promise exists.
-      const silence = (): void =>
-        void Promise.resolve()
-          .then(() => result)
-          .catch(() => {})
+      const silence = (): void => ignoreRejection(() => result)
       terms = { keys, cost, priority, tenant, weight, maxWaitMs, signal, silence }
     } catch (error) {
       return Promise.reject(error)
@@ -231,5 +227,12 @@ export class Queue<D extends Decision | undefined = Decision> {
 
 /** A timer of a longer time fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** Handles the rejection of a promise that exists only after this step: a listener of 'queued' may clear a call before it has one. */
+function ignoreRejection(later: () => Promise<unknown>): void {
+  Promise.resolve()
+    .then(later)
+    .catch(() => {})
+}
+
 const ABOUT_RUN = { what: 'run', error: InputError }
 const NONE = readOptions(RUN, {}, ABOUT_RUN)

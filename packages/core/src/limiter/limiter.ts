@@ -108,16 +108,16 @@ export class Limiter {
     const settings = readLimiterOptions(options)
     const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
     const {
-      name: _n,
-      policies: _p,
-      tiers: _t,
-      penalty: _s,
-      nearing: _c,
-      reservations: _r,
-      ...given
+      name: _name,
+      policies: _policies,
+      tiers: _tiers,
+      penalty: _penalty,
+      nearing: _nearing,
+      reservations: _reservations,
+      ...inheritable
     } = options
     this.name = name
-    this.#settings = given
+    this.#settings = inheritable
     this.#leaseMs = settings.leases?.ttl ?? 0
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
@@ -128,17 +128,19 @@ export class Limiter {
     this.reserves = settings.reservations !== undefined
     if (this.reserves) this.#held = new HeldUnits()
     this.#policies = typeof policies === 'function' ? policies : () => policies
-    const first = this.#policies()
-    const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
-    this.#list = first
-    this.#setOfList = set
+    const firstList = this.#policies()
+    const firstSet = this.#sets.declare([firstList, ...tiers], store?.maxShapes)
+    this.#list = firstList
+    this.#setOfList = firstSet
     const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
     this.#forget = follow && (() => void (this.#set = undefined))
     follow?.(this.#forget!)
-    this.#set = typeof policies === 'function' && !follow ? undefined : set
-    if (penalty) warnIfFresh(name, first, penalty)
-    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
-    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
+    const isAskedAtEachCall = typeof policies === 'function' && !follow
+    this.#set = isAskedAtEachCall ? undefined : firstSet
+    if (penalty) warnIfFresh(name, firstList, penalty)
+    const hasWindow = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![firstList, ...tiers].every(hasWindow))
+      throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
     this.#records = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
@@ -192,15 +194,15 @@ export class Limiter {
     const { given, callerKey, key, cost } = part
     const id = 1 + Math.floor(Math.random() * 2 ** 48)
     const call = { key, cost, id, ttl: ttl * 1000, atEnd }
-    const reservationOf = (answer: Answer): Reservation => {
+    const reservationFrom = (answer: Answer): Reservation => {
       const { degraded } = answer
       // A list with a limit of 0 has no state: it denies every call.
-      const kept = part.set.keyspace.reservations && this.#keeperOf(given, key)
+      const storeKeeper = part.set.keyspace.reservations && this.#keeperOf(given, key)
       // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : kept
+      const keeper = degraded ? degraded.by?.reservations : storeKeeper
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-      const made = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
-      return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
+      const facts = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
+      return new Reservation(isDenied(answer) ? undefined : keeper, facts, now)
     }
     const { answer, waited, storeTime } = await this.#queue.turnByAsking(part.set, {
       ask: (how, caller) => {
@@ -210,18 +212,18 @@ export class Limiter {
           ? reservations.reserve(call, caller)
           : keyspace.decide(how, key, cost, 0, caller)
       },
-      undo: (late) => reservationOf(late).release(),
+      undo: (late) => reservationFrom(late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
       signal,
     })
     const { set } = part
     // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
-    const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
+    const reservation = isDenied(answer) && set.enforce ? undefined : reservationFrom(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
-    const told = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
+    const wait = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
     return {
-      decision: new Decision(set, { waited: told, ...answer }, callerKey, cost),
+      decision: new Decision(set, { waited: wait, ...answer }, callerKey, cost),
       storeMs: storeTime / 1000,
     }
   }

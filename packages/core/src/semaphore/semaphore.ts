@@ -87,7 +87,7 @@ export class Semaphore {
     const start = this.#store.now()
     let heldSince: number | undefined
     // Reports the end of the permit once: its release or its loss, whichever is first. Before it is granted nothing is reported.
-    const ended = (type: 'released' | 'lost'): void => {
+    const reportEnd = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
       const heldMs = Math.ceil(nowMs() - heldSince)
       heldSince = undefined
@@ -95,9 +95,10 @@ export class Semaphore {
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
     // A loss is found in the context of another call, and its listeners are to be called in that of this one.
-    const run = this.#listeners.heard.lost && inThisContext()
-    const lost = (): void => (run ? run(() => ended('lost')) : ended('lost'))
-    const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)
+    const runInThisContext = this.#listeners.heard.lost && inThisContext()
+    const onLost = (): void =>
+      runInThisContext ? runInThisContext(() => reportEnd('lost')) : reportEnd('lost')
+    const { ticket, waiter } = await this.#waiters.take(stored, maxWait, onLost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
@@ -120,7 +121,7 @@ export class Semaphore {
       // Before the permit is released, so that waiting calls are served under the new limit.
       if (change) this.#waiters.pollAll().catch(() => {})
       if (change) this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
-      ended('released')
+      reportEnd('released')
       return this.#renewal.release(stored, ticket)
     })
   }
